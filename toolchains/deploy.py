@@ -43,21 +43,18 @@ def on_board(folder: str) -> str:
 
 @dataclass
 class Deployment:
-    """The result of deploying to a board.
+    """The result of deploying to a board."""
 
-    Attributes:
-        host: the board.
-        results: the path of benchmark_model's results, build/TARGET/benchmark-HOST.json; None if it failed.
-        printed: what benchmark_model printed.
-        before, after: the board's states before and after the benchmark.
-        error: why it failed.
-    """
-
+    # The board's host name.
     host: str
+    # The path of benchmark_model's results, build/TARGET/benchmark-HOST.json; None if the deployment failed.
     results: Path | None = None
+    # The text that benchmark_model printed.
     printed: str = ""
+    # The board's states before and after the benchmark.
     before: State = field(default_factory=dict)
     after: State = field(default_factory=dict)
+    # The reason why the deployment failed; empty if it did not.
     error: ToolkitError | BoardError | None = None
 
 

@@ -32,20 +32,17 @@ FLAGS = ("-O2", "-ffp-contract=off")
 
 
 class Result(NamedTuple):
-    """The network on a board.
+    """The network on a board."""
 
-    Attributes:
-        target: the board's row of targets.toml.
-        flash: bytes of code and constants, without the images.
-        ram: bytes of static memory and of stack, with the input.
-        instructions: those of one digit.
-        classes: the class of each image.
-    """
-
+    # The name of the board's row in targets.toml.
     target: str
+    # Bytes of code and constants, without the images.
     flash: int
+    # Bytes of static memory and of stack, with the input.
     ram: int
+    # The instructions for one digit.
     instructions: int
+    # The class of each image.
     classes: list[int]
 
 

@@ -37,18 +37,12 @@ _BATCHES_AHEAD = 3
 
 
 class Batch(NamedTuple):
-    """The images of one step, or the part of them that one process takes.
+    """The images of one step, or the part of them that one process takes."""
 
-    Attributes:
-        images: float32 [n, size, size, 3].
-        labels: int32 [n].
-        weights: float32 [n], 0 for images that only fill the batch up.
-        count: the number of images in the whole batch that do not.
-    """
-
-    images: Array
-    labels: Array
-    weights: Array
+    images: Array  # float32 [n, size, size, 3]
+    labels: Array  # int32 [n]
+    weights: Array  # float32 [n], 0 for images that only fill the batch up
+    # The number of real images in the whole batch.
     count: int
 
 

@@ -15,16 +15,13 @@ FLAGS = ("-O2", "-ffp-contract=off", "-DLITEBNN_PORT", "-DLITEBNN_PROFILE")
 
 @dataclass(frozen=True)
 class Run:
-    """A self-test on a board.
+    """A self-test on a board."""
 
-    Attributes:
-        printed: its whole output.
-        steps: the instructions of each step of the network, in the last run.
-        stack: the bytes of stack in use at most.
-    """
-
+    # The whole output of the program.
     printed: str
+    # The instructions of each step of the network, in the last run.
     steps: tuple[int, ...]
+    # The largest number of bytes of stack in use.
     stack: int
 
 

@@ -81,17 +81,14 @@ def _difference(file: Path, other: Path) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """A row of CHECKS.
+    """A row of CHECKS."""
 
-    Attributes:
-        name: what `--only` takes.
-        run: the check, by its docstring a promise. It returns what it has seen. Without `kinds` it takes no arguments,
-            otherwise a product and one of its files.
-        kinds: the products that are checked.
-    """
-
+    # The check's name for the option `--only`.
     name: str
+    # The function that checks; its docstring is the promise. It returns a line on what it found. Without `kinds` it
+    # takes no arguments, otherwise a product and one of its files.
     run: Callable[..., str]
+    # The products that are checked.
     kinds: tuple[str, ...] = ()
 
 

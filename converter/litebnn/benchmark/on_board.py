@@ -132,7 +132,7 @@ def _measurement(contender: Contender, graph: Graph, figures: dict[str, Any]) ->
         model_memory_bytes=None,
         ops=tuple(
             OpTime(
-                # A delegate's node has a number after those of the model's own nodes.
+                # The runtime numbers a delegate's node after the model's own nodes.
                 ops=(op["node"],) if op["node"] < len(graph.ops) else (),
                 names=(op["op"],),
                 output=op["output"],

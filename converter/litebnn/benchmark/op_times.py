@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from litebnn.benchmark.stopwatch import WatchedNode
 
-# Runs are sorted by time and this middle share is averaged. The mean is close to the median, and excludes runs that
-# another process slowed down.
+# The share of the runs, in the middle when sorted by time, that is averaged. Their mean is close to the median, and
+# excludes runs that another process slowed down.
 _MIDDLE = 0.2
 
 
 def middle_means(runs: Sequence[Sequence[float]]) -> list[float]:
-    """The mean time of each node over the middle runs, which were neither fast nor slow.
+    """The mean time of each node over the middle share of the runs, sorted by time.
 
     Args:
         runs: for each run, the time of each node.

@@ -51,7 +51,7 @@ class Contender:
 
     @property
     def is_larq(self) -> bool:
-        """True if it runs in Larq Compute Engine's runtime."""
+        """True if the contender runs in Larq Compute Engine's runtime."""
         return self.runtime in (LARQ, LARQ_DEFAULT)
 
 
@@ -232,7 +232,7 @@ class _Worker:
 
     def _ask(self, *request: Any) -> Any:
         assert self._process.stdin is not None
-        # If the process has ended, its last answer, read below, holds the reason.
+        # If the process has ended, the reason is in its last answer, which is read below.
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()

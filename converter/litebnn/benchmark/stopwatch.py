@@ -82,20 +82,17 @@ class _Delegate(Structure):
         ("CopyToBufferHandle", c_void_p),
         ("FreeBufferHandle", c_void_p),
         ("flags", c_int64),
-        # Newer runtimes have more members and read beyond those above.
+        # Newer runtimes have more members, and read beyond those above.
         ("zeroed_room", c_void_p * 16),
     )
 
 
 class WatchedNode(NamedTuple):
-    """A node that the runtime runs.
+    """A node that the runtime runs."""
 
-    Attributes:
-        ops: the indices of the ops in the first subgraph that it computes; several if a delegate runs them as one.
-        kind: the delegate's name for its node; "" if the runtime itself runs it.
-    """
-
+    # Indices of the ops that the node computes, in the first subgraph; several if a delegate runs them as one node.
     ops: tuple[int, ...]
+    # The delegate's name for its node; "" if the runtime itself runs the node.
     kind: str
 
 
@@ -123,15 +120,15 @@ class Stopwatch:
         self.nodes: list[WatchedNode] = []
 
     def _get_native_delegate_pointer(self) -> int:
-        """The address of the delegate's C structure, which interpreters request by this name."""
+        """The address of the delegate's C structure. Interpreters call this method by its name."""
         return ctypes.addressof(self._delegate)
 
     def _prepare(self, context: int, delegate: int) -> int:
         if self._functions is not None:
             # Only the first graph is timed: the others run as parts of its nodes.
             return _OK
-        # XNNPACK claims its nodes after all given delegates, so the final nodes are unknown here. These functions keep
-        # working after this call, although the context itself then holds functions that refuse.
+        # XNNPACK claims its nodes after all given delegates, so the final nodes are unknown here. The copied functions
+        # keep working after this call, when those in the context refuse.
         found = _Context.from_address(context)
         self._context = context
         self._functions = (
@@ -179,7 +176,7 @@ class Stopwatch:
     def _costs_of_watching(self) -> tuple[int, int]:
         """The overhead of timing, in nanoseconds: the part inside a node's measured time, and the part outside it."""
         nothing = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)(("abs", ctypes.CDLL(None)))
-        # The outer wrapper times the inner one, which shows the inner one's total overhead.
+        # A wrapper around the wrapped function measures the total overhead of the inner wrapper.
         watched = _Invoke(self._watched(self._watched(int(ctypes.cast(nothing, c_void_p).value or 0))))
         costs = []
         for _ in range(_RUNS_OF_NOTHING):

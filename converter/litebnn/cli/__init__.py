@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 flush()
             return int(code or 0)
         except BrokenPipeError:
-            # The reader of the output closed the pipe, which is not worth a message.
+            # The program that reads our output closed the pipe; this is no error.
             return 1
         except (ValueError, OSError, MemoryError, ImportError) as error:
             message, model = printable(" ".join(said_of_file(error).split())), printable(options.model)

@@ -87,7 +87,7 @@ def add_to(commands: Any) -> None:
 
 
 def _threads(text: str) -> tuple[int, ...]:
-    """The numbers of threads that an option's value names."""
+    """Parses numbers of threads, such as "1,4" or "1-4"."""
     counts: list[int] = []
     for part in text.split(","):
         found = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
@@ -181,7 +181,7 @@ def _float_models(options: argparse.Namespace) -> list[Path]:
 
 
 def _has_larq(python: str | None) -> bool:
-    """True if a Python has Larq Compute Engine; prints a line if it does not."""
+    """True if Larq Compute Engine is installed for a Python; prints a line if it is not."""
     import subprocess
 
     code = "from importlib.metadata import version; print(version('larq-compute-engine'))"
@@ -209,7 +209,7 @@ def _page(found: list[Measurement], host: str) -> bytes:
 
 
 def _times(one: Measurement, machine: str) -> Times:
-    """The time of each op; ops that cannot run separately are counted at the first one."""
+    """The time of each op. Ops that cannot run separately have their time at the first one."""
     from litebnn.report.page import Times
 
     threads = "1 thread" if one.contender.threads == 1 else f"{one.contender.threads} threads"
@@ -220,7 +220,7 @@ def _times(one: Measurement, machine: str) -> Times:
 
 
 def _node_data(one: Measurement) -> dict[str, Any]:
-    """The times of ops for Model Explorer; ops that cannot run separately are counted at the first one."""
+    """The times of ops for Model Explorer. Ops that cannot run separately have their time at the first one."""
     from litebnn.report.inspection import inspect_model
     from litebnn.report.node_data import node_data
 

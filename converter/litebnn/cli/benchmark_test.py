@@ -44,7 +44,7 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("library")
 def test_ops_and_the_runtime_itself_add_up_to_the_median(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The network is so small that the runtime's own share is visible."""
+    """The network is so small that the runtime's own time is a visible share of a run."""
     page = tmp_path / "report.html"
     options = ["--runs", "5", "--threads", "1-2", "--peer", "--report", str(page)]
     assert cli.main(["benchmark", RESIDUAL, *options, "--json"]) == 0

@@ -19,7 +19,7 @@ from toolchains.targets import ROOT
 
 COMMANDS = sorted(cli.command_line_parser()._subparsers._group_actions[0].choices)
 FLOAT_MODEL = ROOT / "tests" / "golden" / "1x1.float.tflite"
-# Importing any of these would take at least a quarter of the time that `--help` may take.
+# `--help` must not import these modules: each would take at least a quarter of the time that it may take.
 HEAVY = {"numpy", "rich", "flatbuffers", "shtab", "zipfile", "importlib.metadata", "asyncio", "ssl"}
 
 
@@ -194,7 +194,7 @@ def values_taken() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("command", "option"), values_taken())
 def test_an_empty_value_is_a_mistake(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """An empty path would mean the current folder, and an empty name would mean a default."""
+    """Options that refuse an empty value: an empty path would mean the current folder, and an empty name a default."""
     with pytest.raises(SystemExit) as ended:
         cli.main([command, *([option] * bool(option)), "", ""])
     assert ended.value.code == 1

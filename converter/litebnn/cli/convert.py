@@ -155,7 +155,9 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _input_range(text: str) -> tuple[float, float]:
-    """The range that `--input-range` states: two numbers, or what a recipe makes of pixels."""
+    """The (min, max) of the option `--input-range`: two numbers, or the range to which a preprocessing recipe maps
+    pixels.
+    """
     from litebnn.evaluate.recipes import NAMES, range_of_pixels
 
     try:
@@ -170,12 +172,14 @@ def _input_range(text: str) -> tuple[float, float]:
 
 
 def _sources(options: argparse.Namespace) -> list[str]:
-    """The calibration samples that the options name."""
+    """The samples for calibration and for verification that the options name."""
     return [source for source in (options.representative_dataset, options.verify_data) if source is not None]
 
 
 def _is_data_set(source: str, options: argparse.Namespace) -> bool:
-    """True if samples are a data set as for `litebnn evaluate`; False for a file with an array for each input."""
+    """True if samples are a data set like those of `litebnn evaluate`; False if they are a file with an array for each
+    input.
+    """
     from litebnn.evaluate.sources import holds_images
 
     path = Path(source)
@@ -207,5 +211,5 @@ def _print_report(report: ConversionReport) -> None:
 
 
 def _one_by_one(arrays: list[Any]) -> list[list[Any]]:
-    """Samples with a batch of 1 each."""
+    """Splits arrays of samples into single samples, each with a batch of 1."""
     return [[array[i : i + 1] for array in arrays] for i in range(len(arrays[0]))]

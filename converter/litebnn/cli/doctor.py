@@ -40,7 +40,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _print(findings: Sequence[Finding]) -> None:
-    """Prints a heading and lines for each section, each with its command at the end if the terminal is wide enough.
+    """Prints a heading for each section and a line for each finding. The line ends with the install command if the
+    terminal is wide enough.
 
     This function needs only the standard library.
     """

@@ -143,7 +143,7 @@ def test_a_runtime_that_cannot_be_loaded_is_broken(
 
 
 class Distribution:
-    """Package metadata of a litebnn installation with few packages."""
+    """Made-up metadata of litebnn's package, which names few required packages."""
 
     requires = (
         "present>=2",

@@ -13,7 +13,7 @@ from litebnn.errors import printable
 
 # Output to a file is read by programs line by line, so rows are never folded there.
 _WIDTH_OF_A_FILE = 10_000
-# Spaces between two columns, and the least width to which a column of words is folded.
+# The number of spaces between two columns, and the least width in letters to which a column of words is folded.
 _GAP, _LEAST_WIDTH = 2, 9
 
 

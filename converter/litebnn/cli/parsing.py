@@ -42,7 +42,7 @@ class OneLineParser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Ends the process."""
+        """Exits with a one-line message; argparse's own method prints the usage too."""
         print(f"{self.prog}: {printable(message)}", file=sys.stderr)
         raise SystemExit(1)
 

@@ -1,4 +1,6 @@
-"""Standard streams and signals of a command: closed streams, encodings with few letters, and a clean end."""
+"""Standard streams and signals of a command: handles closed streams and encodings with few letters, and ends
+cleanly.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,10 @@ def flush() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Opens closed standard streams; otherwise the next opened file would take their number and receive the output."""
+    """Opens standard streams that are closed.
+
+    Otherwise the next opened file would get a stream's number, and receive its output.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)

@@ -27,7 +27,7 @@ def examine() -> Iterator[Finding]:
     is_checkout = (_ROOT / "toolchains" / "doctor.py").is_file()
     python = list(look_at_python(is_checkout))
     yield from python
-    # The modules that find runtimes can be imported only if litebnn's required packages are installed.
+    # Without litebnn's required packages, the modules that find runtimes cannot be imported.
     if all(finding.state == OK for finding in python):
         yield from look_at_runtime()
         yield from look_at_library(is_checkout)

@@ -16,20 +16,16 @@ OK, MISSING, BROKEN = "ok", "missing", "broken"
 
 @dataclass(frozen=True)
 class Finding:
-    """The state of one requirement of litebnn.
+    """The state of one requirement of litebnn."""
 
-    Attributes:
-        section: the heading that it is listed under.
-        name: its name.
-        state: `OK`, `MISSING` or `BROKEN`.
-        detail: its version or path, or the reason why it is not `OK`.
-        install: the command that installs or repairs it; "" if it is `OK`, or if the detail says what to do.
-    """
-
+    # The heading that the requirement is listed under.
     section: str
     name: str
+    # `OK`, `MISSING` or `BROKEN`.
     state: str
+    # The requirement's version or path, or the reason why it is not `OK`.
     detail: str = ""
+    # The command that installs or repairs the requirement; "" if it is `OK`, or if the detail says what to do.
     install: str = ""
 
 
@@ -40,7 +36,7 @@ def pip_install(what: str) -> str:
     True
     """
     pip = shutil.which("pip")
-    # The link is not resolved, because its target is outside of the virtual environment.
+    # The symbolic link to Python is not resolved, because its target is outside of the virtual environment.
     python, here = Path(sys.executable), Path.cwd()
     if pip is not None and Path(pip).parent == python.parent:
         return f"pip install {what}"
@@ -60,7 +56,7 @@ def together(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _installer(command: str) -> str:
-    """The prefix that mergeable commands share: "apt install ", or else the whole command."""
+    """The prefix that commands must share to be merged: "apt install ", or else the whole command."""
     return _APT if command.startswith(_APT) and "&&" not in command else command
 
 

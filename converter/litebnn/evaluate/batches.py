@@ -20,16 +20,13 @@ class Unreadable(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """The samples of a batch.
+    """The samples of a batch."""
 
-    Attributes:
-        inputs: one array for each sample: uint8 pixels [height, width, 1 or 3], or any array from the data set.
-        labels: the class of each sample; None if the data set has no labels.
-        unreadable: the samples that are left out of `inputs` and `labels`.
-    """
-
+    # One array for each sample: uint8 pixels [height, width, 1 or 3], or any array from the data set.
     inputs: Sequence[Array]
+    # The class of each sample; None if the data set has no labels.
     labels: Sequence[int] | None
+    # The samples that are left out of `inputs` and `labels`.
     unreadable: Sequence[Unreadable] = ()
 
 
@@ -47,24 +44,21 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class Batch:
-    """A numbered part of a data set.
+    """A numbered part of a data set."""
 
-    Attributes:
-        index: the batch's number, from 0 on.
-        size: the number of samples.
-        part: loads the samples.
-        digest: a hash of samples that a function yielded; 0 for files, whose names and times identify them.
-    """
-
+    # The batch's number, counted from 0.
     index: int
+    # The number of samples.
     size: int
+    # Loads the batch's samples.
     part: Part = field(compare=False)
+    # A hash of the samples if a user's function yielded them; 0 for files, which their names and times identify.
     digest: int = 0
 
 
 @dataclass(frozen=True)
 class ArraysPart:
-    """Samples that are in memory already."""
+    """Samples that a user's function has yielded, so they are in memory already."""
 
     inputs: Array
     labels: Array | None

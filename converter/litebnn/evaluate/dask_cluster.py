@@ -32,7 +32,7 @@ _ON_THIS_MACHINE: dict[str, object] = {
     "distributed.scheduler.work-stealing-interval": "1s",
     # Numerical libraries use one thread in each process.
     **{f"{_ENVIRONMENT}.{name}_NUM_THREADS": 1 for name in ("OMP", "MKL", "OPENBLAS")},
-    # A worker keeps freed memory until it ends: requesting the pages again takes a fifth of each batch's time.
+    # A worker keeps freed memory until it ends, because requesting the pages again took a fifth of each batch's time.
     f"{_ENVIRONMENT}.MALLOC_TRIM_THRESHOLD_": 1 << 28,
     f"{_ENVIRONMENT}.MALLOC_MMAP_THRESHOLD_": 1 << 28,
 }
@@ -116,7 +116,8 @@ class DaskCluster:
         try:
             yield from self._results(distributed, client, work, todo, name)
         finally:
-            # Long-lived workers should not keep the models. A scheduler that was restarted does not know the plugin.
+            # Workers of a cluster live on and should not keep the models, so the plugin is removed. A restarted
+            # scheduler does not know it.
             with suppress(ValueError, OSError):
                 if self.scheduler is not None and client.status == "running":
                     client.unregister_worker_plugin(name)
@@ -165,7 +166,9 @@ class DaskCluster:
 
 
 def _lines(event: Any, name: str) -> list[str]:
-    """The message for an unexpected end of a worker that had tasks of that name; other scheduler events give none."""
+    """The message if a scheduler event is the unexpected end of a worker that had tasks of this job; None for other
+    events.
+    """
     _, what = event
     if not isinstance(what, dict) or what.get("action") != "remove-worker" or what.get("expected"):
         return []

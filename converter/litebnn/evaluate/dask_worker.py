@@ -25,7 +25,10 @@ class Carrier(WorkerPlugin):  # type: ignore[misc]
         self._threads = threading.local()
 
     def run(self, batch: Batch) -> Result:
-        """The result of a batch. A user's mistake is returned as a result, because Dask would retry an exception."""
+        """The result of a batch.
+
+        An error that the user must fix is returned as a result, because Dask would retry an exception.
+        """
         try:
             if not hasattr(self._threads, "function"):
                 self._threads.function = self._work.prepared()
@@ -36,6 +39,6 @@ class Carrier(WorkerPlugin):  # type: ignore[misc]
 
 
 def run_task(name: str, batch: Batch) -> Result:
-    """The result of a batch, computed by the work that is registered under that name."""
+    """The result of a batch, computed by the work that the worker's plugin has under this name."""
     result: Result = get_worker().plugins[name].run(batch)
     return result

@@ -58,7 +58,7 @@ def import_function(name: str, folder: str, fingerprint: str = "") -> Callable[.
         with _importing:
             module = importlib.import_module(module_name)
             function = getattr(module, attribute)
-            # A cluster worker may have imported the module before the user changed the file.
+            # A cluster worker may have imported the module before the user changed its file, so it is imported again.
             if fingerprint and _imported.get(name, fingerprint) != fingerprint:
                 function = getattr(importlib.reload(module), attribute)
             _imported[name] = fingerprint

@@ -10,15 +10,15 @@ from litebnn.evaluate.scoring import Result
 
 
 class Work(Protocol):
-    """A computation on batches; it can be pickled, and is sent to each process once."""
+    """A computation on batches. It can be pickled, because it is sent to each process once."""
 
     def prepared(self) -> Callable[[Batch], Result]:
-        """A function of a batch for use in one thread, with its interpreters ready."""
+        """The function that computes a batch's result. It is for use in one thread, and its interpreters are ready."""
         ...
 
 
 def run_in_process(work: Work, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Result]]:
-    """Yields each batch with its result."""
+    """Runs batches one after the other, and yields each with its result."""
     function = work.prepared()
     for batch in batches:
         yield batch, function(batch)

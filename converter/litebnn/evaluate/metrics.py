@@ -44,7 +44,7 @@ class Counts:
     left_out: dict[int, list[tuple[str, str]]] = field(default_factory=dict)
 
     def add(self, index: int, result: Result) -> None:
-        """Adds the result of a batch."""
+        """Adds a batch's result to the counts."""
         best = [[classes[0] for classes in model] for model in result["top"]]
         self.samples += len(best[0])
         self.labelled += 0 if result["labels"] is None else len(best[0])

@@ -67,7 +67,7 @@ class Boards:
 
 
 class _ModelOnBoard(Predictor):
-    """A model that runs on a board; its input and output types are read from the file here."""
+    """A model that runs on a board. The types of its input and output are read from the file on this machine."""
 
     def __init__(self, model: Model, program: Program) -> None:
         try:
@@ -150,7 +150,7 @@ class _Shared:
                     while (batch := self._todo.get()) is not None and not self._is_over.is_set():
                         self._done.put((batch, score(batch)))
                 except Exception as error:
-                    # The batch returns to the queue before this board is asked for anything else, as it may not answer.
+                    # The batch returns to the queue first, because the next request to this board may hang.
                     if batch is not None and isinstance(error, BoardError):
                         self._todo.put(batch)
                     self._done.put((host, error))
@@ -168,7 +168,7 @@ def _programs(boards: Boards, host: str, models: Sequence[Model]) -> Iterator[li
         try:
             yield [_start(boards, board, program, f"{place}/{i}.tflite", model) for i, model in enumerate(models)]
         finally:
-            # The temporary files stay on a board that can no longer be reached.
+            # If the board can no longer be reached, its temporary files stay there.
             with suppress(BoardError):
                 board.run(f"rm -rf {shlex.quote(place)}")
     finally:

@@ -1,4 +1,4 @@
-"""A file of results that survives an interruption: a header line that identifies the job, then a line for each batch.
+"""A file of results that survives an interruption. A header line identifies the job, and each batch has a line.
 
 Each line has a checksum and is appended by one write. Wherever the process ends, a line is either whole or ignored.
 """

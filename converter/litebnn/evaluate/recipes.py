@@ -14,7 +14,7 @@ from litebnn.evaluate.images import resize, with_channels
 from litebnn.flatbuffer import ImageClassifier
 from litebnn.zoo.preprocessing import CROP, MEAN, STD, center_crop, resized_bicubic
 
-# A recipe that begins so is for uint8 pixels, and leaves other numbers unchanged.
+# The prefix of recipes that preprocess uint8 pixels, and leave samples of other types unchanged.
 _AUTO = "auto="
 NAMES = ("auto", "none", "[-1,1]", "[0,1]", "zoo")
 _KNOWN: dict[str, tuple[Any, ...]] = {
@@ -28,16 +28,13 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """A way of preprocessing samples.
+    """A way of preprocessing samples."""
 
-    Attributes:
-        name: the user's text, from which another process can make the same recipe.
-        folder: where the module of a function is looked for, besides Python's own search path.
-        fingerprint: differs between recipes, and between versions of the same function.
-    """
-
+    # The text that the user gave, from which another process can make the same recipe.
     name: str
+    # A folder in which Python looks for the module of a user's function, after its own search path.
     folder: str = ""
+    # A text that differs between recipes, and between versions of the same function.
     fingerprint: str = ""
     function: Callable[[Array], Any] | None = field(default=None, compare=False)
 
@@ -88,7 +85,7 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
 
 
 def range_of_pixels(name: str) -> tuple[float, float] | None:
-    """The (min, max) of what a recipe makes of the pixels 0 to 255; None for "auto", a function and other texts.
+    """The (min, max) that a recipe maps the pixels 0 to 255 to; None for "auto", a function and other texts.
 
     Example:
         >>> range_of_pixels("[-1,1]")
@@ -126,7 +123,7 @@ def _text(metadata: ImageClassifier) -> str:
 
 
 def _numbers(name: str) -> tuple[Any, ...]:
-    """The mean to subtract, the deviation to divide by, and the share to crop; those that a recipe leaves out lack."""
+    """The mean to subtract, the deviation to divide by, and the share to crop, as far as the recipe names them."""
     if name in _KNOWN:
         return _KNOWN[name]
     try:
@@ -178,7 +175,7 @@ def _own(function: Any, name: str, sample: Array, shape: tuple[int, ...]) -> Arr
 
 
 def _fitting(sample: Array, shape: tuple[int, ...]) -> Array:
-    """A sample in the model's input shape: an image's layout, size or number of channels is converted."""
+    """A sample in the model's input shape. The layout, size and number of channels of an image are converted."""
     if sample.shape == shape:
         return sample
     if sample.ndim != len(shape) and sample.size == int(np.prod(shape)):
@@ -204,7 +201,7 @@ def _as_image(sample: Array) -> Array:
 
 
 def _image_shape(shape: tuple[int, ...]) -> tuple[int, int, int, bool]:
-    """Height, width and channels, and True if the channels come first."""
+    """Height, width and channels of a shape, and True if the channels come first."""
     if len(shape) != 3:
         raise ValueError(f"the model takes {list(shape)}, expected images")
     if _is_channels_first(shape):

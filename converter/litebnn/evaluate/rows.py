@@ -18,7 +18,7 @@ from litebnn.evaluate.extras import import_extra
 
 # NumPy's names for Arrow's float types, where they differ.
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
-# Rows of a parquet file that are decoded at a time.
+# The number of rows of a parquet file that are decoded at a time.
 _ROWS = 64
 
 
@@ -35,7 +35,9 @@ _open = threading.local()
 
 
 def reopened(path: str, part: object, start: int, make: Callable[[], R]) -> R:
-    """The file that this thread read last, if it is the same and not yet past row `start`; else a newly opened one."""
+    """The open file that this thread read last, if it is this file and not past row `start`; else a newly opened
+    one.
+    """
     status = Path(path).stat()
     # Inode, size and time tell a long-lived cluster worker that another file has replaced its open one.
     key = path, part, status.st_ino, status.st_size, status.st_mtime_ns
@@ -65,7 +67,7 @@ class NpzRows:
         self.members = [_Member(self._archive, path, name) for name in names]
 
     def take(self, start: int, stop: int) -> list[Array]:
-        """The rows [start, stop) of each array."""
+        """The rows from `start` up to `stop` of each array."""
         self.position = stop
         return [member.take(start, stop) for member in self.members]
 
@@ -117,7 +119,7 @@ class ParquetRows:
             self._batches = self._file.iter_batches(_ROWS, row_groups=[group], columns=list(columns), use_threads=False)
 
     def take(self, start: int, stop: int) -> list[tuple[Any, ...]]:
-        """The rows [start, stop)."""
+        """The rows from `start` up to `stop`."""
         with _damage_named(self._what):
             while self.position + len(self._rest) < stop:
                 batch = next(self._batches, None)

@@ -113,7 +113,7 @@ def evaluate_models(
 
 
 def _source_and_recipe(files: Sequence[Model], data: Any, preprocess: Any) -> tuple[Source, Recipe]:
-    """The data set and the recipe, for which the models' metadata has the names of classes and the preprocessing."""
+    """Opens the data set and the recipe. Class names and the recipe "auto" come from the models' metadata."""
     folder = str(Path.cwd())
     found = [metadata for metadata in (read_metadata(model.content) for model in files) if metadata is not None]
     labels = next((metadata.labels for metadata in found if metadata.labels), ())
@@ -139,7 +139,8 @@ def _count(
             for name, reason in result["left_out"] if is_new else ():
                 on_warning(f"{name} is left out: {reason}")
             if is_new:
-                # Results from the partial file would distort the progress bar's estimate of the speed.
+                # Results from the partial file take no time, so they would distort the progress bar's estimate of the
+                # speed.
                 progress(done, total)
     except BaseException:
         if path is not None and path.exists() and done:

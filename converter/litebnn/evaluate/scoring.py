@@ -46,7 +46,10 @@ class Scoring:
     recipe: Recipe
 
     def prepared(self, predictor_of: Callable[[Model], Predictor] | None = None) -> Callable[[Batch], Result]:
-        """A function of a batch, with a predictor for each model: by default an interpreter with one thread."""
+        """A function that scores a batch.
+
+        It has a predictor for each model, by default an interpreter with one thread.
+        """
         interpreters = [(predictor_of or _interpreter)(model) for model in self.models]
         pairs = list(zip(self.models, interpreters, strict=True))
         for model, interpreter in pairs:
@@ -84,7 +87,10 @@ class Ready:
         return [inputs[start : start + self.batch] for start in range(0, len(inputs), self.batch)]
 
     def inputs(self, samples: Samples) -> Array:
-        """All samples in the model's own type, [samples, ...]; the last is repeated to fill the model's batch size."""
+        """All samples in the type of the model's input, [samples, ...].
+
+        The last sample is repeated to fill the model's batch size.
+        """
         rows = [self._quantized(self._make(np.asarray(sample), self.shape)) for sample in samples.inputs]
         rows += rows[-1:] * (-len(rows) % self.batch)
         return np.stack(rows)

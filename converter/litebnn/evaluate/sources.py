@@ -35,18 +35,15 @@ LABELS = ("labels", "label", "y_test", "y", "y_train")
 
 @dataclass(frozen=True)
 class Source(ABC):
-    """A data set.
+    """A data set."""
 
-    Attributes:
-        name: the data set's name in messages.
-        size: the number of samples; None if it is known only after reading all of them.
-        fingerprint: differs between data sets, and between versions of one data set.
-        classes: class names by label, if the data set has names.
-    """
-
+    # The data set's name in messages.
     name: str
+    # The number of samples; None if it is known only after reading all of them.
     size: int | None
+    # A text that differs between data sets, and between versions of one data set.
     fingerprint: str
+    # Class names by label, if the data set has names.
     classes: dict[int, str] = field(default_factory=dict)
 
     @abstractmethod
@@ -96,9 +93,8 @@ def open_source(
 
 
 def holds_images(path: Path) -> bool:
-    """True if a .npz file is a data set, with labels or uint8 images, rather than inputs of a model.
-
-    False for a file that cannot be read.
+    """True if a .npz file has labels or uint8 images, so that it is a data set and not inputs of a model. False for a
+    file that cannot be read.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -153,7 +149,9 @@ class FolderSource(Source):
 
 
 def _class_folders(path: Path, names: Sequence[str]) -> FolderSource:
-    """Class folders: names that are numbers are labels, and so are places in `names`; others count in sorted order."""
+    """Class folders with their labels: the number that is a folder's name, its index in `names`, or else its index in
+    sorted order.
+    """
     folders = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     counts = Counter(names)
     known = {name: label for label, name in enumerate(names) if counts[name] == 1}
@@ -336,7 +334,7 @@ def _columns(file: Path, schema: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class FunctionSource(Source):
-    """Batches that a user's function yields, in the sizes that it chooses."""
+    """The batches that a user's function yields; the function chooses their sizes."""
 
     function: Callable[[], Iterable[Any]] = field(default=tuple, repr=False)
 

@@ -1,4 +1,4 @@
-"""Attacks on files: every field with an index or a count gets invalid numbers, or numbers of other things.
+"""Attacks on files: every field with an index or a count gets invalid numbers, or numbers that refer to other objects.
 
 Such a file is refused, or converted to one that runs. A file that `check` calls sound never crashes a runtime.
 """

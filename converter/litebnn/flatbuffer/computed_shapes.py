@@ -43,6 +43,6 @@ def _places(names: list[str], op: Any) -> tuple[int, ...]:
 
 
 def _is_constant(model: Any, tensor: Any) -> bool:
-    # Large models store data after the flatbuffer, with an offset in the buffer.
+    # Files over 2 GB store a buffer's data after the flatbuffer, and its offset in the buffer.
     buffer = model.Buffers(tensor.Buffer())
     return bool(buffer.DataLength() or buffer.Size())

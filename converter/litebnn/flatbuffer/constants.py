@@ -12,7 +12,7 @@ import numpy as np
 from litebnn.errors import ConversionError
 from litebnn.graph import NUMPY_TYPES, Array, Tensor
 
-# Bits of an element, for types that NumPy lacks.
+# The number of bits of an element, for types that NumPy lacks.
 _BITS = {"INT2": 2, "INT4": 4, "UINT4": 4, "FLOAT8_E4M3FN": 8, "FLOAT8_E5M2": 8, "BFLOAT16": 16}
 _POINTERS = ("RESOURCE", "VARIANT")
 

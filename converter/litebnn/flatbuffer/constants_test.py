@@ -24,7 +24,7 @@ def constant_of(kind: str, shape: list[int], data: bytes, op: str = "DENSIFY", *
 
 
 def level(values: dict[str, Any]) -> Callable[[Any], object]:
-    """Changes the sparse level of `sparsity`."""
+    """Changes fields of the one sparse dimension in `sparsity`."""
     return lambda item: [setattr(getattr(item.dimMetadata[1], key), "values", value) for key, value in values.items()]
 
 

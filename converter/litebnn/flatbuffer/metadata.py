@@ -1,8 +1,8 @@
 """TFLite Metadata of image classifiers: labels and preprocessing in the .tflite file, as LiteRT's task library has it.
 
 The metadata is a flatbuffer in one of the model's buffers. Files that belong to it, such as labels, are a zip archive
-after the model's own bytes. The schema, of which this has the tables that image classifiers use, is
-https://github.com/google-ai-edge/LiteRT/blob/main/tflite/schema (metadata_schema.fbs of tflite-support), version 1.5.0.
+after the model's own bytes. This file has those tables of the schema that image classifiers use. The schema is
+metadata_schema.fbs of tflite-support, version 1.5.0: https://github.com/google-ai-edge/LiteRT/blob/main/tflite/schema.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from litebnn.graph import Buffer
 
 BUFFER_NAME = "TFLITE_METADATA"
 LABELS_FILE = "labels.txt"
-# The share of an image's shorter side that a center crop takes: a number as text. No field of the schema has it.
+# The name under which the metadata holds the crop, which has no field in the schema. The value is the share of the
+# image's shorter side, as text.
 CROP = "litebnn_center_crop"
 _IDENTIFIER = b"M001"
 _PARSER_VERSION = "1.5.0"  # the first with custom metadata
@@ -159,7 +160,9 @@ def read_metadata(tflite: bytes) -> ImageClassifier | None:
 
 
 def with_files_of(source: bytes, result: bytes) -> bytes:
-    """A model that was made of another one, with the files after that one's own bytes, which its metadata names."""
+    """The rewritten `model`, followed by the zip archive of files that follows the source model's bytes, which the
+    metadata names.
+    """
     if not zipfile.is_zipfile(io.BytesIO(source)):
         return result
     try:

@@ -52,7 +52,7 @@ def test_damaged_files_are_one_line_or_other_words(part: bytes) -> None:
         if tflite[at : at + len(part)] != part:
             continue
         for changed in (b"\xff" * len(part), b"\0" * len(part)):
-            # Only a ConversionError may come of it, which the command line prints as one line.
+            # Damaged metadata may only raise ConversionError, which the command line prints as one line.
             with contextlib.suppress(ConversionError):
                 read_metadata(tflite[:at] + changed + tflite[at + len(part) :])
     for end in range(len(tflite) - 200, len(tflite)):

@@ -150,7 +150,7 @@ def _counted(length: int, budget: _Budget) -> range:
 
 
 def _spend_on(value: Any, budget: _Budget) -> None:
-    """Charges for an unpacked schema object."""
+    """Counts an unpacked schema object against the limit."""
     if isinstance(value, bytes | str):
         budget.spend(len(value))
     elif isinstance(value, list):
@@ -267,7 +267,7 @@ def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> 
 
 
 def _details(tensor: Tensor, index: int, tensors: list[Tensor]) -> QuantizationDetails | None:
-    """A tensor's quantization by other tensors, which its QuantizationDetails table names by their indices."""
+    """The quantization of a tensor whose scales are other tensors, which the file names by their indices."""
     q = tensor.carried.quantization
     if q is None or q.details is None:
         return None

@@ -49,7 +49,7 @@ def camel_case(name: str) -> str:
 
 
 class _Counter:
-    """A replacement for a flatbuffer builder that records the number of fields in a table."""
+    """Stands in for a flatbuffer builder, and records the number of fields that a table has."""
 
     slots = 0
 
@@ -65,12 +65,12 @@ def slots_of(table: str) -> int:
     return counter.slots
 
 
-# The unions of options; the second one was added when the first was full.
+# The schema's two unions of options. The second was added when the first was full.
 OPTION_UNIONS = [union for union in ("BuiltinOptions", "BuiltinOptions2") if hasattr(schema, union)]
 OPERATOR_NAMES = names_of("BuiltinOperator")
 TYPE_NAMES = names_of("TensorType")
 
 
 def listed(table: Any, field: str) -> list[Any]:
-    """A list of a table of the schema."""
+    """The elements of a table's field that is a list."""
     return [getattr(table, field)(i) for i in range(getattr(table, f"{field}Length")())]

@@ -16,7 +16,7 @@ import flatbuffers
 from litebnn.errors import ConversionError
 
 _SCALARS = {"byte": ("b", "Int8"), "ubyte": ("B", "Uint8"), "uint": ("I", "Uint32"), "int": ("i", "Int32")}
-# The alignment that the schema of TFLite Metadata asks of bytes.
+# The alignment of byte vectors, in bytes, that the schema of TFLite Metadata requires.
 _BYTES_ALIGNMENT = 16
 _MOST_DEPTH = 32
 
@@ -34,7 +34,10 @@ class Schema:
         self.unions = unions
 
     def fields(self, table: str) -> Iterator[tuple[int, str, str]]:
-        """The slot, name and type of each field. A union's slot is that of its value, which its type precedes."""
+        """The slot (index in the vtable), name and type of each field.
+
+        A union takes two slots, for its type and its value; this is the second.
+        """
         slot = 0
         for field in self.tables[table]:
             name, kind = field.split(":")
@@ -98,12 +101,13 @@ class Schema:
 
 
 class _Reader:
-    """Reads tables at places of a flatbuffer; struct.error is raised where these are out of it."""
+    """Reads tables at offsets in a flatbuffer; raises struct.error if an offset leads out of it."""
 
     def __init__(self, schema: Schema, content: bytes) -> None:
         self.schema = schema
         self.content = content
-        # Elements that may still be read: tables that refer to one another in a hostile file are exponentially many.
+        # The number of elements that may still be read. Without this limit, tables that share tables could unfold
+        # exponentially.
         self.budget = len(content)
 
     def table(self, table: str, place: int, depth: int) -> dict[str, Any]:

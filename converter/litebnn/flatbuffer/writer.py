@@ -24,7 +24,7 @@ _OPTION_PLACES = {
     for union in reversed(OPTION_UNIONS)
     for value, name in names_of(union).items()
 }
-# The op's code for an NPU was appended to the source file by a compiler, and the op holds its file offset.
+# An NPU compiler appended the op's code to the source file, and the op holds its file offset.
 _OF_FILE = "DISPATCH_OP"
 
 
@@ -216,7 +216,7 @@ def _tensor(tensor: Tensor, buffer: int, tensor_index: dict[Tensor, int]) -> Any
 
 
 def _details(details: QuantizationDetails, carried: Any, tensor_index: dict[Tensor, int]) -> Any:
-    """A tensor's quantization by other tensors, with the tensors' new indices."""
+    """The schema's table for a tensor whose scales are other tensors, with their new indices."""
     options = dict(vars(details.options))
     table = options.pop("table")
     options |= {name: -1 if named is None else tensor_index[named] for name, named in details.tensors.items()}

@@ -1,4 +1,5 @@
-"""Control dependencies: TensorFlow's metadata `model_control_dependencies`, by which ops wait for others.
+"""Control dependencies: metadata of TensorFlow, `model_control_dependencies`, by which an op waits for others that it
+reads nothing from.
 
 It names ops by their indices. When a delegate is applied, runtimes look up these indices in their current plan. If ops
 or an earlier delegate have changed the plan, they write out of bounds, or find no order and skip the delegate.

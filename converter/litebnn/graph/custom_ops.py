@@ -204,7 +204,7 @@ def _grid(tensor: Tensor) -> Iterator[str]:
 
 
 def _zero_point(tensor: Tensor) -> Iterator[str]:
-    """Checks the zero point, which is 0 for runtimes unless there is exactly one."""
+    """Checks the zero point. Runtimes use 0 unless there is exactly one."""
     points = np.zeros(1, np.int64) if tensor.quantization is None else tensor.quantization.zero_point
     if tensor.type == "INT8" and points.size == 1 and not -128 <= points[0] <= 127:
         yield f'"{tensor.name}" has zero point {points[0]}, expected -128 to 127'

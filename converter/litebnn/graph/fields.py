@@ -1,4 +1,4 @@
-"""Every field of the .tflite schema: the things that its numbers refer to, and their fate when a file is rewritten."""
+"""Every field of the .tflite schema: what its numbers refer to, and how the writer treats it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,15 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a table.
+    """One field of a table."""
 
-    Attributes:
-        holds: the things that its numbers count or refer to; "" for a plain value.
-        least, most: the range of each number for any model; None if it is not limited.
-        is_optional: True if -1 means that nothing is referred to.
-    """
-
+    # The kind of things that the field's numbers count or refer to; "" for a plain value.
     holds: str = ""
     fate: Fate = Fate.KEPT
+    # The range of the field's numbers in any model; None if there is no limit.
     least: int | None = None
     most: int | None = None
+    # True if -1 means that the field refers to nothing.
     is_optional: bool = False
 
     def mistake(self, value: Any) -> str:
@@ -71,7 +68,7 @@ PLACES = Field("elements", least=0)
 
 
 def _fields(names: str, **others: Field) -> dict[str, Field]:
-    """Fields with plain values, given by their names, and other fields."""
+    """The fields of a table: names of those with plain values, and a `Field` for each other one."""
     return {**dict.fromkeys(names.split(), VALUE), **others}
 
 
@@ -286,5 +283,5 @@ FIELDS: dict[str, dict[str, Field]] = {**_FORMAT, **_STABLEHLO, **_OPTIONS}
 
 
 def fields_that_hold(table: str, things: str) -> dict[str, Field]:
-    """The fields of a table whose numbers refer to things of that kind."""
+    """The fields of a table whose numbers refer to one kind of things, such as "tensors"."""
     return {name: field for name, field in FIELDS.get(table, {}).items() if field.holds == things}

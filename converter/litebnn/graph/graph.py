@@ -32,7 +32,7 @@ NUMPY_TYPES: dict[str, np.dtype[Any]] = {
     )
 }
 
-# Limit on the elements that rewrites may compute from constants: a fixed number, plus a number for each byte of
+# Limits on the elements that rewrites may compute from constants: a fixed number, plus a number for each byte of
 # constants. Networks need a few for each byte; a damaged file of 58 kB has asked for 4.8 GB and 39 s.
 _WORK, _WORK_PER_BYTE = 1 << 24, 64
 
@@ -50,31 +50,23 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class Quantization:
-    """The grid of a quantized tensor: real value = scale · (level - zero point).
+    """The grid of a quantized tensor: real value = scale · (level - zero point)."""
 
-    Attributes:
-        scale: float32 [1], or [channels] along `axis`.
-        zero_point: int64 of the same shape.
-    """
-
-    scale: Array
-    zero_point: Array
+    scale: Array  # float32 [1], or [channels] along `axis`
+    zero_point: Array  # int64 of the same shape
     axis: int = 0
     carried: Any = None
 
 
 @dataclass(frozen=True, eq=False)
 class QuantizationDetails:
-    """The quantization of a tensor whose scales are another tensor of its graph.
+    """The quantization of a tensor whose scales are another tensor of its graph."""
 
-    Attributes:
-        options: the format's numbers for it, by field name.
-        tensors: the tensors that it refers to, by field name; None for an omitted one.
-        axis: the quantized dimension.
-    """
-
+    # The numbers that the format stores for the quantization, by field name.
     options: Options
+    # The tensors with scales and zero points, by field name; None for an omitted one.
     tensors: dict[str, Tensor | None]
+    # The axis along which the scales differ.
     axis: int = 0
 
 
@@ -124,7 +116,7 @@ class Tensor:
 
     @property
     def companions(self) -> list[Tensor]:
-        """The tensors that this one's quantization refers to, which must be kept with it."""
+        """The tensors that this tensor's quantization refers to, which must stay in the graph with it."""
         named = () if self.details is None else self.details.tensors.values()
         return [tensor for tensor in named if tensor is not None]
 
@@ -161,7 +153,7 @@ class Options(SimpleNamespace):
 
 @dataclass(eq=False)
 class Op:
-    """A node. An absent optional input is None."""
+    """A node of the graph. An absent optional input is None."""
 
     code: OpCode
     inputs: list[Tensor | None]
@@ -234,7 +226,7 @@ class Graph:
         self.outputs = outputs
         self.ops: list[Op] = []
         self.carried = carried
-        # Signatures refer to these tensors, so they must be kept with their meaning.
+        # Signatures refer to these tensors, so the tensors and their values must be kept.
         self.pinned: set[Tensor] = set()
         stored = {tensor.buffer for tensor in tensors if tensor.is_constant}
         self._work = _WORK + _WORK_PER_BYTE * sum(buffer.data.size for buffer in stored if buffer.data is not None)
@@ -312,7 +304,7 @@ class Graph:
         self._answers.drop(op.outputs)
 
     def set_output(self, op: Op, tensor: Tensor) -> None:
-        """Makes `op` compute `tensor` instead of its first output."""
+        """Replaces the first output of `op` by `tensor`."""
         old = op.outputs[0]
         self._producer.pop(old, None)
         op.outputs[0] = tensor
@@ -346,8 +338,9 @@ class Graph:
             raise ConversionError("far more is computed from the model's constants than they are large")
 
     def all_tensors(self) -> Iterable[Tensor]:
-        """All tensors of the graph, each once: the listed ones, other tensors of ops and outputs, and the companions of
-        all."""
+        """All tensors of the graph, each once: the listed ones, those that ops read or write, outputs, and the tensors
+        that quantize these.
+        """
         of_ops = (tensor for op in self.ops for tensor in (*op.inputs, *op.outputs))
         found = dict.fromkeys(tensor for tensor in (*self.tensors, *of_ops, *self.outputs) if tensor is not None)
         return dict.fromkeys((*found, *(companion for tensor in found for companion in tensor.companions)))
@@ -385,5 +378,5 @@ class Model:
 
 
 def packed_words(channels: int) -> int:
-    """The number of int32 words for that many channels."""
+    """The number of int32 words that hold the signs of that many channels."""
     return -(-channels // BITS_PER_WORD)

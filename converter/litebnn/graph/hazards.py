@@ -16,7 +16,7 @@ from litebnn.graph.graph import NUMPY_TYPES, Model, Op, Tensor
 from litebnn.graph.op_facts import facts
 
 _MOST_BYTES = 1 << 31
-# Types of the runtime's own objects, which programs can neither give nor read.
+# Element types of objects inside the runtime. Programs can neither pass such inputs nor read such outputs.
 _HANDLES = ("RESOURCE", "VARIANT")
 
 
@@ -78,7 +78,7 @@ def _strided_slice(op: Op) -> Iterator[str]:
     given = [values for values in operands if values is not None]
     options = op.options
     masks = {key: int(getattr(options, f"{key}_mask", 0)) for key in ("begin", "shrink_axis", "ellipsis", "new_axis")}
-    # New axes need no axis of the source, and an ellipsis stands for any number of them.
+    # A new axis uses up no axis of the source; an ellipsis uses up any number of them.
     adds_axes = masks["ellipsis"] or masks["new_axis"]
     if len({len(values) for values in given}) > 1 or (
         not adds_axes and source.shape and any(len(values) > len(source.shape) for values in given)
@@ -141,7 +141,7 @@ def _amounts(op: Op) -> Iterator[str]:
 
 
 def _numbers(tensor: Tensor | None) -> list[int] | None:
-    """The value of a constant of integers."""
+    """The value of a constant of integers; None for other tensors."""
     array = None if tensor is None else tensor.array
     return None if array is None or array.dtype.kind not in "iu" else [int(value) for value in array.reshape(-1)]
 

@@ -28,7 +28,7 @@ def strided_slice(*operands: Any, shape: tuple[int, ...] = (4, 8), **masks: int)
 
 
 def taken(model: FloatModel, shape: tuple[int, ...]) -> Tensor:
-    """Adds an input; -1 is an unknown size."""
+    """Adds an input to the graph; a size of -1 is unknown."""
     known = tuple(1 if size < 0 else size for size in shape)
     return model.input(*known, signature=None if known == shape else shape)
 

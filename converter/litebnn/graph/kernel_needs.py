@@ -1,4 +1,4 @@
-"""Operands that kernels of builtin ops do not check, and with which they end the runtime's process."""
+"""Checks of operands that kernels of builtin ops do not check, and that can crash the runtime's process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from litebnn.graph.graph import NUMPY_TYPES, Op
 
-# Results of these have the type of their operands, which kernels copy or compute with unchecked.
+# Ops whose results must have the type of their first operand, or of all operands. Kernels copy or compute without a
+# check of that.
 _COPY_FIRST = """AVERAGE_POOL_2D BATCH_TO_SPACE_ND BROADCAST_TO CUMSUM DEPTH_TO_SPACE DILATE DYNAMIC_UPDATE_SLICE
     EXPAND_DIMS GATHER GATHER_ND L2_POOL_2D MATRIX_DIAG MATRIX_SET_DIAG MAX_POOL_2D MEAN MIRROR_PAD PAD PADV2
     REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_WINDOW RESHAPE REVERSE_SEQUENCE REVERSE_V2 SLICE SPACE_TO_BATCH_ND
@@ -31,14 +32,14 @@ _COPIED: dict[str, slice] = {
 }
 _RECURRENT = """BIDIRECTIONAL_SEQUENCE_LSTM BIDIRECTIONAL_SEQUENCE_RNN LSTM RNN SVDF UNIDIRECTIONAL_SEQUENCE_LSTM
     UNIDIRECTIONAL_SEQUENCE_RNN"""
-# If this input is FLOAT32, so are the results and the state.
+# For each op, the index of an input. If that input is FLOAT32, the results and the state must be too.
 _LAYERS = "BATCH_MATMUL CONV_2D CONV_3D DEPTHWISE_CONV_2D FULLY_CONNECTED MUL SOFTMAX"
 _COMPUTED = {
     **dict.fromkeys((*_RECURRENT.split(), *_LAYERS.split()), 0),
     "EMBEDDING_LOOKUP": 1,
     **dict.fromkeys(("CONV_3D_TRANSPOSE", "TRANSPOSE_CONV"), 2),
 }
-# The types that results may have, whatever the operands are.
+# For each op, the types that its results may have for any operands.
 _COMPARISONS = "EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL NOT_EQUAL REDUCE_ALL REDUCE_ANY"
 _RESULTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_COMPARISONS.split(), ("BOOL",)),
@@ -63,7 +64,7 @@ _COUNTS = {
 
 
 def kernel_mistakes(op: Op) -> Iterator[str]:
-    """Why a kernel would read or write out of bounds, or abort."""
+    """Yields the reasons why a kernel would read or write out of bounds, or abort."""
     name = op.code.builtin
     counts = len(op.inputs), len(op.outputs)
     if counts != _COUNTS.get(name, counts):
@@ -99,7 +100,8 @@ def _types(op: Op) -> Iterator[str]:
 
 
 _LSTM_TYPES = ("FLOAT32", "INT8", "INT16", "UINT8")
-# The places of an input gate's weights, recurrent weights and bias: all of them are left out, or none.
+# For each LSTM, the input indices of an input gate's weights, recurrent weights and bias. All of them are omitted, or
+# none.
 _GATES = {
     "BIDIRECTIONAL_SEQUENCE_LSTM": ((1, 5, 12), (18, 22, 29)),
     "LSTM": ((1, 5, 12),),
@@ -184,7 +186,7 @@ def _same_shape(op: Op) -> Iterator[str]:
 
 
 def _windows(op: Op) -> Iterator[str]:
-    """Sizes, strides and dilations of windows, by which the kernel divides."""
+    """Sizes, strides and dilations of windows must be positive, because the kernel divides by them."""
     for tensor in op.inputs[2:]:
         array = None if tensor is None else tensor.array
         if tensor is not None and array is not None and array.size and array.min() < 1:

@@ -1,4 +1,4 @@
-"""Operands for which a kernel would end the runtime's process are refused by `convert` and `check`."""
+"""`convert` and `check` refuse operands with which a kernel would crash the runtime's process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from litebnn.graph.kernel_needs import kernel_mistakes
 
 
 def one(name: str, operands: list[Tensor | None], *results: Tensor, table: str = "", **options: Any) -> Graph:
-    """A graph of one op, which is given what it does not compute."""
+    """A graph of one op, whose inputs are constants or inputs of the graph."""
     given = [each for each in operands if each is not None and not each.is_constant and not each.is_variable]
     graph = Graph("main", [], list(dict.fromkeys(given)), [*results], [])
     graph.insert(Op(OpCode(name), operands, list(results), Options(table, **options)))
@@ -42,7 +42,7 @@ def dense(data: tuple[int, ...], weights: tuple[int, int], result: tuple[int, ..
 
 
 def gated(*left_out: int, count: int = 24) -> Graph:
-    """An LSTM without the inputs at these places."""
+    """An LSTM without the inputs at these indices."""
     operands = [None if place in left_out else of(2, 4, name=f"x{place}") for place in range(count)]
     return one("LSTM", [*operands], of(2, 4, name="y"))
 

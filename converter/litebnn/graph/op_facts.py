@@ -18,62 +18,56 @@ MANY = 1 << 31
 
 @dataclass(frozen=True)
 class Int8:
-    """The int8 form of an op (https://ai.google.dev/edge/litert/models/quantization_spec).
+    """The int8 form of an op (https://ai.google.dev/edge/litert/models/quantization_spec)."""
 
-    Attributes:
-        version: the first operator version with int8.
-        weights_axis: the axis of the weights with a scale for each channel; -1 for a single scale.
-        same_parameters: True if input and output share scale and zero point.
-        result: the scale and zero point that the output must have.
-    """
-
+    # The first operator version that supports int8.
     version: int
+    # The axis along which weights have a scale for each channel; -1 for a single scale.
     weights_axis: int | None = None
+    # True if input and output share scale and zero point.
     same_parameters: bool = False
+    # The fixed scale and zero point of the output, if the kind of op requires them.
     result: tuple[float, int] | None = None
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts about one kind of op.
+    """The facts about one kind of op."""
 
-    Attributes:
-        least, most: the number of inputs; `most` is 0 if it is unknown.
-        most_outputs: the largest number of outputs, if the number of inputs is known.
-        options: the format's name for the table of its options; "" if it has none.
-        defaults: options of a new op, if the format has no default or rules read them.
-        needs_options: True if the runtime requires the table of options.
-        kinds: the NumPy kinds of element types of each input ("?" for types that NumPy lacks); "" for all.
-        ranks: the number of dimensions of each input, 0 for any; `rank` is the same for the output.
-        layer: the report's name for it, if it is a layer with trained weights.
-        data, constants: the indices of a layer's data, and of its weights and bias.
-        int8: its int8 form, if it has a known one.
-        clamp: the equivalent fused activation.
-        keeps_signs: True if every value keeps its sign, for any options.
-        moves: True if values are only moved or selected, so that int8 is exact.
-        reshapes: True if the elements stay in order.
-        on_signs: True if the rules know its effect on packed signs.
-        effects: True if it does more than compute its outputs, or refers to state or to other subgraphs.
-    """
-
+    # The range of the number of inputs; `most` is 0 if it is unknown.
     least: int = 0
     most: int = 0
+    # The format's name for the table of the op's options; "" if it has none.
     options: str = ""
+    # Options that new ops get, if the format has no default or rules read the option.
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    # True if the runtime requires the table of options.
     needs_options: bool = False
+    # For each input, the NumPy kinds of its allowed element types ("?" for types that NumPy lacks); "" for all.
     kinds: tuple[str, ...] = ()
+    # The number of dimensions of each input (`ranks`) and of the output (`rank`); 0 for any.
     ranks: tuple[int, ...] = ()
     rank: int = 0
+    # The name in reports, if the op is a layer with trained weights.
     layer: str = ""
+    # The indices of a layer's data, and of its weights and bias.
     data: int = 0
     constants: tuple[int, ...] = ()
+    # The op's int8 form, if it is known.
     int8: Int8 | None = None
+    # The fused activation with the same effect, if the op is an activation.
     clamp: Activation | None = None
+    # True if the op keeps the sign of every value, whatever its options are.
     keeps_signs: bool = False
+    # True if the op only moves or selects values, so that its int8 form is exact.
     moves: bool = False
+    # True if the op keeps the elements in order, as a reshape does.
     reshapes: bool = False
+    # True if the rules know the op's effect on packed signs.
     on_signs: bool = False
+    # True if the op does more than compute its outputs, or uses state or other subgraphs.
     effects: bool = False
+    # The largest number of outputs, if the number of inputs is known.
     most_outputs: int = 1
 
 

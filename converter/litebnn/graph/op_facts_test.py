@@ -23,7 +23,7 @@ INPUTS = {
     (4, 4): "STRIDED_SLICE",
     (1, MANY): "PACK CONCATENATION",
 }
-# The ranks of the inputs, and that of the output.
+# The ops with given ranks (numbers of dimensions) of their inputs and of their output; 0 is any rank.
 RANKS = {
     ((4, 4), 4): "CONV_2D DEPTHWISE_CONV_2D",
     ((5, 5), 5): "CONV_3D",

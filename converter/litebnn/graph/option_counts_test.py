@@ -31,7 +31,7 @@ def gather_windows(**changed: Any) -> Build:
 
 
 def scatter_windows(windows: int = 2, **changed: Any) -> Build:
-    """STABLEHLO_SCATTER of windows [2, 2] into [3, 4, 2], at two places."""
+    """STABLEHLO_SCATTER of two windows [2, 2] into [3, 4, 2]."""
     options = {
         "update_window_dims": [1, 2],
         "inserted_window_dims": [0],

@@ -60,14 +60,11 @@ class Negated:
 
 @dataclass(frozen=True)
 class Counted:
-    """Levels written as several signs, concatenated along the channels: a level is middle + Σ scales[j] · sign[j].
-
-    Attributes:
-        rising: for each sign, True if it is +1 at and above its threshold, rather than below.
-    """
+    """Levels written as several signs, concatenated along the channels: a level is middle + Σ scales[j] · sign[j]."""
 
     middle: float
     scales: tuple[float, ...]
+    # For each sign, True if it is +1 at and above its threshold, False if it is +1 below.
     rising: tuple[bool, ...]
 
     def done(self, values: Array) -> Array:
@@ -87,16 +84,13 @@ Move: TypeAlias = Transposed | Reshaped | Negated | Counted
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of a tensor's values.
+    """The origin of a tensor's values."""
 
-    Attributes:
-        source: the name of a tensor of the source model.
-        moves: the transformations of its values, or of its signs, in this order.
-        signs: the number of packed signs in the last axis; 0 for a tensor of numbers.
-    """
-
+    # The name of the source model's tensor from which the values come.
     source: str
+    # The transformations of the source tensor's values, or of their signs, in this order.
     moves: tuple[Move, ...] = ()
+    # The number of packed signs along the last axis; 0 for a tensor of numbers.
     signs: int = 0
 
     @property
@@ -106,11 +100,11 @@ class Origin:
 
     @property
     def layout(self) -> Origin:
-        """The origin of numbers in the same layout as these signs."""
+        """The origin of a tensor of numbers in the same layout as these signs."""
         return Origin(self.source, tuple(move for move in self.moves if isinstance(move, Transposed | Reshaped)))
 
     def made(self, values: Array) -> Array:
-        """The tensor's values for values of the source's tensor: numbers, or True for each negative sign."""
+        """Computes the tensor's values from those of the source's tensor: numbers, or True for each negative sign."""
         for move in self.moves:
             values = move.done(values)
         return values
@@ -139,7 +133,7 @@ def _unknown(dims: tuple[int, ...]) -> int:
 
 
 def begin_origins(model: Model) -> None:
-    """Makes every tensor that the source computes its own origin, unless its name is not unique."""
+    """Records for every tensor of the source model that it is its own origin, unless its name is not unique."""
     for graph in model.graphs:
         computed = [tensor for op in graph.ops for tensor in op.outputs]
         times = Counter(tensor.name for tensor in computed)
@@ -192,7 +186,10 @@ def _ints(values: Any) -> tuple[int, ...]:
 
 
 def _encoded(name: str, origin: Origin | None) -> list[Any]:
-    """The record of the tensor `name`; if the source's name is a prefix of it, the prefix's length is stored."""
+    """The metadata's record for the tensor `name`.
+
+    If the source's name is a prefix of `name`, only its length is stored.
+    """
     assert origin is not None
     source = len(origin.source) if name.startswith(origin.source) else origin.source
     moves = [[type(move).__name__.lower(), *vars(move).values()] for move in origin.moves]

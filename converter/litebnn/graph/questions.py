@@ -14,15 +14,12 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, eq=False)
 class Question(Generic[_Answer]):
-    """A question about any tensor of a graph, which the graph answers once until something upstream is edited.
+    """A question about any tensor of a graph, which the graph answers once until something upstream is edited."""
 
-    Attributes:
-        answer: computes the answer. It may ask further questions, and reads the graph by `producer` alone.
-        follows: the inputs of a tensor's producer that `answer` asks the same question about. They are answered first,
-            so that a long chain of ops needs no recursion.
-    """
-
+    # A function that computes the answer. It may ask further questions, and reads the graph only by `producer`.
     answer: Callable[[Graph, Tensor], _Answer]
+    # The inputs of a tensor's producer that `answer` asks the same question about. They are answered first, so that a
+    # long chain of ops needs no recursion.
     follows: Callable[[Op], Iterable[Tensor | None]] = lambda op: ()
 
     def __call__(self, graph: Graph, tensor: Tensor) -> _Answer:
@@ -33,7 +30,7 @@ _Key: TypeAlias = "tuple[Question[Any], Tensor]"
 
 
 class Answers:
-    """The answers about one graph. Each remembers which producers and other answers it was computed from."""
+    """The answers about one graph. Each answer remembers which producers and other answers it was computed from."""
 
     def __init__(self) -> None:
         self._known: dict[_Key, Any] = {}
@@ -70,12 +67,12 @@ class Answers:
             self._dependent.setdefault(one, set()).add(key)
 
     def reads(self, tensor: Tensor) -> None:
-        """Notes that the answer in progress depends on how a tensor is computed."""
+        """Records that the answer that is being computed depends on a tensor's producer."""
         if self._reading:
             self._reading[-1].add(tensor)
 
     def drop(self, tensors: Iterable[Tensor]) -> None:
-        """Drops the answers that depend on how these tensors are computed."""
+        """Drops the answers that depend on the producers of these tensors."""
         waiting: list[Tensor | _Key] = [tensor for tensor in tensors if tensor in self._dependent]
         while waiting:
             for key in self._dependent.pop(waiting.pop(), ()):

@@ -84,7 +84,7 @@ def _ranges(details: QuantizationDetails) -> Iterator[str]:
 
 
 def _blocks(tensor: Tensor, details: QuantizationDetails) -> Iterator[str]:
-    """Checks that there is a scale for each block of each row, because runtimes read so many."""
+    """Checks that there is a scale for each block of each row, because runtimes read that many."""
     size = details.options.block_size
     if tensor.type not in _BLOCK_TYPES or not tensor.is_constant or len(tensor.shape) != 2:
         yield f"it is {tensor.type} {list(tensor.shape)}, expected a constant matrix of {' or '.join(_BLOCK_TYPES)}"
@@ -122,7 +122,7 @@ def check_subgraphs(graphs: list[Graph]) -> None:
                 callees[number].append(called)
                 for mistake in _fits(op, key, graphs[called]):
                     raise ConversionError(f"{what}: {key} is {called}, a subgraph {mistake}")
-            # Its kernel in LiteRT 2.3.0 reads as many branches as the file has other subgraphs.
+            # STABLEHLO_CASE's kernel in LiteRT 2.3.0 reads as many branches as the file has other subgraphs.
             if op.code.builtin == "STABLEHLO_CASE" and len([*_called(op)]) != len(graphs) - 1:
                 raise ConversionError(
                     f"{what}: {len([*_called(op)])} branches, expected all {len(graphs) - 1} subgraphs"
@@ -131,7 +131,7 @@ def check_subgraphs(graphs: list[Graph]) -> None:
 
 
 def graphs_of_loops(graphs: list[Graph]) -> list[Graph]:
-    """The subgraphs that only WHILE runs, which makes room for their outputs as these grow from step to step."""
+    """The subgraphs that only a WHILE runs. Their outputs may grow from step to step, because WHILE resizes them."""
     callers: dict[int, set[str]] = {}
     for op in (op for graph in graphs for op in graph.ops):
         for _, called in _called(op):
@@ -147,7 +147,7 @@ def _called(op: Op) -> Iterator[tuple[str, int]]:
 
 
 def _check_order(callees: dict[int, list[int]]) -> None:
-    """Refuses subgraphs that run themselves, which runtimes would prepare forever."""
+    """Refuses subgraphs that run themselves, because runtimes would prepare them without end."""
     done: set[int] = set()
     for start in callees:
         path: list[tuple[int, Iterator[int]]] = [(start, iter(callees[start]))]
@@ -187,7 +187,7 @@ def _fits(op: Op, key: str, graph: Graph) -> Iterator[str]:
 
 def _match(what: str, own: list[Tensor], given: Iterable[Tensor | None]) -> Iterator[str]:
     given = [*given]
-    # A composite may omit operands.
+    # A STABLEHLO_COMPOSITE may omit operands.
     differs = len(own) != len(given) or any(
         other is not None and tensor.type != other.type for tensor, other in zip(own, given, strict=True)
     )

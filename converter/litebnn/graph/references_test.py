@@ -120,7 +120,7 @@ def called(types: tuple[str, ...], results: tuple[str, ...], is_computed: bool =
 
 
 def calls(name: str, table: str, *inner: Graph, types: tuple[str, ...] = ("FLOAT32",), **options: Any) -> list[Graph]:
-    """A graph with an op that runs other graphs, followed by these."""
+    """A model whose first graph has an op that runs the other graphs."""
     inputs = [Tensor(f"x{i}", type, (1,)) for i, type in enumerate(types)]
     result = Tensor("y", "FLOAT32", (1,))
     op = Op(OpCode(name), list(inputs), [result], Options(table, **options))

@@ -26,7 +26,7 @@ def check_graph(graph: Graph) -> None:
     for tensor in graph.inputs:
         if tensor in written_by:
             raise ConversionError(f'op {written_by[tensor]} writes "{tensor.name}", an input of the graph')
-        # The caller replaces the input's value at run time, so no rewrite may use the value in the file.
+        # An input of the graph gets its value at run time, so no rewrite may use a value from the file.
         if tensor.is_constant:
             raise ConversionError(f'"{tensor.name}", an input of the graph, is a constant')
     known = {*graph.inputs, *written_by}
@@ -63,7 +63,7 @@ def _check_order(what: str, index: int, op: Op, written_by: dict[Tensor, int], k
 def _check_variables(what: str, graph: Graph, op: Op) -> None:
     for tensor in op.inputs:
         producer = None if tensor is None else graph.producer(tensor)
-        # XNNPACK ends the process there.
+        # XNNPACK aborts the process if an op reads the value of a variable twice.
         if tensor is not None and producer and producer.name == "READ_VARIABLE" and op.inputs.count(tensor) > 1:
             raise ConversionError(f'{what} reads "{tensor.name}", the value of a variable, twice')
 
@@ -80,7 +80,7 @@ def _check_arity(what: str, op: Op) -> None:
 
 
 def _check_ranges(what: str, op: Op) -> None:
-    """Refuses options whose numbers are out of range by the table of all fields."""
+    """Refuses options with numbers outside of the ranges in `fields.py`."""
     for key, field in FIELDS.get(op.options.table, {}).items():
         mistake = field.mistake(getattr(op.options, key, None))
         if mistake:

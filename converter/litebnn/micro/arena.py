@@ -1,17 +1,17 @@
-"""The arena: one static block of memory in which every tensor has its place, planned at export."""
+"""The arena: one static block of memory. The offset of every tensor in it is planned at export."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-# Places are multiples of it, which is what the widest loads of the kernels want.
+# The alignment of buffers in bytes, which the widest loads of the kernels need.
 ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """Memory that is in use from step `first` to step `last`, both included."""
+    """A buffer that is in use from step `first` to step `last`, both included."""
 
     bytes: int
     first: int
@@ -19,9 +19,8 @@ class Buffer:
 
 
 def plan(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
-    """The offset of each buffer, and the size of the arena.
-
-    Large buffers are placed first, each in the lowest gap between those that are in use at the same time.
+    """Plans the offset of each buffer, and the size of the arena. Large buffers come first. Each gets the lowest gap
+    between buffers that are in use at the same time.
 
     >>> plan([Buffer(16, 0, 1), Buffer(32, 1, 2), Buffer(16, 2, 3)])
     ([32, 0, 32], 48)
@@ -40,7 +39,7 @@ def plan(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
 
 
 def least(buffers: Iterable[Buffer]) -> int:
-    """The largest sum of buffers that are in use at one step, below which no plan can be."""
+    """The largest sum of buffer sizes that are in use at one step: no plan can need less."""
     known = list(buffers)
     return max((sum(_aligned(b.bytes) for b in known if b.first <= at.first <= b.last) for at in known), default=0)
 

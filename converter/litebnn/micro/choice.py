@@ -13,17 +13,16 @@ from litebnn.contract import BITS_PER_WORD
 from litebnn.micro.pack import COUNT_BITS, KERNELS, Geometry
 
 COSTS_FILE = Path(__file__).parent / "costs.json"
-# Outputs other than bits; "fixed" is int8 by integers.
+# The kinds of output other than bits; "fixed" is int8 computed by integers.
 NUMBERS = ("int8", "fixed", "float32")
-# Kernels whose weights take more than a bit.
+# Kernels whose weights take more than one bit each.
 LARGE = ("triples",)
 
 
 def features(geometry: Geometry, kernel: str, output: str) -> list[int]:
-    """The quantities of an output pixel that its instructions are a sum of.
-
-    They are 1, the words of the window, the blocks, and the words of all blocks. Blocks and channels follow, once for
-    each of NUMBERS.
+    """The quantities for one output pixel that are multiplied with measured costs and added up. They are 1, the words
+    of the window, the blocks of channels, and the words of all blocks. Blocks and channels follow, once for each of
+    NUMBERS.
     """
     way = KERNELS[kernel]
     words = -(-geometry.depth // BITS_PER_WORD)
@@ -40,7 +39,7 @@ def _costs() -> dict[str, dict[str, list[float]]]:
 
 
 def instructions(geometry: Geometry, target: str, kernel: str, output: str) -> float:
-    """The estimated instructions of a layer; `output` is "bits" or one of NUMBERS."""
+    """The estimated number of instructions of a layer; `output` is "bits" or one of NUMBERS."""
     pixel = zip(_costs()[target][kernel], features(geometry, kernel, output), strict=True)
     return geometry.output_height * geometry.output_width * sum(cost * quantity for cost, quantity in pixel)
 

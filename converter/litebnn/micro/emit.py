@@ -29,19 +29,19 @@ from litebnn.micro.program import (
 )
 
 _LINE = 116
-# The type whose loads want more than the alignment of a word.
+# The one C type that needs a larger alignment than that of a word.
 _ALIGNED = "ALIGNED"
 
 
 def in_comment(text: object) -> str:
-    """A name of the model that may stand in a comment of C."""
+    """A name from the model, made safe for a comment in C."""
     return re.sub(
         r"[*/\\?]{2,}", lambda found: "_" * len(found[0]), printable(text).encode("ascii", "replace").decode()
     )
 
 
 def number(value: float | int) -> str:
-    """A number as a constant of C.
+    """A number as a C constant.
 
     >>> number(np.float32(0.1)), number(-(2**31))
     ('0.1f', '(-2147483647 - 1)')
@@ -83,7 +83,7 @@ class Constants:
         self._names: dict[tuple[object, ...], str] = {}
 
     def array(self, data: Data, hint: str, attribute: str = "") -> str:
-        """The name of an array, which is defined if none has the same values."""
+        """The name of a constant array; the array is defined unless one with the same values exists."""
         values = np.ascontiguousarray(data.values)
         key = (values.dtype.str, values.size, values.tobytes(), attribute)
         if key not in self._names:
@@ -93,7 +93,7 @@ class Constants:
         return self._names[key]
 
     def struct(self, struct: Struct, name: str) -> str:
-        """The name of a structure."""
+        """The name of a constant structure, which is defined unless an equal one exists."""
         body = self._fields(struct.fields, name, "  ")
         key = (struct.type, body)
         if key not in self._names:
@@ -125,17 +125,14 @@ class Constants:
 
 @dataclass(frozen=True)
 class Emitted:
-    """The files of a network.
+    """The files of a network."""
 
-    Attributes:
-        header, source: the text of `NAME.h` and `NAME.c`.
-        constant_bytes: the bytes of constant arrays that each step adds.
-        sources: the C files that are called, relative to the folder of the sources.
-    """
-
+    # The text of `NAME.h` and `NAME.c`.
     header: str
     source: str
+    # The number of bytes of constant arrays that each step adds.
     constant_bytes: tuple[int, ...]
+    # The C files whose functions are called, relative to the folder of the sources.
     sources: tuple[str, ...]
 
 
@@ -163,7 +160,7 @@ class _Writer:
         return min(self.index[op] for op in self.placement.graph.consumers(tensor))
 
     def _row_offset(self, tensor: Tensor, op: Op, step: Step) -> str:
-        """How far an iteration of a strip goes into a tensor that is whole."""
+        """The offset of an iteration's row in a tensor that exists as a whole, as C; empty for others."""
         if tensor not in step.parts or (op is step.ops[0][0] and tensor in op.inputs):
             return ""
         return f"row * {step.parts[tensor] * strides_of(tensor.shape)[1]}"
@@ -222,7 +219,7 @@ class _Writer:
 
 
 def _wrapped(start: str, arguments: Iterable[str]) -> str:
-    """A call, whose arguments go on in another line where they are too many for one."""
+    """The C text of a call, with its arguments on several lines if they do not fit in one."""
     indent = " " * (len(start) if len(start) < 60 else 8)
     line, lines = start, []
     texts = list(arguments)

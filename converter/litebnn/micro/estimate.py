@@ -12,18 +12,18 @@ from litebnn.micro.placement import Step
 
 # Instructions for each unit of work of a C function; `python -m bench.micro.builtin` measures them in QEMU.
 COSTS_FILE = Path(__file__).parent / "builtin_costs.json"
-# Work of this name is already a number of instructions.
+# Work under this name needs no factor: it is a number of instructions.
 INSTRUCTIONS = "instructions"
-# Cycles for an instruction: LLVM's models of the binary kernels' inner loops, without wait states of the flash. There
-# is none for RV32IMC, where an instruction of a simple core takes at least one cycle.
+# Cycles per instruction, from LLVM's models of the binary kernels' inner loops, without wait states of the flash.
+# RV32IMC has no model: an instruction of a simple core takes at least one cycle.
 CYCLES = {"cortex-m4": 1.1, "cortex-m7": 0.61, "cortex-m55": 1.17, "rv32imc": 1.0}
 
 
 def work_of(step: Step) -> Counter[tuple[str, str]]:
-    """The amounts of each function's work in a step."""
+    """The amounts of work in a step, by C function."""
     found: Counter[tuple[str, str]] = Counter()
     for index, (_, lowered) in enumerate(step.ops):
-        # The first op of a strip says what all iterations take; the others work on a few rows.
+        # The first op of a strip gives the work of all iterations; the work of the other ops is for one iteration.
         times = step.iterations if index else 1
         for call in lowered.calls:
             found[call.function, "calls"] += step.iterations * call.images

@@ -22,7 +22,7 @@ from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
 
-# Headers that C brings, and targets that CMake or the folder's own build has.
+# Names that a network cannot have: headers of the C library, and targets of CMake or of the folder's own build.
 _TAKEN = re.compile(
     "assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|main|math|setjmp|signal|stdarg|stdbool|stddef|"
     "stdint|stdio|stdlib|string|tgmath|time|wchar|wctype|all|clean|help|install|package|selftest|test|litebnn.*"
@@ -200,7 +200,7 @@ def _is_exact(placement: Placement) -> bool:
 def _check(name: str, kernels: str, target: str, packages: Sequence[str]) -> None:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name):
         raise ValueError(f"name is {name!r}, expected a name for C of up to 41 letters, digits and _")
-    # Some systems' file names have no case.
+    # Names are compared in lower case, because file names on some systems ignore case.
     if _TAKEN.fullmatch(name.lower()) or any(sources_folder().rglob(f"{name.lower()}.[ch]")):
         raise ValueError(f"name is {name!r}, as a file or a target of the build is called: expected another name")
     for option, value, known in (("kernels", kernels, KERNELS), ("target", target, TARGETS)):
@@ -226,7 +226,7 @@ def _converted(model: bytes | str | os.PathLike[str], title: str) -> tuple[bytes
 
 
 def _sources(emitted: Emitted) -> dict[str, str]:
-    """The C files that the network calls, and those that these call or include, by file name."""
+    """The C files of the functions that the network calls, with all files that these need, by file name."""
     folder = sources_folder()
     defining = _definitions(folder)
     files: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """Int8 outputs of binary layers by integers alone, for CPUs whose floats are slow.
 
-A count gives few different numbers, so that integers can be checked against the floats for every one of them.
+A count of bits takes few different values, so the integer computation is compared with the floats for each of them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from litebnn.micro.pack import Geometry
 Array = npt.NDArray[Any]
 
 LOW, HIGH = -128, 127
-# Changes of a channel's multiplier that are tried, in the order of their size.
+# The changes of a channel's multiplier that are tried, the smallest first.
 CHANGES = (0, *(sign * size for size in range(1, 17) for sign in (-1, 1)))
-# The most numbers that are checked, over all channels.
+# The largest number of counts that are checked, summed over all channels.
 MOST_NUMBERS = 1 << 24
 
 
@@ -43,13 +43,13 @@ def int8_output(dots: Array, multiplier: Array, bias: Array, zero_point: int) ->
 def fixed_output(
     geometry: Geometry, multiplier: Array, bias: Array, clamp: tuple[int, int], zero_point: int
 ) -> FixedOutput | None:
-    """Integers that give the same outputs for all counts; None if there are none of 32 bits.
+    """Finds 32-bit integers that give the same outputs for all counts; None if there are none.
 
     Args:
         multiplier, bias: float32 by channel, divided by the output's scale.
         clamp: the fused activation on the integers.
     """
-    # Windows that are padded with zeros may have even and odd numbers.
+    # Dot products of windows padded with zeros may be even or odd; those of others are all even or all odd.
     step = 1 if geometry.zero_padding else 2
     dots = np.unique(np.clip(np.arange(-geometry.depth, geometry.depth + 1, step), *clamp))
     if dots.size * multiplier.size > MOST_NUMBERS:
@@ -86,6 +86,6 @@ def _bias_range(dots: Array, multipliers: Array, expected: Array, shift: Array) 
     far = np.int64(1) << 40
     low = np.where(expected > LOW, (expected << shift) - products, -far).max(axis=0)
     high = np.where(expected < HIGH, ((expected + 1) << shift) - 1 - products, far).min(axis=0)
-    # A channel that always saturates leaves one side free.
+    # If a channel always saturates, one of the two bounds does not exist.
     low, high = np.where(low == -far, high - 1, low), np.where(high == far, low + 1, high)
     return low, high

@@ -76,6 +76,9 @@ def _replace(folder: Path, temporary: Path, files: Mapping[str, str]) -> None:
 
 
 def filled(template: str, values: Mapping[str, object]) -> str:
-    """A file of `templates/` with its @NAMES@ replaced; those in the values stay."""
+    """A file of `templates/` with the placeholders between @ signs replaced.
+
+    Placeholders in the values stay.
+    """
     text = (Path(__file__).parent / "templates" / template).read_text(encoding="utf-8")
     return re.sub("@([A-Z_]+)@", lambda found: str(values[found[1]]), text)

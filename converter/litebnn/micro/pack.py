@@ -16,9 +16,9 @@ from litebnn.contract import BITS_PER_WORD
 
 Array = npt.NDArray[Any]
 
-# Counts of the kernels that count in planes have at most this many bits.
+# The largest number of bits of a counter, in kernels that keep counters as bit planes.
 COUNT_BITS = 16
-# Words after the carries.
+# The number of words that follow the carries in the packed weights.
 CARRY_REST = 3
 INT32 = np.iinfo(np.int32)
 
@@ -60,7 +60,7 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of ops/micro; its fields are those of `litebnn_kernel`, except the last four."""
+    """A kernel of ops/micro. Its fields are those of `litebnn_kernel`, and four more."""
 
     lanes: int
     record_words: int
@@ -101,12 +101,12 @@ def bits_of(words: Array, count: int) -> npt.NDArray[np.uint8]:
 
 
 def _lanes(bits: Array) -> npt.NDArray[np.uint32]:
-    """[..., lanes, n] -> [..., n, lanes / 32]: a word has a bit of 32 channels."""
+    """Transposes bits [..., lanes, n] to words [..., n, lanes / 32]; a word has one bit for each of 32 channels."""
     return words_of(np.swapaxes(bits, -1, -2))
 
 
 def _flat(words: Array) -> Array:
-    """Blocks of words, [groups, blocks, words of a block]."""
+    """Splits words into blocks, [groups, blocks, words of a block]."""
     return words.reshape(*words.shape[:2], -1)
 
 
@@ -142,7 +142,7 @@ KERNELS = {
 }
 
 
-# Channel of each lane where counts become numbers, which are in the order of lanes 0, 16, 8, 24, 1, 17, ...
+# The channel of each lane. Kernels convert counts to numbers in the order of lanes 0, 16, 8, 24, 1, 17, ...
 CHANNELS_OF_LANES = np.argsort(np.add.outer(np.arange(8), (0, 16, 8, 24)).reshape(-1))
 
 
@@ -165,7 +165,7 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
     blocks = -(-geometry.group_outputs // way.lanes)
 
     def by_block(channels: Array) -> Array:
-        """[..., channels_out] -> [..., groups, blocks, lanes], filled with zeros."""
+        """Splits an axis of channels into groups, blocks and lanes, and fills missing channels with zeros."""
         grouped = channels.reshape(*channels.shape[:-1], geometry.groups, geometry.group_outputs)
         rest = blocks * way.lanes - geometry.group_outputs
         filled = np.pad(grouped, [(0, 0)] * (grouped.ndim - 1) + [(0, rest)])
@@ -180,7 +180,7 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
     classes, row_class, column_class = _classes(geometry)
     padded, ones = _padded(geometry, classes, bits)
     if thresholds is None:
-        # Padded taps' ones count in every channel alike, so that one depth serves all channels.
+        # Ones of padded taps count equally in every channel, so one depth (number of products) serves all channels.
         presets = ones.max(axis=1, keepdims=True) - ones
         depths = geometry.depth - padded + 2 * ones.max(axis=1)
     else:
@@ -196,7 +196,7 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
         planes = way.first_planes
         planes += max(-(-(bits_of_count - planes) // way.carried_planes), 0) * way.carried_planes
         in_planes = _threshold_planes(presets, planes) if thresholds is not None else _summand_planes(presets, planes)
-        # Planes come before the words of a block's lanes.
+        # The axis of planes comes before the axis of a block's lanes.
         presets = np.moveaxis(words_of(by_block(in_planes)), 0, -2)
     records = -(-window_words // 3) * way.record_words
     numbers = max(-(-way.lanes // 2), -(-geometry.group_outputs // BITS_PER_WORD))
@@ -215,24 +215,26 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
 
 
 def _threshold_planes(thresholds: Array, planes: int) -> Array:
-    """Bits [planes + 1, classes, channels] of counters that overflow above the thresholds."""
+    """Start values of counters that overflow when a count exceeds its threshold, as bits [planes + 1, classes,
+    channels].
+    """
     start = np.clip(2**planes - 1 - thresholds, 0, 2**planes - 1)
     return np.stack([*(start >> plane & 1 for plane in range(planes)), thresholds < 0])
 
 
 def _summand_planes(presets: Array, planes: int) -> Array:
-    """Bits [planes + 1, classes, channels] of counters that begin with `presets`."""
+    """Counters that start at `presets`, as bits [planes + 1, classes, channels]."""
     return np.stack([presets >> plane & 1 for plane in range(planes + 1)])
 
 
 def _padded_taps(outputs: int, inputs: int, taps: int, stride: int, dilation: int, before: int) -> list[Array]:
-    """For each output along an axis, which taps lie outside of the input."""
+    """For each output along an axis: bool [taps], true for taps outside of the input."""
     at = np.arange(outputs)[:, None] * stride - before + np.arange(taps) * dilation
     return list((at < 0) | (at >= inputs))
 
 
 def _classes(geometry: Geometry) -> tuple[list[Array], Array | None, Array | None]:
-    """The distinct sets of padded taps, [taps] each, and the class numbers of rows and columns."""
+    """The distinct sets (classes) of padded taps, bool [taps] each, and the classes of rows and columns of outputs."""
     g = geometry
     rows = _padded_taps(g.output_height, g.input_height, g.filter_height, g.stride_height, g.dilation_height, g.pad_top)
     columns = _padded_taps(g.output_width, g.input_width, g.filter_width, g.stride_width, g.dilation_width, g.pad_left)
@@ -251,7 +253,9 @@ def _classes(geometry: Geometry) -> tuple[list[Array], Array | None, Array | Non
 
 
 def _padded(geometry: Geometry, classes: list[Array], bits: Array) -> tuple[Array, Array]:
-    """The number of padded inputs, [classes], and of the weights' ones at these, [classes, channels_out]."""
+    """The number of padded inputs, [classes], and the number of weights at these inputs that are 1, [classes,
+    channels_out].
+    """
     padded = np.array([taps.sum() for taps in classes], np.int64) * geometry.group_inputs
     ones = np.array(classes, np.int64) @ bits.sum(axis=2, dtype=np.int64).T
     return padded, ones

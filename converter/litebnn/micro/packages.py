@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from litebnn.micro.folder import filled
 
-# Paths of files with the templates that fill them: those of every export, and those that each wrapper adds.
+# For each file of an export, by its path, the template that it is made from: those of every export, and those of each
+# wrapper.
 _BASE = {"CMakeLists.txt": "CMakeLists.txt", "Makefile": "Makefile", "README.md": "README.md"}
 _ADDED: Mapping[str, Mapping[str, str]] = {
     "arduino": {
@@ -22,7 +23,7 @@ _ADDED: Mapping[str, Mapping[str, str]] = {
     },
     "esp-idf": {"idf_component.yml": "idf_component.yml"},
 }
-# A component's CMakeLists.txt is in its root, where that of every export is too.
+# ESP-IDF reads the CMakeLists.txt in the component's root, which is the one of every export.
 _ESP_IDF = """if(ESP_PLATFORM)
   idf_component_register(SRCS
 @CMAKE_SOURCES@    INCLUDE_DIRS src)

@@ -1,4 +1,4 @@
-"""Which memory each tensor has: an argument of the caller's, a constant, or a place in the arena."""
+"""Plans the memory of each tensor: an argument of the caller, a constant, or bytes of the arena."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ from litebnn.micro.strips import Strip, bytes_of, find_strips
 
 @dataclass(frozen=True)
 class Step:
-    """Ops that run together: one op, or a strip.
+    """A step of the network: one op, or a strip of ops that run together row by row."""
 
-    Attributes:
-        ops: each op with what it becomes.
-        iterations: how often they run; 1 without a strip.
-        heights: the rows of the tensors between the ops of a strip, which exist for one iteration.
-        parts: the rows that an iteration reads or writes of other tensors, but for the input of the first op.
-    """
-
+    # Each op of the step with its C calls.
     ops: tuple[tuple[Op, Lowered], ...]
+    # The number of times that the ops run: 1, or for a strip once for each row of its last output.
     iterations: int = 1
+    # For each tensor between the ops of a strip: the number of rows that it holds, which one iteration needs.
     heights: dict[Tensor, int] = field(default_factory=dict)
+    # For other tensors of a strip, except the input of its first op: the number of rows that an iteration reads or
+    # writes.
     parts: dict[Tensor, int] = field(default_factory=dict)
 
     @property
@@ -46,24 +44,19 @@ class Place:
 
 @dataclass(frozen=True)
 class Placement:
-    """A network whose tensors have their places.
-
-    Attributes:
-        graph: the graph.
-        steps: what runs, in order.
-        places: the memory of each computed tensor.
-        scratch: the offset of the scratch memory of each step that needs some.
-        copies: outputs that are written at the end, with the tensor whose values they have.
-        arena_bytes: the size of the arena.
-        step_bytes: the bytes of the arena that are in use at each step.
-    """
+    """A network whose tensors have memory."""
 
     graph: Graph
+    # The steps, in the order in which they run.
     steps: tuple[Step, ...]
+    # The memory of each computed tensor: an argument of the C function, or bytes of the arena.
     places: dict[Tensor, Place]
+    # The offset in the arena of the scratch memory, for each step that needs some.
     scratch: dict[int, int]
+    # Outputs that are copied at the end, each with the tensor that it is a copy of.
     copies: tuple[tuple[str, Tensor], ...]
     arena_bytes: int
+    # The number of bytes of the arena that are in use at each step.
     step_bytes: tuple[int, ...]
 
 
@@ -97,7 +90,7 @@ def place(graph: Graph, kernels: str, target: str) -> Placement:
 
 
 def _fold_constants(graph: Graph) -> None:
-    """Makes constants of ops that only move constants."""
+    """Replaces ops that only move constants by constants."""
     for op in list(graph.ops):
         value = folded(op)
         if value is not None and not graph.is_output(op.output):
@@ -106,7 +99,7 @@ def _fold_constants(graph: Graph) -> None:
 
 
 def _shared(graph: Graph) -> dict[Tensor, Tensor]:
-    """The tensor whose memory a tensor shares, for tensors that are reshaped and their reshaped forms."""
+    """For each tensor that a reshape makes: the tensor whose memory it shares."""
     roots: dict[Tensor, Tensor] = {}
     for op in graph.ops:
         if op.name in RESHAPES:
@@ -120,7 +113,7 @@ def _shared(graph: Graph) -> dict[Tensor, Tensor]:
 def _step(context: Context, found: Strip | Op) -> Step:
     if isinstance(found, Op):
         return Step(((found, lower(context, found)),))
-    # The last output and the operands beside the chain are whole; an iteration works on one of their rows.
+    # The last output and the operands from outside the strip exist as a whole; an iteration works on one of their rows.
     chained = {found.ops[0].input(0), *found.heights}
     rows = dict(found.heights)
     for op in found.ops[1:]:
@@ -137,7 +130,7 @@ def _step(context: Context, found: Strip | Op) -> Step:
 
 
 class _Planner:
-    """Finds the lifetime of each tensor, joins those that may share memory, and plans the arena."""
+    """Finds the lifetime of each tensor, merges tensors that may share memory, and plans the arena."""
 
     def __init__(self, graph: Graph, steps: Sequence[Step], roots: dict[Tensor, Tensor]) -> None:
         self.graph, self.steps, self.roots = graph, steps, roots
@@ -182,7 +175,7 @@ class _Planner:
                 self.bytes[root] = max(self.bytes.get(root, 0), bytes_of(tensor, rows))
 
     def _join(self, number: int, step: Step) -> None:
-        """Lets the output of an op have the memory of its first input, if no later op reads that."""
+        """Lets the output of an op use the memory of its first input, if no later op reads that input."""
         for op, lowered in step.ops:
             source, result = op.inputs[0], op.output
             if not lowered.in_place or source is None or source.is_constant:

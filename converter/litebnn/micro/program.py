@@ -1,6 +1,6 @@
-"""A network as calls of C functions: the form between a graph and the text of `model.c`.
+"""A network as calls of C functions: the form between a graph and the C source.
 
-Lowerings make calls, `strips` and `arena` place their tensors, and `emit` writes them.
+`lowering` makes the calls, `strips` and `arena` plan the memory of their tensors, and `emit` writes the calls.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from litebnn.contract import MOST_VALUES
 from litebnn.errors import ConversionError
 from litebnn.graph import Array, Graph, Op, Tensor
 
-# The C type of a tensor's elements, the member of the arena's union that holds them, and their size, by TFLite's name.
-# INT32 tensors are packed signs.
+# For each element type: its C type, the member of the arena's union that holds it, and its size in bytes. INT32 tensors
+# are packed signs.
 C_TYPES: Mapping[str, tuple[str, str, int]] = {
     "FLOAT32": ("float", "floats", 4),
     "INT8": ("int8_t", "bytes", 1),
@@ -29,7 +29,7 @@ C_TYPES_OF_DATA: Mapping[np.dtype[Any], str] = {
     np.dtype(name): f"{name}_t" for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32")
 } | {np.dtype(np.float32): "float"}
 
-# The largest number of axes of the walks in `litebnn_builtin.h`.
+# The largest number of axes that the loops of `litebnn_builtin.h` support.
 AXES = 6
 
 Value: TypeAlias = "int | float | Data | Symbol | tuple[Value, ...] | Mapping[str, Value] | None"
@@ -81,7 +81,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Scratch:
-    """A pointer to words that are used during the call."""
+    """A pointer to scratch memory, which is used only during the call."""
 
     words: int
 
@@ -98,52 +98,41 @@ Argument: TypeAlias = "int | float | Data | Struct | Literal | Read | Write | Sc
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a C function.
-
-    Attributes:
-        function: its name.
-        arguments: its arguments in order.
-        sources: the C file of `builtin/` that defines it; those of the binary kernels are found by their functions.
-        work: the counts by which instructions are estimated, such as "macs" and "outputs".
-        images: how often it is called, for the images of a batch one after the other.
-    """
+    """A call of a C function."""
 
     function: str
     arguments: tuple[Argument, ...]
+    # The C file in `builtin/` that defines the function; empty for binary kernels, whose files are found by the
+    # function.
     sources: tuple[str, ...]
+    # The amounts of work from which instructions are estimated, such as "macs" and "outputs".
     work: Mapping[str, int] = field(default_factory=dict)
+    # The number of calls: one for each image of a batch.
     images: int = 1
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """An op as calls.
+    """An op as C calls."""
 
-    Attributes:
-        calls: the calls in order.
-        in_place: true if its output may share the memory of its first input.
-        exact: true if the result is that of TFLite's reference kernel to the last bit.
-    """
-
+    # The C calls that compute the op, in order.
     calls: tuple[Call, ...]
+    # True if the op's output may share the memory of its first input.
     in_place: bool = False
+    # True if the result is that of TFLite's reference kernel to the last bit.
     exact: bool = True
 
 
 @dataclass
 class Context:
-    """The surroundings of an op that is lowered.
-
-    Attributes:
-        graph: the graph.
-        kernels: "compact" or "fast": the kernels of binary layers.
-        target: a microcontroller of `TARGETS`.
-        heights: the rows of tensors of which a strip holds only a few.
-    """
+    """The options and the graph that lowering an op depends on."""
 
     graph: Graph
+    # The kind of kernels for binary layers: "compact" or "fast".
     kernels: str = "compact"
+    # The microcontroller, a name of `TARGETS`.
     target: str = "cortex-m4"
+    # The number of rows of each tensor that a strip holds only a few rows of.
     heights: Mapping[Tensor, int] = field(default_factory=dict)
 
     def shape(self, tensor: Tensor) -> tuple[int, ...]:
@@ -152,12 +141,12 @@ class Context:
         return tensor.shape if rows is None else (tensor.shape[0], rows, *tensor.shape[2:])
 
     def count(self, tensor: Tensor) -> int:
-        """The number of a tensor's elements."""
+        """The number of elements of a tensor."""
         return int(np.prod(self.shape(tensor), dtype=np.int64))
 
 
 def refuse(message: str) -> ConversionError:
-    """The error of a lowering; the caller adds the op and its layer."""
+    """The error for an op that cannot be lowered; the caller adds the op and its layer."""
     return ConversionError(message)
 
 
@@ -195,7 +184,7 @@ def grid(tensor: Tensor) -> tuple[float, int]:
 
 @dataclass(frozen=True)
 class Axis:
-    """A window along one axis of an image: sizes of input and output, taps, and steps between outputs and taps."""
+    """A window along one axis of an image: the sizes of input and output, the number of taps, stride and dilation."""
 
     size: int
     outputs: int
@@ -205,23 +194,23 @@ class Axis:
 
     @property
     def padding(self) -> int:
-        """The padding before the image, which TensorFlow makes the smaller half, where both sides are padded."""
+        """The padding before the image. If the padding is odd, TensorFlow puts the smaller half there."""
         return max(self.span - self.size, 0) // 2
 
     @property
     def span(self) -> int:
-        """The positions from the first tap of the first output to the last tap of the last one."""
+        """The number of positions from the first tap of the first output to the last tap of the last output."""
         return (self.outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     def checked(self) -> Axis:
-        """The axis, with a step of 1 where no second output or tap is stepped to.
+        """The axis with a stride of 1 if there is only one output, and a dilation of 1 if there is only one tap.
 
         Raises:
             ConversionError: positions might overflow in C.
         """
         steps = self.stride if self.outputs > 1 else 1, self.dilation if self.taps > 1 else 1
         axis = Axis(self.size, self.outputs, self.taps, *steps)
-        # Loops step once beyond the last window, and once beyond its last tap.
+        # The C loops compute one position beyond the last window and beyond its last tap, which must not overflow.
         reach = axis.span + axis.stride + axis.dilation
         if reach > MOST_VALUES:
             raise refuse(f"its windows reach over {reach} positions of an axis, expected at most {MOST_VALUES}")
@@ -229,7 +218,7 @@ class Axis:
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:
-    """Elements between neighbours along each axis of a dense tensor.
+    """The strides of a dense tensor, in elements.
 
     >>> strides_of((2, 3, 4))
     [12, 4, 1]

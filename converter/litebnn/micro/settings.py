@@ -3,7 +3,7 @@
 KERNELS = ("compact", "fast")
 TARGETS = ("cortex-m4", "cortex-m7", "cortex-m55", "rv32imc")
 
-# Each wrapper, and what it makes of the folder.
+# Each wrapper, and the kind of package that it turns the folder into.
 PACKAGES = {
     "arduino": "a library of the Arduino IDE",
     "platformio": "a library of PlatformIO",

@@ -1,7 +1,7 @@
 """Strips: chains of ops that are computed a few rows at a time, so that large images between them are never whole.
 
 A convolution's float output is large, and the signs that are packed from it are small. So the convolution computes a
-few rows, and the next ops turn these into rows of the chain's last output. The same memory serves for the next rows.
+few rows, from which the next ops compute rows of the chain's last output. The next rows use the same memory.
 """
 
 from __future__ import annotations
@@ -28,31 +28,28 @@ _BINARY = ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "PRELU")
 
 @dataclass(frozen=True)
 class Strip:
-    """Ops that run together.
+    """A chain of ops that are computed together, a few rows at a time."""
 
-    Attributes:
-        ops: the ops in order; the first computes rows of its output by itself.
-        iterations: the rows of the last output, one in each iteration.
-        heights: the rows that each iteration needs of the outputs between the ops.
-    """
-
+    # The ops in order. The first one can compute single rows of its output.
     ops: tuple[Op, ...]
+    # The number of rows of the last output; each iteration computes one.
     iterations: int
+    # For each tensor between the ops, the number of rows that an iteration needs.
     heights: dict[Tensor, int]
 
 
 def find_strips(graph: Graph, stays: dict[Tensor, Tensor]) -> Iterator[Strip | Op]:
-    """The graph's ops in order, chains of them as strips where these need less memory.
+    """Yields the graph's ops in order, with chains of ops as strips if these need less memory.
 
     Args:
-        stays: the storage of each tensor that shares another's, which keeps it from being part of a strip.
+        stays: for tensors that share another's memory, that other tensor. They cannot be part of a strip.
     """
     taken: set[Op] = set()
     strips: dict[Op, Strip] = {}
     for op in graph.ops:
         if op not in taken and (strip := _strip_from(graph, op, stays)) is not None:
             taken.update(strip.ops)
-            # The strip runs where its last op was, when all other inputs of its ops are known.
+            # The strip runs in place of its last op, when all other inputs of its ops have been computed.
             strips[strip.ops[-1]] = strip
     for op in graph.ops:
         if op in strips:
@@ -62,7 +59,7 @@ def find_strips(graph: Graph, stays: dict[Tensor, Tensor]) -> Iterator[Strip | O
 
 
 def bytes_of(tensor: Tensor, rows: int | None = None) -> int:
-    """The memory of a tensor, or of some rows of an image."""
+    """The number of bytes of a tensor, or of some rows of an image."""
     size = C_TYPES[tensor.type][2] if tensor.type in C_TYPES else 4
     for axis, length in enumerate(tensor.shape):
         size *= rows if rows is not None and axis == 1 else length
@@ -70,7 +67,7 @@ def bytes_of(tensor: Tensor, rows: int | None = None) -> int:
 
 
 def _strip_from(graph: Graph, head: Op, stays: dict[Tensor, Tensor]) -> Strip | None:
-    """The chain from `head` on that needs the least memory; None if the whole output needs as little."""
+    """The chain that starts with `head` and needs the least memory; None if no chain saves memory."""
     if head.name not in _HEADS or len(head.output.shape) != 4 or head.output.shape[0] != 1:
         return None
     best, chain, steps = None, [head], [1]
@@ -100,13 +97,13 @@ def _follower(graph: Graph, tensor: Tensor, stays: dict[Tensor, Tensor]) -> Op |
 
 
 def _reads_a_later_tensor(graph: Graph, head: Op, op: Op, chained: Tensor) -> bool:
-    """True if another input of `op` would have to live longer than it would without the strip for no gain."""
+    """True if another input of `op` is an image of another size, which the strip would make live longer."""
     others = [tensor for tensor in op.inputs if tensor is not None and tensor is not chained and not tensor.is_constant]
     return any(tensor.shape[:3] != op.output.shape[:3] and len(tensor.shape) == 4 for tensor in others)
 
 
 def _rows_of(op: Op) -> int:
-    """The rows of its input that an op needs for a row of its output, without those of its neighbours; 0 if others."""
+    """The number of input rows that an op needs for one output row; 0 for other ops, and if windows share rows."""
     if op.name in _BY_PIXEL:
         return 1 if op.input(0).shape[:3] == op.output.shape[:3] else 0
     if op.name in _BINARY:
@@ -124,5 +121,7 @@ def _rows_of(op: Op) -> int:
 
 
 def _pool_rows(op: Op, taps: int, stride: int) -> int:
-    """The stride of a pool whose windows neither overlap nor leave the image above and below."""
+    """The vertical stride of a pool whose windows do not overlap and need no padding above and below; 0 for other
+    pools.
+    """
     return stride if taps == stride and op.output.shape[1] * stride <= op.input(0).shape[1] else 0

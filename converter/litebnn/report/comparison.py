@@ -133,7 +133,7 @@ def compare_as_dict(first: bytes, second: bytes, inputs: list[Array] | None, sam
     # Random samples are made for a model with float inputs; the other model's inputs are quantized.
     floats = [all(tensor.type == "FLOAT32" for tensor in model.graphs[0].inputs) for model in models]
     arrays = samples_for("compare", models[0 if floats[0] or not floats[1] else 1], inputs, count=samples, seed=seed)
-    # If only one model has bits, it counts as the conversion of the other.
+    # If only one model has packed signs, it is compared as if it were the conversion of the other.
     has_bits = [bool(channels_of_bits(model.graphs[0])) for model in models]
     contents = (second, first) if has_bits == [True, False] else (first, second)
     try:

@@ -43,7 +43,7 @@ class ConversionReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """All lines of `noted`, then those of `advice`."""
+        """All lines of `noted`, followed by all lines of `advice`."""
         return (*self.noted, *self.advice)
 
     @property

@@ -23,35 +23,32 @@ _CPUS = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Costs:
-    """A row of the table.
+    """The costs of one board (for hosts, of one ISA): a row of the table."""
 
-    Attributes:
-        board: "rpi3", "rpi4", "rpi5" or "host".
-        description: a description of the board.
-        isa: litebnn's instruction set there.
-        needs: CPU feature words of the system; the row applies to CPUs that have all of them.
-        ghz: the clock rate at which the cycles were measured, in GHz.
-        source: the origin of the figures.
-        error: the largest relative error of a network's estimate; None if no network was measured.
-        tile: the number of output channels that LceBconv2d computes together.
-        tables: the number of output channels whose lookups take as long as building a table. Layers that use a table
-            less often are computed by the ISA of `without`.
-        shared_tables: the number of tables for each tile that adjacent windows share; 0 if they share none.
-        without: the row of the ISA that computes such layers; None if there are none.
-        cycles: the cycles for one unit of each amount, by kind of op.
-    """
-
+    # The board's short name: "rpi3", "rpi4", "rpi5" or "host".
     board: str
+    # A description of the board.
     description: str
+    # The instruction set that litebnn uses on the board.
     isa: str
+    # CPU features, by the operating system's names. The row applies to CPUs that have all of them.
     needs: tuple[str, ...]
+    # The clock rate at which the cycles were measured, in GHz.
     ghz: float
+    # A description of how the figures were measured.
     source: str
+    # The largest relative error of a network's estimate; None if no network was measured.
     error: float | None
+    # The number of output channels that LceBconv2d computes together.
     tile: int
+    # The number of output channels whose lookups take as long as building a table. Layers that use a table less often
+    # are computed by the ISA of `without`.
     tables: int
+    # The number of lookup tables that adjacent windows share, for each tile; 0 if they share none.
     shared_tables: int
+    # The row of the ISA that computes layers that use a table less often; None if there is none.
     without: Costs | None
+    # The cycles for one unit of each amount, by kind of op.
     cycles: Mapping[str, Mapping[str, float]]
 
     def seconds(self, work: Workload) -> float | None:
@@ -70,7 +67,7 @@ def estimate(op: Op, costs: Costs, delegated: Collection[Op], adds: bool) -> flo
 
 
 def row_for(op: Op, costs: Costs) -> Costs:
-    """The row of the ISA that computes an op: the board's, or `without` for layers that do not suit it."""
+    """The row of the ISA that computes an op: the board's own, or `without` for layers that do not suit its ISA."""
     if costs.without is None or op.name != LCE_BCONV_2D:
         return costs
     is_left = windows_share_little(op, costs.tables, costs.shared_tables, costs.tile)
@@ -100,7 +97,7 @@ def tiles() -> dict[str, int]:
 
 
 def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
-    """The first host row whose needs are among the CPU's feature words, renamed to this machine.
+    """The first row for hosts whose required CPU features this CPU has, renamed to this machine.
 
     A CPU that matches no row gets the slowest one, which is the last host row.
     """
@@ -110,7 +107,7 @@ def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
 
 
 def read_costs(content: str) -> tuple[Costs, ...]:
-    """Parses the rows of the file, in which `without` is the name of an ISA in a later row, or ""."""
+    """Parses the rows of `costs.json`, in which `without` is the name of an ISA in a later row, or ""."""
     rows: list[Costs] = []
     for row in reversed(json.loads(content)):
         below = (other for other in rows if (other.board, other.isa) == (row["board"], row["without"]))

@@ -14,7 +14,8 @@ from litebnn.runtime.intermediates import interpreter_for, with_outputs
 
 
 def with_folded_weights(purpose: str, source: bytes) -> bytes:
-    """The source with constant weights, so that a runtime's rounding of computed weights does not affect the layers.
+    """The source model with computed weights replaced by constants, so that a runtime's rounding of weights does not
+    affect the layers.
 
     A scale that is the mean of millions of weights differs by 10⁻⁴ between runtimes, and batch norms amplify that.
 

@@ -248,7 +248,7 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
 
 
 def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions: Mapping[Op, Op]) -> dict[str, float]:
-    """The estimated time of an op on each board; 0 if another op computes it, or if it copies nothing."""
+    """The estimated time of an op on each board; 0 if the op is fused into another, or if it copies nothing."""
     if op in free:
         return dict.fromkeys((row.board for row in boards()), 0.0)
     fused = next((addition for addition, conv in additions.items() if conv is op), None)
@@ -257,7 +257,7 @@ def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions:
 
 
 def _priced(row: OpRow, graph: Graph, op: Op, seconds: Mapping[str, float]) -> OpRow:
-    """The row with its times, and with the broken rules that have a cost."""
+    """Adds to an op's row its times, and those broken rules that cost time."""
     broken = []
     for rule, finding in findings(graph, op):
         costs = {

@@ -1,4 +1,4 @@
-"""Figures of a model's ops for Google's Model Explorer, which shows them on the nodes of its graph."""
+"""Times of a model's ops for Google's Model Explorer, which shows them on the nodes of its graph."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ _TYPES = {"FLOAT32": "float"}
 _BITS_OF_TYPE = {"INT2": 2, "INT4": 4, "BFLOAT16": 16}
 
 Channels = Mapping[Tensor, int]
-"""The number of channels of every tensor of packed signs."""
+"""The number of channels of each tensor of packed signs in a graph."""
 
 
 def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
-    """The tensors that hold packed signs, and the channels of each."""
+    """Finds the tensors that hold packed signs, each with its number of channels."""
     channels: dict[Tensor, int] = {}
     for op in graph.ops:
         data = op.inputs[0] if op.inputs else None
@@ -77,7 +77,7 @@ def convolution_that_adds(graph: Graph, op: Op) -> Op | None:
 
 
 def fused_in(op: Op, additions: Mapping[Op, Op]) -> tuple[str, ...]:
-    """The operations that an op computes in addition to its name's."""
+    """Operations that are fused into an op, such as RELU or scale."""
     if op.name == LCE_BCONV_2D:
         return tuple(_fused_in_bconv(op, additions))
     bias = facts(op).constants[1:]
@@ -105,7 +105,7 @@ def _activation(op: Op) -> Activation:
 
 
 def short_name(name: str) -> str:
-    """The layer's part of a tensor's name, in which exporters join the names of all fused ops."""
+    """The layer's name from a tensor's name. Exporters join the names of all fused ops there."""
     parts = name.split(";")
     layers = [part for part in parts if any(kind in part.lower() for kind in ("conv", "dense", "matmul"))]
     name = (layers or parts[:1])[-1]

@@ -23,23 +23,20 @@ from litebnn.report.workload import edge_share
 FILE = Path(__file__).with_name("rules.json")
 # Findings that cost less than this share of the layer's time are not reported.
 WORTH_SAYING = 0.02
-# The units of prices, from the least to the most preferred.
+# The units of measured costs, from the least to the most preferred.
 _UNITS = ("instructions", "cycles", "ns")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """An op that breaks a rule.
+    """An op that breaks a rule."""
 
-    Attributes:
-        found: a description of what breaks the rule.
-        degree: the extra work relative to the useful work, if it can be computed, by the number of output channels that
-            an ISA computes together.
-        values: the number of values that pass through memory once more, if that is the cost.
-    """
-
+    # A description of what breaks the rule.
     found: str
+    # The extra work relative to the useful work, by the number of output channels that an ISA computes together. None
+    # if it cannot be computed.
     degree: Callable[[int], float] = lambda tile: 1.0
+    # The number of values that pass through memory once more, if that is what the broken rule costs.
     values: int = 0
 
 
@@ -55,31 +52,28 @@ class Rule:
 
 @dataclass(frozen=True)
 class Price:
-    """The measured cost of a rule: two figures, for a million multiply-adds or for one value.
+    """The measured cost of a rule: two figures, for a million multiply-adds or for one value."""
 
-    Attributes:
-        rule, isa: the rule and the ISA.
-        unit: "ns" on the CPU that it was timed on, "cycles" by llvm-mca, or "instructions".
-        kept, broken: the figures of the network that keeps the rule and of the one that breaks it.
-        degree: the extra work in the broken network, relative to the useful work.
-        per_value: True if the figures are for one value that passes through memory once more.
-    """
-
+    # The names of the rule and of the ISA.
     rule: str
     isa: str
+    # The unit: "ns" on the CPU that was timed, "cycles" by llvm-mca, or "instructions".
     unit: str
+    # The figures of the network that follows the rule and of the one that breaks it.
     kept: float
     broken: float
+    # The extra work in the broken network, relative to the useful work.
     degree: float
+    # True if the figures are for one value that passes through memory once more.
     per_value: bool
 
     @property
     def loss(self) -> float:
-        """The share of the broken layer's time that keeping the rule would save."""
+        """The share of the layer's time that following the rule would save."""
         return 1 - self.kept / self.broken
 
     def share(self, degree: float) -> float:
-        """The share of a layer's time that is lost if it breaks the rule to that degree."""
+        """The share of a layer's time that is lost if the layer breaks the rule to this degree."""
         if not self.degree:
             return 0.0
         longer = max(self.broken / self.kept - 1, 0.0) * degree / self.degree
@@ -114,7 +108,7 @@ def nearest_to_time(rows: Iterable[Price]) -> dict[tuple[str, str], Price]:
 
 
 def read_prices(content: str) -> tuple[Price, ...]:
-    """The rows of the file of prices."""
+    """The rows of `rules.json`."""
     return tuple(Price(**row) for row in json.loads(content))
 
 
@@ -124,7 +118,7 @@ def _prices() -> dict[tuple[str, str], Price]:
 
 
 def padding(used: int, multiple: int) -> float:
-    """The relative increase when `used` is rounded up to a multiple."""
+    """The relative increase of `used` when it is rounded up to a multiple of a number."""
     return -(-used // multiple) * multiple / used - 1
 
 

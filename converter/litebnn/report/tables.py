@@ -40,7 +40,7 @@ def _row(op: OpRow, boards: Sequence[Board]) -> list[str]:
 
 
 def notes(inspection: Inspection) -> list[str]:
-    """Lines on the accuracy of the times, and on ops that they leave out."""
+    """Lines of text on the accuracy of the estimated times, and on ops without an estimate."""
     lines = [_board_line(board) for board in inspection.boards]
     lines += _without_times(inspection)
     if inspection.other_ops:

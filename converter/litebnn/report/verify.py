@@ -50,7 +50,7 @@ class Verification:
     in_integers: bool = False
 
     def summary(self) -> str:
-        """One line with the difference of the outputs, and what it is relative to."""
+        """One line of text: the difference of the outputs, and the value that it is relative to."""
         if self.in_integers:
             return (
                 f"verified, rounding to integers moves the outputs by {self.difference:.1e} of their root mean square "
@@ -128,7 +128,7 @@ def verify_conversion(
 
 
 class SideBySide:
-    """Two models that are ready to run side by side.
+    """Makes two models ready to run side by side.
 
     Raises:
         ConversionError: one of them cannot be run.
@@ -204,7 +204,7 @@ def _failure(gap: float, place: Divergence | None) -> str:
 def _gaps(
     measure: Callable[[Array, Array], float], source: Interpreter, converted: Interpreter, samples: list[list[Array]]
 ) -> list[float]:
-    """The difference of each output, by one measure."""
+    """The difference of each output, measured relative to its largest value or to its root mean square."""
     pairs = zip(run(source, samples), run(converted, samples), strict=True)
     return [measure(expected, actual) for expected, actual in pairs]
 

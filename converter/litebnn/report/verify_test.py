@@ -42,7 +42,7 @@ SAMPLE = np.random.default_rng(1).standard_normal((1, 6, 6, 32)).astype(np.float
 
 @pytest.mark.usefixtures("library")
 def test_behind_signs_that_rounding_turned_the_layers_are_held_to_the_source() -> None:
-    """Sums that are zero without the bias flip, which is one in twenty."""
+    """The signs of those sums flip that are zero without the bias: about one in twenty."""
     source, above = two_layers(-1e-7), litebnn.convert_tflite(two_layers(1e-7))
     found = verify_conversion(source, above, SAMPLE)
     assert (found.samples, found.difference) == (1, 0)
@@ -63,7 +63,7 @@ def test_signs_that_rounding_turned_hide_no_mistake_behind_them() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_signs_that_a_mistake_has_turned_next_to_zero_are_not_by_rounding() -> None:
-    """A float layer's weights are 1 % too large, which flips only signs of values next to the threshold."""
+    """The weights of a float layer are made 1 % too large, which flips only signs of values next to the threshold."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.input(1, 6, 6, 32), np.eye(32, dtype=np.float32).reshape(32, 1, 1, 32))

@@ -14,23 +14,20 @@ from litebnn.report.op_properties import bytes_of, data_of, filter_shape
 
 # The approximate number of output channels that XNNPACK's loops compute together.
 _GEMM_TILE = 16
-# Data beyond this size does not fit the core's own cache: it comes from the shared cache or from memory.
+# The size in bytes of a core's own cache. Larger data comes from the shared cache or from memory.
 _CACHE_BYTES = 1 << 20
 _LAST_CACHE_BYTES = 32 << 20
-# The number of a window's bits that one lookup covers.
+# The number of bits of a window that one table lookup covers.
 _BITS_OF_A_TABLE = 6
 
 
 @dataclass(frozen=True)
 class Workload:
-    """The work of an op.
+    """The work of an op."""
 
-    Attributes:
-        kind: a row of the cost table.
-        amounts: the amount for each column of the table; `calls` is 1.
-    """
-
+    # The kind of op: a row of the cost table.
     kind: str
+    # The amount for each column of the table; `calls` is 1.
     amounts: Mapping[str, float]
 
 
@@ -127,7 +124,7 @@ def _runs_of_window(op: Op) -> int:
 
 
 def edge_share(op: Op) -> float:
-    """The share of an LceBconv2d's outputs whose windows extend beyond the image."""
+    """The share of an LceBconv2d's outputs whose windows include padding."""
     options = bconv_options(op)
     _, height, width, _ = op.output.shape
     strides = options.stride_height, options.stride_width

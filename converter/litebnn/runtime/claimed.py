@@ -1,4 +1,5 @@
-"""The ops that the library's delegate claims, and those that it runs without a copy: claim.cc and fuse.cc as a table.
+"""The ops that the library's delegate claims, and those that it runs without a copy: a table of the rules in claim.cc
+and fuse.cc.
 
 Time estimates need this without the library, for boards too. `claimed_test.py` compares it with the library.
 """
@@ -14,38 +15,35 @@ import numpy as np
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D, LCE_QUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor
 
-# Limits of the library: the inputs of a CONCATENATION, and the channels of a gate or a float sum.
+# Limits of the library: the number of inputs of a CONCATENATION, and the channels of a gate or a float sum.
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
-# The largest numbers of a first convolution's input channels, output channels, weights, and weights of an output.
+# Limits for a network's first convolution: the numbers of input channels, output channels, weights, and weights of each
+# output.
 _MOST_STEM_CHANNELS, _MOST_STEM_OUTPUTS, _MOST_STEM_WEIGHTS, _MOST_STEM_DEPTH = 4, 1 << 10, 1 << 16, 1 << 14
-# The limit that a first convolution's sums must stay below.
+# The bound, exclusive, on the sums of a first convolution.
 _MOST_STEM_SUM = 1 << 29
-# Taps of an average pool, of which there are fewer.
+# The bound, exclusive, on the taps of an average pool.
 _MOST_AVERAGED = 1 << 17
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """A builtin op, as an `OpType` of the library describes it.
-
-    Attributes:
-        op: the op's name.
-        computes: a predicate, true if the library has code for a node.
-        activations: the fused activations that the library supports.
-        follows: the kinds of which one must produce an input; if empty, any claimed op may.
-        passes: True if it is also claimed if all its consumers lead to signs.
-        begins: True if it is claimed if signs are made of its output, whatever else reads it.
-        needs_reader: True if it is claimed only if a claimed op reads it.
-        stands_alone: True if it is claimed whatever it reads.
-    """
+    """A builtin op, as an `OpType` of the library describes it."""
 
     op: str
+    # A predicate that is true if the library can compute the node.
     computes: Callable[[Op], bool]
+    # The fused activations that the library supports.
     activations: Sequence[Activation] = (Activation.NONE,)
+    # The kinds of ops, one of which must produce an input of the node. If empty, any claimed op may.
     follows: Sequence[str] = ()
+    # True if the op is also claimed when its output leads only to signs.
     passes: bool = False
+    # True if the op is claimed when a sign reads its output, even if other ops do too.
     begins: bool = False
+    # True if the op is claimed only if a claimed op reads its output.
     needs_reader: bool = False
+    # True if the op is claimed whatever produces its inputs.
     stands_alone: bool = False
 
 
@@ -166,7 +164,7 @@ _OR_RELU = (Activation.NONE, Activation.RELU)
 _CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
-# The library's order: a node has the first kind that fits.
+# The kinds in the library's order: a node belongs to the first kind that fits.
 _KINDS: Mapping[str, _Kind] = {
     "sum": _Kind("ADD", _is_sum, _OR_RELU, follows=(LCE_BCONV_2D, "gate", "rectified gate", "PRELU")),
     "scale": _Kind("MUL", _has_channel_values, follows=_IMAGES, passes=True),
@@ -210,7 +208,7 @@ def claimed_ops(graph: Graph) -> dict[Op, str]:
 
 
 def _beginnings(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
-    """The library's own ops, and builtin ops that begin a path to signs."""
+    """The library's own ops, and builtin ops at the start of a path that leads to signs."""
     found: set[Op] = set()
     made_into_signs: set[Tensor | None] = set()
     for op in reversed(graph.ops):
@@ -266,7 +264,7 @@ def joined_in_place(graph: Graph, claimed: Mapping[Op, str]) -> set[Op]:
 
 
 def _packed_with(graph: Graph, claimed: Mapping[Op, str], packing: Op) -> list[Op]:
-    """The batch norm ops that are computed together with the packing of their signs."""
+    """The ops of batch norms (MUL, ADD) that the library computes together with the packing of their signs."""
     found: list[Op] = []
     for kind in ("shift", "scale"):
         reader = found[-1] if found else packing

@@ -17,7 +17,7 @@ from litebnn.unique_names import unique_names
 
 # LiteRT's TensorBuffer for Python supports few types, so all types are copied as bytes under this one.
 BYTE = np.int8
-# A folder without libraries. Otherwise LiteRT would search for NPU libraries and load them for each model.
+# An empty folder for LiteRT to search. Otherwise it would look for NPU libraries and load them for each model.
 NO_LIBRARIES = str(Path(__file__).parent)
 
 
@@ -70,7 +70,7 @@ class CompiledModel(Predictor):
         elif isa is not None:
             raise ValueError("isa and environment are both given: give isa to litebnn.environment")
         litert = import_litert("compiled_model")
-        # The import happens here because it needs the schema, which is part of a runtime's package.
+        # Imported here because the module needs the schema, which is part of a runtime's package.
         from litebnn.flatbuffer.computed_shapes import find_computed_shape
         from litebnn.flatbuffer.signature import find_signature
 
@@ -91,7 +91,7 @@ class CompiledModel(Predictor):
             self._input_names = unique_names(detail["signature_name"] for detail in self._inputs)
             self._output_names = unique_names(detail["signature_name"] for detail in self._outputs)
             _check_distinct([*self._inputs, *self._outputs])
-            # LiteRT does not resize the output's buffer, so XNNPACK may write beyond its end.
+            # LiteRT does not resize an output's buffer when shapes change, so XNNPACK may write beyond its end.
             if computed := find_computed_shape(self._content):
                 raise ValueError(f"the shape of {computed} is known only when it runs")
         except FAILURES as error:
@@ -118,7 +118,7 @@ class CompiledModel(Predictor):
 
         LiteRT leaves its buffer unchanged, or fills a part of it, and reports neither.
         """
-        # This call fails if an output no longer fits its buffer.
+        # This call raises an error if an output no longer fits its buffer.
         found = self._model.get_output_tensor_details(self._key)
         for detail in self._outputs:
             shape = tuple(found[detail["signature_name"]]["shape"])
@@ -173,7 +173,7 @@ def _reason(model: bytes | str | Path, name: str, num_threads: int, isa: str | N
 
 
 def _refusal(name: str, error: Exception) -> str:
-    """The message for models that only the interpreter can run."""
+    """The error message for models that only `litebnn.Interpreter` can run."""
     package = packages_distributions()["ai_edge_litert"][0]
     runtime = f"the CompiledModel of {package} {version(package)}"
     return f"{name} is refused by {runtime}, use litebnn.Interpreter: {reason(error)}"

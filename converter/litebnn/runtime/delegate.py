@@ -47,11 +47,12 @@ def load_delegate(
     path = find_library() if library is None else Path(library)
     if not path.is_file():
         raise FileNotFoundError(f"library {path} is no file")
-    # Windows looks for a library without a folder in its own folders only.
+    # If a library's path has no folder, Windows searches only its system folders.
     path = path.absolute()
     module = find_runtime(runtime)
     try:
-        # The check comes first: a runtime that fails here leaves an incomplete Delegate, which prints errors later.
+        # The library is loaded for a check first. If the runtime itself fails to load it, an incomplete Delegate prints
+        # errors later.
         _ = ctypes.CDLL(str(path)).tflite_plugin_create_delegate
     except (OSError, AttributeError) as error:
         raise ValueError(f"{path} is no op library of litebnn for this machine: {error}") from error

@@ -20,8 +20,8 @@ from litebnn.runtime.find import find_library
 from litebnn.system import HERE, give_name
 
 OPTIONS_NAME = "litebnn.options"
-# LiteRT for Python loads its own accelerator after ours for each model. Loading it crashes 64-bit Arm CPUs without the
-# atomic instructions of ARMv8.1, such as a Raspberry Pi 3 or 4.
+# For each model, LiteRT for Python loads its own accelerator after ours. That crashes on 64-bit Arm CPUs without the
+# atomic instructions of ARMv8.1, such as those of a Raspberry Pi 3 or 4.
 LITERT_ACCELERATOR = "libLiteRtWebGpuAccelerator.so"
 AT_HWCAP, HWCAP_ATOMICS = 16, 1 << 8
 

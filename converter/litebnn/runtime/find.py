@@ -52,7 +52,7 @@ def find_runtime(name: str | None = None) -> ModuleType:
 
 
 def _check_numpy(package: str) -> None:
-    """Refuses a tflite-runtime for NumPy 1 together with NumPy 2, because its own message is misleading."""
+    """Refuses NumPy 2 with a tflite-runtime that was compiled for NumPy 1, whose own error message is misleading."""
     if package == "tflite-runtime" and int(version("numpy").partition(".")[0]) >= 2:
         found = version(package)
         if tuple(map(int, found.split(".")[:2])) <= LAST_FOR_NUMPY_1:

@@ -90,7 +90,7 @@ def _names_in(details: list[dict[str, Any]], named: dict[str, dict[str, Any]]) -
     """The signature's name for each tensor, the tensor's own if it is listed twice; None if a tensor has no name."""
     names = defaultdict(list)
     for name, detail in named.items():
-        # Index and name are compared, because a signature of another subgraph uses the same indices for other tensors.
+        # Both index and name must match, because in another subgraph's signature the same index means another tensor.
         names[detail["index"], detail["name"]].append(name)
     try:
         return [names[detail["index"], detail["name"]].pop(0) for detail in details]

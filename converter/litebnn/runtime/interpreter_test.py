@@ -34,7 +34,7 @@ interpreter = litebnn.Interpreter(model, runtime=runtime)
 assert (name, output) == ("input_1", "batch_normalization_2"), (name, output)
 assert np.array_equal(interpreter.predict({name: arrays["input"]})[output], result)
 
-# A string that says it is longer than the file.
+# A file in which the stored length of a string exceeds the file's size.
 name = model.index(b"min_runtime_version") - 4
 too_long = model[:name] + (1 << 24).to_bytes(4, "little") + model[name + 4 :]
 no_utf8 = model.replace(b"serving_default", b"\\xaaerving_default").replace(b"input_1", b"\\xaanput_1")

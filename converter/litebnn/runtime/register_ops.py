@@ -68,7 +68,10 @@ def register_ops(resolver: int) -> None:
 
 
 def _shared_object_of(resolver: int) -> str:
-    """The path of the shared object that holds the resolver's class; several runtimes may be loaded at once."""
+    """The path of the shared object that holds the resolver's class.
+
+    It identifies the runtime, of which several may be loaded.
+    """
     dladdr = ctypes.CDLL(None).dladdr
     dladdr.argtypes = (ctypes.c_void_p, ctypes.POINTER(_SharedObject))
     found = _SharedObject()

@@ -11,7 +11,7 @@ VARIABLE = "LITEBNN_CACHE"
 
 
 def cache_folder() -> Path:
-    """The folder of LITEBNN_CACHE, or litebnn's in the platform's folder of caches; it may not exist yet."""
+    """The folder that LITEBNN_CACHE names, or litebnn's folder among the platform's caches. It may not exist yet."""
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser().absolute()
     try:
@@ -22,6 +22,6 @@ def cache_folder() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "litebnn" / "Cache"
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "litebnn"
-    # The standard says to ignore a relative path.
+    # The XDG standard says that a relative path must be ignored.
     named = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(named) if Path(named).is_absolute() else home / ".cache") / "litebnn"

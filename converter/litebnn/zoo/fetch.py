@@ -25,10 +25,10 @@ from litebnn.zoo.networks import RELEASES, Network
 
 # The environment variable with the address of a mirror, which has the same paths as the releases.
 MIRROR = "LITEBNN_ZOO_MIRROR"
-# A transfer that breaks off is continued until so many in a row have brought nothing.
+# A broken transfer is continued until this many attempts in a row have brought no bytes.
 ATTEMPTS = 3
 MOST_REQUESTS = 50
-# A server that sends more than this sends something else: the largest file has 250 MB.
+# A limit in bytes on what a server may send. The largest file has 250 MB.
 MOST_BYTES = 1 << 30
 _PIECE = 1 << 18
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -123,7 +123,7 @@ def _fetch(file: RemoteFile, progress: Progress) -> None:
     _transfer(file, part, progress)
     found = _hash_of(part)
     if found != file.sha256 and resumed:
-        # The part of an earlier transfer may have been damaged, or be of another file.
+        # Bytes from an earlier transfer may be damaged, or belong to another file.
         part.unlink()
         _transfer(file, part, progress)
         found = _hash_of(part)
@@ -195,7 +195,7 @@ def _request(file: RemoteFile, part: Path, begin: int, progress: Progress) -> No
 
 
 def _copy(file: RemoteFile, response: Any, out: BinaryIO, total: int | None, progress: Progress) -> None:
-    """Copies a response behind the bytes that are there; `total` is the length that the server has told."""
+    """Appends a response to the bytes that were fetched before; `total` is the length that the server has announced."""
     while piece := _read(response):
         out.write(piece)
         progress(out.tell(), total)
@@ -218,7 +218,7 @@ def _read(response: Any) -> bytes:
 
 
 def _first_byte(response: Any) -> int:
-    """The place in the file of a response's first byte."""
+    """The offset of a response's first byte in the file."""
     if response.status != http.client.PARTIAL_CONTENT:
         return 0
     start = str(response.headers.get("Content-Range", "")).removeprefix("bytes ").partition("-")[0]
@@ -260,7 +260,7 @@ def _hash_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Waits until no other process fetches the same file, where the system has such locks."""
+    """Waits until no other process fetches the same file, on systems with file locks."""
     with path.with_name(f"{path.name}.lock").open("w") as lock:
         try:
             import fcntl

@@ -24,7 +24,7 @@ Answer = Callable[["Request"], None]
 
 
 class Request(BaseHTTPRequestHandler):
-    """A request that is answered by the server's function."""
+    """A request handler that calls the function of the test's server."""
 
     def do_GET(self) -> None:
         self.server.requests.append((self.path, self.headers.get("Range")))
@@ -44,7 +44,7 @@ class Request(BaseHTTPRequestHandler):
         return int((self.headers.get("Range") or "bytes=0-")[6:-1])
 
     def reply(self, content: bytes, length: int | None = None, most: int | None = None, ranges: bool = True) -> None:
-        """Sends the part that is asked for, cut to `most` bytes, under a length that may be a lie."""
+        """Sends the requested part, cut to `most` bytes, with a Content-Length that may be false."""
         begin = self.begin if ranges else 0
         if begin >= len(content):
             self.send_error(416)

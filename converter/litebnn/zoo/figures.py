@@ -13,18 +13,15 @@ FILE = Path(__file__).with_name("figures.json")
 
 @dataclass(frozen=True)
 class Figures:
-    """A converted network in figures.
+    """A converted network in figures."""
 
-    Attributes:
-        bytes: the size of its file, with labels.
-        binary_macs: the binary multiply-accumulates of one inference.
-        other_macs: the others.
-        seconds: the estimated time of one inference with one thread, by board.
-    """
-
+    # The size of the network's file in bytes, with labels.
     bytes: int
+    # The binary multiply-accumulates of one inference.
     binary_macs: int
+    # The other multiply-accumulates of one inference.
     other_macs: int
+    # The estimated time of one inference with one thread, by board.
     seconds: Mapping[str, float]
 
 

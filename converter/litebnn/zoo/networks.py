@@ -32,28 +32,25 @@ class WeightsFile:
 
 @dataclass(frozen=True)
 class Network:
-    """A network.
+    """A network."""
 
-    Attributes:
-        name: the name of the function that builds it, for example "QuickNet".
-        model: the name of the model that the function builds.
-        kind: "sota" or "literature", as in larq-zoo.
-        top_1: the share of ImageNet's validation images that it classifies correctly, in percent.
-        top_5: the share of these images whose class is among its five most likely ones, in percent.
-        paper: the source of its architecture.
-        release: the name of its releases on GitHub, without the version.
-        weights: the file of all its weights.
-        weights_without_top: the file of the weights of all layers but the top ones, which classify.
-    """
-
+    # The name of the function that builds it, for example "QuickNet".
     name: str
+    # The name of the model that the function builds.
     model: str
+    # "sota" or "literature", as in larq-zoo.
     kind: str
+    # The share of ImageNet's validation images that the network classifies correctly, in percent.
     top_1: float
+    # The share of these images whose class is among the network's five most likely ones, in percent.
     top_5: float
+    # The paper that describes the architecture.
     paper: Paper
+    # The name of the network's releases on GitHub, without the version.
     release: str
+    # The file with the weights of all layers.
     weights: WeightsFile
+    # The file with the weights of all layers except the top ones, which classify.
     weights_without_top: WeightsFile
 
     @property

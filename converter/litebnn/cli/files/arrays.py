@@ -30,7 +30,7 @@ def read_arrays(path: Path) -> dict[str, Any]:
 
 
 def by_input(arrays: dict[str, Any], model: bytes) -> list[Any]:
-    """The arrays for the inputs of a model: by their names where these are the arrays' names, else in order."""
+    """The arrays for a model's inputs: by name if arrays and inputs have the same names, else in order."""
     from litebnn.flatbuffer import read_model
 
     names = read_model(model).input_names

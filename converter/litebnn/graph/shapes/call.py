@@ -1,4 +1,4 @@
-"""An op as the rules of shapes see it."""
+"""The view of an op that the functions in `layers.py` and `moves.py` get."""
 
 from __future__ import annotations
 

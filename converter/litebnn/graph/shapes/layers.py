@@ -1,4 +1,4 @@
-"""The shapes that layers compute: convolutions, pools, dense and recurrent layers, and litebnn's own ops."""
+"""The output shapes of layers: convolutions, pools, dense and recurrent layers, and litebnn's own ops."""
 
 from __future__ import annotations
 

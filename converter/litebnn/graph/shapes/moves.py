@@ -1,4 +1,4 @@
-"""The shapes that other ops compute: elementwise ones, reductions, and those that move values."""
+"""The output shapes of elementwise ops, reductions, and ops that move values."""
 
 from __future__ import annotations
 

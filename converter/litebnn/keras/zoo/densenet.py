@@ -17,16 +17,14 @@ _CLIP_VALUE = 1.3
 class BinaryDenseNet:
     """Blocks of binary convolutions, each of which adds channels, and float layers between blocks that remove some.
 
-    Attributes:
-        convolutions: their number in each block.
-        reductions: the factor by which channels decrease after each block but the last.
-        dilations: the dilation in each block. A dilated block is not preceded by a pool.
-
     Source: Bethge et al., "Back to Simplicity", https://arxiv.org/abs/1906.08637
     """
 
+    # Their number in each block.
     convolutions: tuple[int, ...]
+    # The factor by which channels decrease after each block but the last.
     reductions: tuple[float, ...]
+    # The dilation in each block. A dilated block is not preceded by a pool.
     dilations: tuple[int, ...] = (1, 1, 1, 1)
 
     def features(self, images: Any) -> Any:
@@ -54,14 +52,12 @@ def _transition(x: Any, filters: int, pools: bool) -> Any:
 class MeliusNet:
     """Pairs of binary convolutions: the first one adds channels, the second one improves these.
 
-    Attributes:
-        pairs: their number in each section.
-        transitions: the channels after each section but the last.
-
     Source: Bethge et al., "MeliusNet", https://arxiv.org/abs/2001.05936
     """
 
+    # Their number in each section.
     pairs: tuple[int, ...]
+    # The channels after each section but the last.
     transitions: tuple[int, ...]
 
     def features(self, images: Any) -> Any:

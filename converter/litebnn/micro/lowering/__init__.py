@@ -41,7 +41,7 @@ def lower(context: Context, op: Op) -> Lowered:
     """The calls that compute an op.
 
     Raises:
-        ConversionError: it cannot be exported; the message names the op, its place and its layer.
+        ConversionError: the op cannot be exported; the message names its index, kind and layer.
     """
     try:
         if op.name not in LOWERINGS:
@@ -55,6 +55,6 @@ def lower(context: Context, op: Op) -> Lowered:
 
 
 def where(context: Context, op: Op) -> str:
-    """An op's place, kind and layer, for messages."""
+    """An op's index, kind and layer, for messages."""
     layer = op.outputs[0].name if op.outputs else ""
     return f'op {context.graph.ops.index(op)} ({op.name}, layer "{layer}")'

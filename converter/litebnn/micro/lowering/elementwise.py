@@ -28,7 +28,7 @@ from litebnn.micro.program import (
 )
 from litebnn.micro.reference import outputs_of_op
 
-# The extra bits of the inputs of an int8 sum.
+# The number of bits by which the inputs of an int8 sum are shifted left.
 _SUM_BITS = 20
 
 _CLAMPS = {
@@ -37,13 +37,13 @@ _CLAMPS = {
     "RELU_N1_TO_1": (-1.0, 1.0),
     "RELU_0_TO_1": (0.0, 1.0),
 }
-# Functions whose results may differ from TFLite's in the last bits.
+# Ops whose results may differ from TFLite's in the last bits.
 _INEXACT = ("LOGISTIC", "TANH", "ELU")
 UNARY = (*_CLAMPS, *_INEXACT, "LEAKY_RELU", "HARD_SWISH", "ABS", "NEG", "SIGN", "SQUARE")
 
 
 def broadcast_of(context: Context, op: Op) -> dict[str, Value]:
-    """The fields of `litebnn_broadcast`: sizes of the output, and how far apart elements of the inputs are."""
+    """The fields of `litebnn_broadcast`: the sizes of the output, and the strides of both inputs."""
     sizes = context.shape(op.output)
     strides = [_strides(context.shape(tensor), sizes) for tensor in (op.input(0), op.input(1))]
     merged = _merged(sizes, strides)
@@ -57,13 +57,13 @@ def broadcast_of(context: Context, op: Op) -> dict[str, Value]:
 
 
 def _strides(shape: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """Elements between neighbours along each axis of the output; 0 where the input is broadcast."""
+    """The strides of an input along the axes of the output, in elements; 0 where the input is broadcast."""
     padded = (*[1] * (len(sizes) - len(shape)), *shape)
     return [0 if size == 1 else stride for size, stride in zip(padded, strides_of(padded), strict=True)]
 
 
 def _merged(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], ...]:
-    """Axes joined where all inputs go on in equal steps, so that the inner loop is long."""
+    """Merges neighbouring axes that can be one axis for all inputs, so that the inner loop is long."""
     axes = [(size, *steps) for size, *steps in zip(sizes, *strides, strict=True) if size != 1] or [
         (1, *(0 for _ in strides))
     ]
@@ -155,7 +155,10 @@ _INT8: dict[str, Callable[[Op], dict[str, Value]]] = {
 
 
 def unary(context: Context, op: Op) -> Lowered:
-    """Functions of a single element; on int8 a table, which the runtime's reference kernel fills."""
+    """Ops on single elements.
+
+    For int8, the export computes a table of all 256 results by the runtime's reference kernel.
+    """
     check_types(op, "FLOAT32", "INT8")
     if op.output.type == "INT8":
         return _lookup(context, op)

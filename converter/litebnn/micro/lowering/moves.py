@@ -37,7 +37,7 @@ def _move(
     steps: tuple[Sequence[int], Sequence[int]],
     starts: tuple[int, int],
 ) -> Call:
-    """A copy of `sizes` elements, which lie `steps` apart in the input and in the output."""
+    """A strided copy: `sizes` elements along each axis, with the strides `steps` of input and output."""
     if source.type != result.type:
         raise refuse(f"it moves {source.type} to {result.type}: expected one type")
     if source.type == "INT8" and grid(source) != grid(result):
@@ -55,7 +55,7 @@ def _move(
 
 
 def _merged(sizes: Sequence[int], first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Axes joined where both tensors go on in equal steps."""
+    """Merges neighbouring axes that can be one axis in both tensors."""
     found: list[tuple[int, int, int]] = []
     for size, a, b in zip(sizes, first, second, strict=True):
         if size == 1:
@@ -68,7 +68,7 @@ def _merged(sizes: Sequence[int], first: Sequence[int], second: Sequence[int]) -
 
 
 def concatenation(context: Context, op: Op) -> Lowered:
-    """CONCATENATION, a copy for each input; of signs only where every part fills whole words."""
+    """CONCATENATION: a copy for each input. Packed signs need parts that fill whole words."""
     check_types(op, *_SUFFIXES)
     if getattr(op.options, "fused_activation_function", Activation.NONE) != Activation.NONE:
         raise refuse("it has a fused activation, expected none")

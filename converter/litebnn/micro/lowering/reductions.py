@@ -71,7 +71,7 @@ def reduction(context: Context, op: Op) -> Lowered:
 
 
 def _merge_reduced(rows: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
-    """Neighbouring axes of which both are reduced or kept, as one."""
+    """Merges neighbouring axes that are both reduced, or both kept."""
     found: list[tuple[int, int, bool]] = []
     for size, stride, is_reduced in rows:
         if found and found[-1][2] == is_reduced:
@@ -82,7 +82,7 @@ def _merge_reduced(rows: list[tuple[int, int, bool]]) -> list[tuple[int, int, bo
 
 
 def _mean_fields(op: Op, count: int) -> dict[str, Value]:
-    """TFLite divides by the count within the multiplier, of which it takes as many bits as still fit."""
+    """TFLite includes the division by the count in the multiplier, with as many bits as fit. This does the same."""
     (scale, zero_point), (out_scale, out_zero_point) = grid(op.input(0)), grid(op.output)
     multiplier, shift = quantized_multiplier(scale / out_scale)
     spare = min(63 - (64 - count.bit_length()), 32, 31 + shift)

@@ -1,4 +1,4 @@
-"""Ops with a window: convolutions, dense layers and pools of the runtime's own."""
+"""The runtime's own ops with a window: convolutions, dense layers and pools."""
 
 from __future__ import annotations
 
@@ -148,13 +148,13 @@ def _convolution(
 
 
 def _runs(window: dict[str, int], group_channels: int, function: str) -> int:
-    """The inner loops for an output, which have a fixed cost each."""
+    """The number of inner loops for an output. Each has a fixed cost."""
     is_whole = group_channels == window["channels_in"] and window["dilation_width"] == 1
     return window["filter_height"] * (1 if function == "conv2d" and is_whole else window["filter_width"])
 
 
 def _int8_fields(op: Op, kernel: Tensor, channels: int) -> dict[str, Value]:
-    """Multipliers, shifts and zero points; the scales of the filter are one for all channels, or one for each."""
+    """Multipliers, shifts and zero points. The filter has one scale, or one for each channel."""
     channels = op.input(1).shape[-1] if channels < 0 else channels
     (in_scale, in_zero), (out_scale, out_zero) = grid(op.input(0)), grid(op.output)
     quantization = kernel.quantization

@@ -1,4 +1,4 @@
-"""The first layer in which a source model and its conversion differ, and if rounding explains it."""
+"""The first layer in which a source model and its conversion differ, and whether rounding explains the difference."""
 
 from __future__ import annotations
 
@@ -25,28 +25,23 @@ _ZERO = float(np.finfo(np.float32).tiny)
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first layer in which two models differ, in order of execution.
+    """The first layer in which two models differ, in order of execution."""
 
-    Attributes:
-        layer: the source's name of the tensor.
-        turned: the number of signs or levels that differ in the result; 0 for a tensor of other numbers.
-        signs: the number of signs or levels in the tensor.
-        distance: the largest distance of a flipped sign's value from its threshold, in the source; nan if the source
-            has only bits.
-        mean_distance: the mean distance of all values from the threshold.
-        samples: the number of samples in which this layer is the first one to differ; `turned` and `signs` sum over
-            them.
-        difference: the largest difference of a tensor of numbers, relative to the largest value.
-        rounds_zero: True if the result also rounds sums that are zero in the source.
-    """
-
+    # The name of the first tensor that differs, in the source.
     layer: str
+    # The number of signs or levels that differ between the models; 0 for a tensor of other numbers.
     turned: int = 0
+    # The number of signs or levels in the tensor.
     signs: int = 0
+    # The largest distance of a flipped sign's value from its threshold, in the source; nan if the source has only bits.
     distance: float = 0.0
+    # The mean distance of all values from their thresholds.
     mean_distance: float = 0.0
+    # The number of samples in which this layer is the first one to differ; `turned` and `signs` sum over them.
     samples: int = 1
+    # For a tensor of numbers: the largest difference, relative to the largest value.
     difference: float = 0.0
+    # True if the result also rounds sums that are zero in the source.
     rounds_zero: bool = False
 
     @property
@@ -190,12 +185,15 @@ class LayerComparison:
         return gap, next((place for place in found if not place.by_rounding), None)
 
     def _values(self, sample: list[Array]) -> dict[Tensor, Array]:
-        """The values of the source's tensors."""
+        """Runs the source and returns the values of its tensors."""
         return dict(zip(self._shown, run(self._source, [sample]), strict=True))
 
 
 def _with_operand(graph: Graph, pair: Pair) -> Pair:
-    """The pair with a source that also outputs the operand of its levels, moved in the same way as the levels."""
+    """Adds an output to the source: the operand of the pair's levels, moved like the levels.
+
+    Returns the pair with that operand.
+    """
     return pair if pair.levels is None else replace(pair, operand=moved_in_front(graph, pair.levels))
 
 
@@ -206,7 +204,7 @@ def _has_known_signs(pair: Pair) -> bool:
 
 
 def _as_the_result_has_it(pair: Pair, values: dict[Tensor, Array], actual: Array) -> Array:
-    """The source's signs or numbers in the result's layout; the result's own values if the shapes do not fit."""
+    """The source's signs or numbers, moved to the result's layout; the result's own values if the shapes do not fit."""
     try:
         restored = pair.result.restored(actual)
         made = pair.result.made(pair.expected(values[pair.source.tensor]).reshape(restored.shape))
@@ -216,7 +214,7 @@ def _as_the_result_has_it(pair: Pair, values: dict[Tensor, Array], actual: Array
 
 
 def _differing(pair: Pair, values: dict[Tensor, Array], actual: Array) -> Iterator[Divergence]:
-    """Yields a divergence if a pair's signs or numbers differ in the result."""
+    """Yields a divergence if the two tensors of a pair differ."""
     name = pair.source.origin.source
     try:
         expected = pair.expected(values[pair.source.tensor])

@@ -283,7 +283,7 @@ def test_few_numbers_that_stay_floats_are_turned_by_rounding_as_signs_are(form: 
 @pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0), (-0.5, 2.0)])
 @pytest.mark.parametrize("comparison", ["GREATER_EQUAL", "LESS"])
 def test_booleans_that_rounding_turns(comparison: str, values: tuple[float, float]) -> None:
-    """For a boolean that selects two values, the result reads the boolean's sign or the opposite one."""
+    """If the source selects two values by a boolean, the result reads the boolean's sign or the opposite sign."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
@@ -316,7 +316,7 @@ def test_signs_that_are_spread_over_an_image_and_flattened() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("flipped", [False, True])
 def test_two_conversions_of_a_model_do_not_differ(flipped: bool) -> None:
-    """Both models have new tensors that passes name, bits with permuted axes, and several tensors of one name."""
+    """Both models have tensors that rules named, bits with permuted axes, and several tensors of one name."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.transpose(model.input(1, 6, 6, 32), 0, 3, 1, 2)

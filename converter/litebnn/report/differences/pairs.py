@@ -1,4 +1,4 @@
-"""Pairs of tensors: each of a source model with the tensor of its conversion that has the same values."""
+"""Pairs of tensors that should have the same values: one of a source model, one of its conversion."""
 
 from __future__ import annotations
 
@@ -33,31 +33,27 @@ class Place:
         return origin.restored(unpack_bits(values, origin.signs) if origin.signs else values)
 
     def made(self, values: Array) -> Array:
-        """The tensor's own values for values in the source's layout: the inverse of `restored`."""
+        """The inverse of `restored`: moves values from the source's layout to the tensor's own."""
         made = self.origin.made(values)
         return pack_bits(made) if self.origin.signs else made
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A tensor that both models have: numbers, or signs that are packed in the result or in both models.
-
-    Attributes:
-        operand: the tensor whose values decide on the source's signs or levels. It is the source's tensor itself if
-            there are no thresholds, and None for bits whose operand is not computed.
-        thresholds: the values of the operand at which the signs or levels change.
-        levels: the op that moves levels from the operand's layout to the source's tensor.
-        spread: the shape to which the operand is broadcast for the source's tensor, perhaps flattened.
-        rounds_zero: True if the result adds a rounded middle level to a rounded count of signs, so that no sum is
-            certain to be zero.
-    """
+    """A tensor that both models have: numbers, or signs that are packed in the result or in both models."""
 
     source: Place
+    # The tensor whose values decide on the source's signs or levels. It is the pair's tensor itself if there are no
+    # thresholds, and None if the source does not compute it.
     operand: Tensor | None
+    # The values of the operand at which the signs or levels change.
     thresholds: tuple[float | Array, ...]
     result: Place
+    # The op that moves levels from the operand's layout to the layout of the source's tensor.
     levels: FewValues | None = None
+    # The shape to which the operand is broadcast before it is perhaps flattened to the shape of the source's tensor.
     spread: tuple[int, ...] = ()
+    # True if the result adds a rounded middle level to a rounded count of signs, so that no sum is certain to be zero.
     rounds_zero: bool = False
 
     @property
@@ -66,7 +62,10 @@ class Pair:
         return self.result.origin.signs > 0 and self.result.origin.counted is None
 
     def expected(self, values: Array) -> Array:
-        """The expected values, computed from the source's: numbers, or True for each negative sign."""
+        """The values that the result should have: numbers, or True for each negative sign.
+
+        Computed from the source's values.
+        """
         restored = self.source.restored(values)
         if not self.is_of_signs or self.source.origin.signs:
             return restored
@@ -109,7 +108,7 @@ def computed(graph: Graph) -> list[Tensor]:
 
 
 def _places(graph: Graph) -> list[Place]:
-    """The places of a model's tensors of numbers and of signs; names that are not unique are left out."""
+    """The tensors of numbers and of signs in a model, by name. Names that are not unique are left out."""
     bits = channels_of_bits(graph)
     times = Counter(tensor.name for tensor in computed(graph))
     places = []
@@ -133,7 +132,7 @@ def _kind(place: Place) -> str:
 
 
 def _behind(graph: Graph, levels: list[Tensor]) -> set[Tensor]:
-    """The tensors that depend on sums of levels, up to the next signs."""
+    """The tensors downstream of sums of levels, up to the next signs."""
     bits, behind = set(levels), set[Tensor]()
     for op in graph.ops:
         if not bits.isdisjoint(op.inputs):
@@ -150,8 +149,10 @@ def _packed(graph: Graph, bits: Tensor) -> Tensor | None:
 
 
 def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, tuple[float | Array, ...]]:
-    """The operand of a tensor of signs or levels, and its thresholds; for other tensors, the tensor itself and no
-    thresholds."""
+    """The tensor whose values decide on a tensor's signs or levels, and the thresholds.
+
+    For other tensors: the tensor itself, and no thresholds.
+    """
     decided = _before_reshapes(graph, tensor)
     sign = find_sign(graph, decided)
     if sign is not None and sign.x.type == "FLOAT32":

@@ -12,12 +12,12 @@ from litebnn.report.units import shape_text
 PRECISIONS = ("binary", "int8", "float")
 OTHER = "other"
 
-# The number of letters that fit into a node; its title has the whole name.
+# The number of letters that fit into a drawn node. Its tooltip has the whole name.
 _LONGEST_LABEL = 28
 
 
 def precision_of(row: OpRow) -> str:
-    """One of `PRECISIONS`, or `OTHER` for an op that computes with none of them."""
+    """The precision of an op: one of `PRECISIONS`, or `OTHER` for an op that only moves data."""
     return row.precision if row.precision in PRECISIONS else OTHER
 
 

@@ -16,22 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Times:
-    """The time of each op on one board.
+    """The time of each op on one board."""
 
-    Attributes:
-        place: the board's short name, such as "rpi4".
-        description: a description of the board.
-        how: "estimated" or "measured".
-        source: the origin of the times.
-        seconds: the known times, by the op's index.
-        runtime_seconds: the runtime's own time between the ops.
-    """
-
+    # The board's short name, such as "rpi4".
     place: str
+    # A description of the board.
     description: str
+    # The word "estimated" or "measured".
     how: str
+    # A description of how the times were measured or estimated.
     source: str
+    # The known times in seconds, by the op's index.
     seconds: Mapping[int, float]
+    # The time that the runtime spends between the ops, in seconds.
     runtime_seconds: float = 0.0
 
     @property
@@ -41,20 +38,15 @@ class Times:
 
 @dataclass(frozen=True)
 class Steps:
-    """A table of the steps that run on a microcontroller, as text.
-
-    Attributes:
-        title: the table's heading.
-        header: the columns' names.
-        numbers: the names of the columns that hold numbers.
-        rows: the cells of each step.
-        total: a line below the table.
-    """
+    """A table of the steps that run on a microcontroller, as text."""
 
     title: str
     header: Sequence[str]
+    # The names of the columns that hold numbers.
     numbers: Sequence[str]
+    # The cells of each row; a row is a step.
     rows: Sequence[Sequence[str]]
+    # The line of totals below the table.
     total: str
 
 
@@ -69,35 +61,29 @@ class Part:
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity of each op, for a chart.
-
-    Attributes:
-        times: the times that it shows; None for quantities that are equal on all boards.
-        cells: for each op, the value relative to the largest one, and its text.
-        parts: the part of each precision that occurs.
-    """
+    """A quantity of each op, for a chart."""
 
     name: str
+    # The times that the chart shows; None for quantities that are equal on all boards.
     times: Times | None
     total: str
     largest: str
     values: tuple[float, ...]
+    # For each op, the quantity relative to the largest one, and its text.
     cells: tuple[tuple[float, str], ...]
+    # The part of the total for each precision that occurs.
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
 class RuleBroken:
-    """A rule that layers break.
+    """A rule that layers break."""
 
-    Attributes:
-        fix: the advice.
-        costs: the total cost in these layers, as text.
-        layers: the indices of the layers, by the finding.
-    """
-
+    # The advice, as one sentence.
     fix: str
+    # The total cost of breaking the rule in these layers, as text.
     costs: str
+    # The indices of the layers that break the rule, by the text of the finding.
     layers: dict[str, list[int]]
 
 
