@@ -40,13 +40,12 @@ EXTRAS = {
     "lint": ("test",),
     "mutants": ("test",),
     "photo": ("keras", "photo"),
-    "release": ("cross", "release"),
+    "release": ("release",),
     "screenshots": ("demo", "docs", "test"),
     "test": ("test",),
 }
 # The further extras that a task needs if an option has this value; "yes" stands for a flag that is set.
 OPTIONS = {
-    **{(task, "toolchain", "zig"): ("cross",) for task in ("build", "bundle", "deploy", "wheel")},
     **{(task, "toolchain", "docker"): ("docker",) for task in ("build", "bundle", "deploy", "wheel")},
     **{("demo", "trainer", trainer): (trainer,) for trainer in ("larq", "keras", "torch")},
     ("bench", "costs", "yes"): ("bench",),
@@ -62,7 +61,6 @@ DEFAULTS = {
     ("compare", "frameworks"): "keras,torch",
     ("demo", "trainer"): "larq",
     ("test", "target"): "host",
-    ("wheel", "toolchain"): "zig",
 }
 # The one-letter forms that invoke derives for the options in OPTIONS.
 LETTERS = {

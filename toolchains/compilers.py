@@ -142,24 +142,29 @@ def ziglang_program() -> str:
     return shutil.which("zig", path=folders[0]) or "" if folders else ""
 
 
+def _zig_version() -> str:
+    """Version of the installed zig; "" if there is none."""
+    program = ziglang_program()
+    return subprocess.run([program, "version"], capture_output=True, text=True).stdout.strip() if program else ""
+
+
 def find_zig(target: Target) -> Compiler:
-    """The compiler of the PyPI package ziglang, which is installed first if it is missing.
+    """The compiler of the PyPI package ziglang. The locked version is installed first if it is not the installed one.
 
     Raises:
         ToolkitError: it is missing and cannot be installed, or cmake is missing.
     """
     cmake = _cmake()
-    if not ziglang_program():
-        zig = find("ziglang")
+    zig = find("ziglang")
+    if _zig_version() != zig.version:
         print(f"installing {zig.requirement} into {sys.prefix}", flush=True)
         pypi.install(zig)
         importlib.invalidate_caches()
-    program = ziglang_program()
-    if not program:
+    program, version = ziglang_program(), _zig_version()
+    if not version:
         raise ToolkitError(
             "the Python package ziglang has no program `zig` here: `pip install --force-reinstall ziglang`"
         )
-    version = subprocess.run([program, "version"], capture_output=True, text=True).stdout.strip()
     return Compiler("zig", f"zig {version}", zig_arguments(target, program), cmake, find_program("ninja"))
 
 

@@ -70,6 +70,20 @@ def test_ziglang_is_installed_when_it_is_missing(monkeypatch: pytest.MonkeyPatch
     assert compiler.cmake_arguments["LITEBNN_GENERIC_CPU"] == "generic"
 
 
+@pytest.mark.parametrize(("version", "is_replaced"), [("0.15.2", False), ("0.14.1", True)])
+def test_another_zig_than_the_locked_one_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, version: str, is_replaced: bool
+) -> None:
+    installed: list[list[str]] = []
+    monkeypatch.setattr(compilers, "ziglang_program", lambda: "/somewhere/zig")
+    monkeypatch.setattr(compilers, "_cmake", lambda: "cmake")
+    monkeypatch.setattr(compilers.pypi, "install", lambda locked: installed.append(locked.requirement))
+    run = subprocess.CompletedProcess([], 0, f"{version}\n", "")
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: run)
+    find_zig(find_target("rpi4"))
+    assert installed == (["ziglang==0.15.2"] if is_replaced else [])
+
+
 def test_a_failing_pip_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = subprocess.CompletedProcess([], 1, "", "WARNING: no network\nERROR: No matching distribution found\n")
     monkeypatch.setattr(compilers, "ziglang_program", lambda: "")
