@@ -88,12 +88,21 @@ def test_targets(document: str) -> None:
     assert rows == [[target.name, target.description] for target in load_targets().values()]
 
 
+BUILDERS = {"GCC": "gcc", "zig": "zig", "Clang": "clang", "NDK": "ndk"}
+
+
 def test_every_target_says_how_it_was_tried() -> None:
-    rows = {code(name)[0]: (wheel, tried) for name, _, wheel, _, tried in table("docs/platforms.md", "target")}
-    assert [*rows] == [name for name, target in load_targets().items() if target.triple and not target.is_bare]
-    for name, (wheel, tried) in rows.items():
-        assert (wheel.startswith("none") or wheel == "") != bool(load_targets()[name].wheel), name
+    rows = {code(name)[0]: rest for name, *rest in table("docs/platforms.md", "target")}
+    rows = {name: (builders, wheel, tried) for name, (builders, wheel, _, tried) in rows.items()}
+    assert [*rows] == [name for name, target in load_targets().items() if target.triple]
+    for name, (builders, wheel, tried) in rows.items():
+        target = load_targets()[name]
+        assert (wheel.startswith("none") or wheel == "") != bool(target.wheel), name
         assert re.match(r"silicon: |emulator(?: \(Wine\))?: |structure: |not tried$", tried), name
+        assert tried.startswith("emulator: ") <= bool(target.emulator), name
+        assert ("(Wine)" in tried) == (target.system == "Windows"), name
+        # Docker has the same compiler as zig.
+        assert {BUILDERS[word] for word in BUILDERS if word in builders} == {*target.toolchains} - {"docker"}, name
 
 
 def test_cpus_of_the_targets() -> None:
