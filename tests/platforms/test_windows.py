@@ -20,7 +20,7 @@ from tests.needs import imported, need
 from tests.platforms import wine
 from toolchains.build import build, programs_of
 from toolchains.bundle import EXAMPLES, IMAGE, LABELS, MODEL
-from toolchains.formats.exports import EXPORTS
+from toolchains.formats.exports import EXPORTS, exported_names
 from toolchains.targets import ROOT, find_target
 
 pytestmark = pytest.mark.deep
@@ -59,6 +59,7 @@ def test_exports_the_public_names_and_asks_for_windows_own_libraries(products: P
     lief: Any = imported("lief", "lief")
     library = lief.parse(str(products / find_target(wine.TARGET).names.library))
     assert sorted(entry.name for entry in library.exported_functions) == EXPORTS
+    assert exported_names(products / find_target(wine.TARGET).names.library) == EXPORTS
     assert [entry.name for entry in library.imports if not entry.name.lower().startswith(OF_WINDOWS)] == []
 
 

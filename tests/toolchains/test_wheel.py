@@ -16,7 +16,9 @@ from packaging.requirements import Requirement
 
 from hatch_build import LibraryHook
 from tests.needs import need
-from toolchains.targets import ROOT, load_targets
+from toolchains.release import archives
+from toolchains.release.products import Product
+from toolchains.targets import ROOT, find_target, load_targets
 from toolchains.wheel import TARGET_VARIABLE, build_wheel
 
 
@@ -41,6 +43,14 @@ def test_contents(wheel: Path) -> None:
     assert [name for name in names if name.endswith("_test.py") or name.startswith("tests")] == []
     assert "Root-Is-Purelib: false" in metadata
     assert f"Tag: py3-none-manylinux_2_28_{platform.machine()}" in metadata
+
+
+@pytest.mark.deep
+@pytest.mark.needs("release")
+@pytest.mark.parametrize("check", ["version", "size", "exports", "licenses", "bill"])
+def test_it_is_as_a_release_promises(wheel: Path, check: str) -> None:
+    product = Product("wheel", find_target(platform.machine()))
+    assert getattr(archives, check)(product, wheel)
 
 
 @pytest.mark.parametrize(
