@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-# larq needs Keras 2; both are read when TensorFlow is imported.
+# The first variable gives larq the Keras 2 that it needs. Both variables must be set before TensorFlow is imported.
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-# Who comes first has the symbols that both define: behind TensorFlow, tflite-runtime would run some of its code.
+# tflite-runtime must be loaded before TensorFlow. Both define the same symbols, and the first definition is used by
+# both.
 with contextlib.suppress(ImportError):
     import tflite_runtime.interpreter  # noqa: F401
 
 
-# How long an example takes is no test's matter; the Pythons of other runtimes have no hypothesis.
+# Property tests have no deadline for an example. Pythons of other runtimes lack hypothesis.
 with contextlib.suppress(ImportError):
     import hypothesis
 
@@ -34,7 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
     targets = config.getoption("--target")
     if not targets:
         return
-    # The Pythons of other runtimes and CPUs read this file too, and have not all that the toolkit needs.
+    # Imported here because the Pythons of other runtimes and CPUs read this file too, and lack packages that the
+    # toolkit needs.
     from toolchains.needs import missing
     from toolchains.targets import ToolkitError, find_system_target
 
@@ -43,19 +45,22 @@ def pytest_configure(config: pytest.Config) -> None:
             find_system_target(name)
     except ToolkitError as error:
         raise pytest.UsageError(str(error)) from error
-    # The user asks for these tests, so to skip them all would be no answer.
+    # The user requests these tests, so a missing requirement is an error and not a skip.
     if reason := missing("debian"):
         raise pytest.UsageError(reason)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Archives hold the time at which they were made, and all workers have to find the same names of tests."""
+    """Names a test by the number of bytes of its argument.
+
+    Archives contain the time, and all workers must give tests the same names.
+    """
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    # A test of another tier is skipped anyway, and need not look for anything.
+    # A test of another tier is skipped anyway, so its requirements are not looked for.
     for marker in item.iter_markers("needs") if not item.get_closest_marker("skip") else ():
         from tests.needs import need
 
@@ -63,7 +68,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def _are_deep(config: pytest.Config) -> bool:
-    """True if the deep tests run: all of them, or those of a target that the user asks for."""
+    """True if deep tests run: all of them, or those of a target that the user requests."""
     return any(map(config.getoption, ("--deep", "--long", "--target")))
 
 
@@ -77,13 +82,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def are_deep(pytestconfig: pytest.Config) -> bool:
-    """True if the tests of both tiers run."""
+    """True if the deep tests run too."""
     return _are_deep(pytestconfig)
 
 
 @pytest.fixture(scope="session")
 def library() -> None:
-    """For tests that run binary models in Python."""
+    """Skips tests that run binary models in Python if the op library is missing."""
     from tests.needs import need
 
     need("library")
@@ -91,7 +96,7 @@ def library() -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """The system's Chromium."""
+    """The system's Chromium as Playwright's browser; skips the tests without it."""
     from tests.needs import need
     from tests.report.browser import chromium
 

@@ -1,7 +1,7 @@
-"""The needs of tests: the only place where a missing program or package becomes a skip.
+"""Requirements of tests: only this module turns a missing program or package into a skip.
 
-A test is marked `@pytest.mark.needs("valgrind")`; fixtures, helpers and modules call `need`, and what is imported from
-a package that may be missing comes from `imported`. The names are those of toolchains/needs.py.
+Tests are marked `@pytest.mark.needs("valgrind")`. Fixtures, helpers and modules call `need`, and import packages that
+may be missing by `imported`. The names are those of toolchains/needs.py.
 """
 
 import importlib

@@ -20,7 +20,7 @@ BARE = ROOT / ".ci" / "bare"
 TOOLS = [name for name, row in needs().items() if row.install.startswith("apt install") and (row.programs or row.files)]
 # The requirements of test helpers, by the module that tests import.
 HELPERS = {"cpp_builds": ("googletest", "clang"), "sshd": ("sshd",), "browser": ("chromium",)}
-# A requirement whose name is computed may be any compiler or emulator.
+# If a test computes the name of a requirement, it may be any compiler or emulator.
 COMPUTED = r'need\((?:f"|compiler|target)'
 
 

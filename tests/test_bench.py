@@ -101,7 +101,7 @@ def test_nobody_is_sent_to_make_a_model_that_nothing_runs(
 
 def test_loops_are_told_by_how_often_they_are_executed() -> None:
     instructions = {0: "ldr q0, [x0]", 4: "tbl v1.16b, {v0.16b}, v2.16b", 8: "b.ne #0", 12: "ret"}
-    # The last block belongs to another program.
+    # The last block of the log belongs to another program, and is not counted.
     blocks = model.Blocks({(0, 3): 1, (4, 2): 9, (12, 1): 1, (4096, 5): 2})
     loops, others = model.loops_of(blocks, instructions)
     assert [(loop.executions, len(loop.instructions), loop.macs) for loop in loops] == [
@@ -362,7 +362,7 @@ def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: py
 
 
 def test_what_is_timed_here_is_counted_for_boards() -> None:
-    """An op without costs for a board would be missing in the sum of its network."""
+    """If an op had no costs for a board, the network's total would leave it out."""
     need("bench")
     from bench.costs.boards import COUNTED, own_ops
     from bench.costs.fit import workloads_of

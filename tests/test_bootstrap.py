@@ -195,7 +195,7 @@ TASKS = {name: Collection.from_module(tasks)[name] for name in Collection.from_m
 
 @pytest.mark.parametrize("task", TASKS)
 def test_options_and_their_defaults_are_those_of_the_task(task: str) -> None:
-    """A value without a row needs no extra; the possible values of every option are compared with the rows."""
+    """Every possible value of an option has a row or needs no extra."""
     arguments = {argument.name: argument for argument in TASKS[task].get_arguments()}
     rows = {(option, value) for name, option, value in bootstrap.OPTIONS if name == task}
     wanted = {("toolchain", "docker")} if "toolchain" in arguments else set()
@@ -260,7 +260,7 @@ def test_extras_without_wheels_for_a_newer_python_are_named(
 
 
 def test_an_older_python_is_refused_in_a_line() -> None:
-    """Old Pythons must be able to run everything above the check, and to parse the whole file."""
+    """Old Pythons must be able to parse the whole file, and to run all code before the check of the version."""
     source = Path(bootstrap.__file__).read_text(encoding="utf-8")
     ast.parse(source, feature_version=(3, 6))
     above, found, _ = source.partition("    sys.exit(1)\n")
@@ -353,7 +353,7 @@ def test_a_second_bootstrap_waits_for_the_first(tmp_path: Path) -> None:
         process = subprocess.Popen(words, cwd=Path(bootstrap.__file__).parent, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         assert process.stdout.readline().startswith("bootstrap: waiting for another bootstrap")
-        # The second bootstrap continues only after the lock is released.
+        # The second bootstrap waits until the first releases the lock.
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=0.5)
     rest, _ = process.communicate()

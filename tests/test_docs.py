@@ -146,7 +146,7 @@ def test_options_of_the_converter() -> None:
     for names, default, _ in rows:
         for name in code(names):
             written = code(default)[0] if default else ""
-            # Words in the table stand for themselves, and defaults that are functions are not documented.
+            # Defaults in the table are literals or words; defaults that are functions are not documented.
             if written and not callable(known[name]):
                 assert written in (known[name], repr(known[name])) or ast.literal_eval(written) == known[name], name
 

@@ -1,4 +1,4 @@
-"""Every fuzz target runs for a while from its seeds, and finds nothing; a finding is reported in a short form."""
+"""Every fuzz target runs from its seeds for a while, and finds nothing. A finding is reported in a few lines."""
 
 import base64
 import re

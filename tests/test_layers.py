@@ -147,13 +147,13 @@ def python_uses() -> dict[str, list[str]]:
 @pytest.mark.parametrize(("uses", "layers"), [(cpp_uses(), CPP_LAYERS), (python_uses(), PYTHON_LAYERS)])
 def test_dependencies_point_one_way(uses: dict[str, list[str]], layers: Layers) -> None:
     assert violations(uses, layers) == []
-    # The parsing works if every layer has a file and most files use another one.
+    # Checks that the parser finds imports: every layer has a file, and most files use another file.
     assert {layer_of(file, layers) for file in uses} == set(layers)
     assert sum(bool(used) for used in uses.values()) > len(uses) / 2
 
 
 def picture(subgraph: str) -> set[tuple[str, str]]:
-    """The thin arrows in a part of the picture of docs/architecture.md, from layer to layer."""
+    """The arrows in one part of the picture in docs/architecture.md, as pairs of layers."""
     text = read("docs/architecture.md")
     labels = dict(re.findall(r'\b(\w+)\["([^"]+)"\]', text))
     (part,) = re.findall(rf"^  subgraph {subgraph}\[.*?^  end$", text, re.M | re.S)

@@ -1,4 +1,4 @@
-"""`invoke mutants`: the lines that it changes or leaves out exist in the code."""
+"""The lines that `invoke mutants` changes or leaves out exist in the code."""
 
 import pytest
 

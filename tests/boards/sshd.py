@@ -25,7 +25,7 @@ def new_key(path: Path) -> "paramiko.RSAKey":
 
 
 class Server:
-    """A server: its address, the key that it accepts, and its own key."""
+    """An SSH server: its address, the key that it accepts, and its own key."""
 
     def __init__(self, listener: socket.socket, identity: Path, key: "paramiko.RSAKey") -> None:
         self.port = listener.getsockname()[1]
@@ -54,7 +54,7 @@ class Server:
         for session in self._sessions:
             if session.poll() is None:
                 for process in [*psutil.Process(session.pid).children(recursive=True), session]:
-                    # The process may have ended by itself.
+                    # A process may have ended before it is killed.
                     with suppress(psutil.NoSuchProcess):
                         process.kill()
 

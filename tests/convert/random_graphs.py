@@ -172,7 +172,7 @@ def _two_convs(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tenso
 
 
 def _dense_block(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Layers whose outputs are concatenated with their inputs, or added to the inputs' last channels."""
+    """Appends layers whose outputs are concatenated with their inputs, or added to the inputs' last channels."""
     for _ in range(draw(st.integers(1, 3))):
         channels = draw(st.sampled_from([32, 32, 64, 8]))
         y = sign_of(draw, model, after(draw, model, rng, x))
@@ -204,7 +204,7 @@ def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -
     x = _signs(draw, model, x) if kind == "signs of an image" else x
     x = model.reshape(x, batch, columns)
     x = _signs(draw, model, x) if kind == "signs of rows" else x
-    # Ternary training leaves zeros in the weights of both kinds of layers.
+    # Ternary training leaves zeros in weights, whether the layer reads signs or numbers.
     smallest = -1 if kind == "numbers" or draw(st.integers(0, 5)) == 0 else 1
     weights = sign_weights(rng, 24, columns) * rng.integers(smallest, 2, (24, columns))
     if draw(st.integers(0, 3)) == 0:

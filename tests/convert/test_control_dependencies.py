@@ -1,4 +1,4 @@
-"""Sources with control dependencies, which name ops by indices that a conversion changes."""
+"""Source models with control dependencies, which name ops by indices that a conversion changes."""
 
 from pathlib import Path
 from typing import Any

@@ -27,7 +27,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 @pytest.fixture(scope="module")
 def network() -> Any:
-    """The demo's network, untrained, with batch norms that have the statistics of a batch."""
+    """The demo's network, untrained. Its batch norms have the statistics of one batch."""
     tf = imported("tensorflow", "larq")
     from examples.mnist.trainers.larq import make_network
 
@@ -43,7 +43,7 @@ def network() -> Any:
 
 @pytest.fixture(scope="module")
 def folder(network: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The network in every form that the command line takes."""
+    """The network in every file format that the command line accepts."""
     path = tmp_path_factory.mktemp("models")
     network.save(path / "saved_model", save_format="tf")
     network.save(path / "network.h5", save_format="h5")

@@ -1,4 +1,4 @@
-"""The golden models: converted from their float files, held against Keras and against Larq Compute Engine's files."""
+"""The golden models, converted from their float files, compared with Keras and with Larq Compute Engine's files."""
 
 import json
 import warnings
@@ -20,7 +20,8 @@ MOST_BYTES_MORE = 640
 
 pytestmark = pytest.mark.filterwarnings("ignore:no binary layer")
 
-# TFLite's reference rounds an int8 sum twice, which flips signs of Keras' float sum where both are near 0.
+# TFLite's reference kernel rounds an int8 sum twice. For sums near 0 its sign may differ from that of Keras's float
+# sum.
 INT8_SUM = "int8_qat"
 
 

@@ -1,4 +1,6 @@
-"""Signs of int8 files between their ops and a layer, and forms of signs that are evaluated level by level."""
+"""Signs of int8 files with ops between them and a layer, and forms of signs that the converter evaluates level by
+level.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ Form = Callable[[Int8Model, Tensor, Grid], Tensor]
 
 
 def shifted(model: Int8Model, x: Tensor) -> Tensor:
-    """Values that differ from those of x, on the same grid."""
+    """The tensor x plus a constant, on the grid of x."""
     return model.add8(x, int8_constant("by", np.full((), 0.75), 1 / 64), (1 / 16, 3))
 
 
@@ -68,7 +70,7 @@ def split_v(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
 
 
 def shuffled(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
-    """The two halves of the channels, swapped."""
+    """A sign whose halves of channels are swapped."""
     sign = model.sign8(x, "where", grid)
     halves = [
         move(model, "SLICE", [sign, *indices(model, [0, 0, 0, at], [1, 6, 6, 16])], (1, 6, 6, 16)) for at in (16, 0)
@@ -159,7 +161,7 @@ def on(grid: Grid, tensor: Tensor) -> Tensor:
 
 
 def int8_op(model: Int8Model, name: str, inputs: list[Tensor], grid: Grid) -> Tensor:
-    """An elementwise op whose output has a grid of its own."""
+    """An elementwise op whose output's grid is not that of its input."""
     version = 1 if name == "RELU_N1_TO_1" else 2
     dims = max((tensor.dims for tensor in inputs), key=len)
     return on(grid, model.op(name, inputs, dims, type="INT8", version=version))
@@ -174,7 +176,7 @@ def two_casts(model: Int8Model, x: Tensor) -> Tensor:
 
 
 def cast_times_two(model: Int8Model, x: Tensor, comparison: str) -> Tensor:
-    """0 and 2, as ai-edge-quantizer leaves them: in the middle between two levels of the grid of 1 and -1."""
+    """The values 0 and 2 as ai-edge-quantizer writes them: halfway between two levels of the grid for 1 and -1."""
     zero = int8_constant("zero", np.zeros(()), 1 / 16, 3)
     number = model.op("CAST", [model.elementwise(comparison, x, zero, type="BOOL")], x.dims)
     two = int8_constant("two", np.full((), 2), 2 / 255, -128)
@@ -182,19 +184,19 @@ def cast_times_two(model: Int8Model, x: Tensor, comparison: str) -> Tensor:
 
 
 def cast_less_one(model: Int8Model, x: Tensor) -> Tensor:
-    """2 * cast(x >= 0) - 1."""
+    """The form 2 * cast(x >= 0) - 1."""
     one = int8_constant("one", np.ones(()), *NO_MINUS_GRID)
     return int8_op(model, "SUB", [cast_times_two(model, x, "GREATER_EQUAL"), one], USUAL_GRID)
 
 
 def one_less_cast(model: Int8Model, x: Tensor) -> Tensor:
-    """1 - 2 * cast(x < 0)."""
+    """The form 1 - 2 * cast(x < 0)."""
     one = int8_constant("one", np.ones(()), *NO_MINUS_GRID)
     return int8_op(model, "SUB", [one, cast_times_two(model, x, "LESS")], USUAL_GRID)
 
 
 def moved_to_another_grid(model: Int8Model, x: Tensor) -> Tensor:
-    """The factor between the two grids has 8 bits behind the point in XNNPACK."""
+    """XNNPACK converts between the two grids by a factor with 8 fractional bits."""
     return model.quantize8(model.sign8(x, "where", USUAL_GRID), (0.0152, 5))
 
 
@@ -242,7 +244,10 @@ def test_a_product_of_levels_of_signs(grid: Grid) -> None:
     ],
 )
 def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) -> None:
-    """The source rounds differently at every level, which adds up to at most two levels of its layer here."""
+    """The source model rounds differently at every level.
+
+    In its layer's output this adds up to at most two levels here.
+    """
     model = Int8Model()
     source = layer_of(model, form(model, model.input8((1 / 16, 3), *SHAPE)))
     check(source, tolerance=0 if form is two_casts else 2)
@@ -299,7 +304,9 @@ def test_a_sign_of_a_float_input_and_of_what_it_is_rounded_to(detached: bool) ->
 
 @pytest.mark.parametrize("steps", [8, 40])
 def test_what_takes_three_values_is_no_sign_however_near_two_of_them_are(steps: int) -> None:
-    """Values up to two steps of the coarsest grid apart are taken for one value that is rounded differently."""
+    """The converter treats values up to two steps of the coarsest grid apart as one value that is rounded
+    differently.
+    """
     model = Int8Model()
     x = model.input8((1 / 16, 3), *SHAPE)
     level = int8_constant("level", np.full((), 2.0), 1 / 16, 3)

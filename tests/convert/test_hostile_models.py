@@ -1,4 +1,4 @@
-"""Malicious models: only the converter's own errors, and time and memory in proportion to the file."""
+"""Malicious models raise only the converter's own errors, and take time and memory in proportion to the file."""
 
 import cProfile
 import io
@@ -102,7 +102,7 @@ def test_a_row_of_ops_takes_calls_in_proportion(step: Callable[[FloatModel, Tens
         return sum(entry.callcount for entry in profile.getstats())
 
     calls(10)  # imports and caches are not counted
-    # Four times the ops take four times the calls, where a quadratic search takes up to 16 times as many.
+    # Four times as many ops take four times as many calls. A quadratic search would take 16 times as many.
     assert calls(160) < 6 * calls(40)
 
 

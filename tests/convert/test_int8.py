@@ -18,7 +18,7 @@ RESIDUAL = GOLDEN / "residual.float.tflite"
 
 
 def types(model: bytes) -> dict[str, str]:
-    """The output type of each op that is not one of ours, by the op's name."""
+    """The output type of each builtin op, by the op's name."""
     return {op.name: op.output.type for op in read_model(model).graphs[0].ops if not op.name.startswith("Lce")}
 
 
@@ -317,5 +317,5 @@ def test_zeros_of_a_relu_stay_below_a_strict_threshold(form: str) -> None:
     data = rng.standard_normal((8, 6, 6, 3)).astype(np.float32)
     converted = litebnn.convert_tflite(source, representative_dataset=list(data[:, None]))
     expected, actual = (litebnn.Interpreter(each).predict(data) for each in (source, converted))
-    # Values near zero are rounded to zero. A wrong sign of zero would make the error larger than the outputs.
+    # Values near zero are rounded to zero. If zero got the wrong sign, the error would exceed the outputs.
     assert np.sqrt(np.mean((actual - expected) ** 2)) < 0.3 * np.sqrt(np.mean(expected**2))

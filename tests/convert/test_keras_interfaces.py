@@ -1,4 +1,4 @@
-"""Inputs and outputs of Keras models come in Keras's order and under Keras's names, in a list and in a dictionary."""
+"""Inputs and outputs of converted Keras models keep Keras's order and names, in lists and in dictionaries."""
 
 from __future__ import annotations
 

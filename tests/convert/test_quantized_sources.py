@@ -161,7 +161,10 @@ def test_a_model_trained_with_quantization_is_int8_from_input_to_output() -> Non
 
 
 def dense_network() -> bytes:
-    """Binary and other dense layers in turn; the last is one of floats, as its rows are no blocks."""
+    """Dense layers, some of them binary.
+
+    The last one keeps float weights, because its rows cannot be divided into blocks.
+    """
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.input(2, 3, 3, 3), rng.standard_normal((64, 3, 3, 3)).astype(np.float32))
@@ -176,7 +179,7 @@ def dense_samples() -> Array:
 
 
 def in_float(source: bytes) -> bytes:
-    """The same model with float weights, dequantized from their blocks."""
+    """The model with its blockwise quantized weights replaced by their float values."""
     model = read_model(source)
     for op in list(model.graphs[0].ops):
         if op.name == "FULLY_CONNECTED" and op.input(1).details is not None:
@@ -204,7 +207,9 @@ def test_binary_layers_become_binary_and_the_others_keep_their_blocks(type: str,
 
 @pytest.mark.parametrize(("type", "size"), BLOCK_FORMS)
 def test_outputs_are_those_of_the_same_values_in_float(type: str, size: int) -> None:
-    """Only the layers that quantize their inputs when they run differ, by about a hundredth of the largest output."""
+    """Outputs may differ by about a hundredth of the largest one, because some layers quantize their inputs at run
+    time.
+    """
     source = with_blocks(dense_network(), type, size)
     expected = litebnn.Interpreter(in_float(source)).predict(dense_samples())
     converted = litebnn.convert_tflite(source)

@@ -112,7 +112,7 @@ def _check_half_precision(case: Case) -> None:
 
 
 def _check_quantized_weights(case: Case) -> None:
-    """Checks that a fully binary result equals the float model, to which the source is only close."""
+    """Checks that a fully binary result equals the float model, to which the quantized source is only close."""
     source = with_quantized_weights(case.source, ("INT8", "INT8", "INT4", "INT2")[case.seed % 4])
     converted, report = _convert(source)
     inputs = _inputs(case)
@@ -124,7 +124,7 @@ def _check_quantized_weights(case: Case) -> None:
 
 
 def _check_int16(case: Case) -> None:
-    """Checks that all layers of signs are binary; their weights are ±alpha here."""
+    """Checks that all layers that read signs are binary. Their weights are ±alpha in these graphs."""
     _check(case)
     _, report = _convert(case.source)
     assert [layer.binary for layer in report.layers] == [False, *[True] * (len(report.layers) - 1)]
@@ -164,7 +164,7 @@ def _check_calibrated(case: Case) -> None:
 
 
 EXAMPLES = {"deadline": None, "suppress_health_check": list(HealthCheck)}
-# A kind's graphs; the quick tier takes a fifth of them.
+# The number of graphs of a kind, and the share of them (a fifth) that the quick tier runs.
 COUNTS, QUICK_SHARE = {"float": 300}, 5
 COUNT = 88  # of other kinds
 PARTS, OF_A_PART = 8, 250  # of each kind: of ten kinds, 20,000 graphs
@@ -195,7 +195,9 @@ def test_a_converted_graph_computes_what_its_source_does(kind: str, are_deep: bo
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_converted_graphs_compute_what_their_sources_do(kind: str, part: int, request: Any) -> None:
-    """Each part is a test, so that workers share them; --hypothesis-seed chooses other graphs."""
+    """Each part of the graphs is a test of its own, so that workers share the parts. --hypothesis-seed selects other
+    graphs.
+    """
     cases, check = KINDS[kind]
     first = int(request.config.getoption("--hypothesis-seed") or 0)
     checked = settings(max_examples=OF_A_PART, database=None, **EXAMPLES)(given(cases)(check))
@@ -208,7 +210,7 @@ def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> 
     model = FloatModel()
     rows = model.input(1, 32, signature=(-1, 32))
     x = model.dense(model.sign(rows), np.ones((8, 32)), np.full(8, 5.0))
-    # The bias minus one unit in the last place of a smaller addend would round to the bias.
+    # The next float after the small addend would be lost in a sum with the bias.
     x = model.elementwise("SUB", x, model.const(np.full(8, 0.25)))
     x = model.elementwise("NEG", model.elementwise("ADD", x, model.const(np.arange(8) / 4)))
     source = model.finish(model.dense(model.sign(x, strict), np.ones((1, 8))))

@@ -16,7 +16,7 @@ from tests.support.float_models import op_names
 
 FOLDER = Path(__file__).parents[1] / "golden_trainers"
 FILES = sorted(FOLDER.glob("*.tflite"))
-# Networks that are not listed below have two binary layers, the first of which writes bits.
+# The numbers of binary layers and of those that write bits. Networks that are not listed have 2 and 1.
 BITS = ["bits", "FLOAT32"]
 OUTPUTS = {
     "concatenation": ["FLOAT32", "FLOAT32"],

@@ -49,7 +49,7 @@ COMMENT_MARKS = {".c": "//", ".cc": "//", ".h": "//", ".S": "//", ".py": "#"}
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Consecutive lines of text, joined."""
+    """Consecutive lines of text, joined to one string."""
 
     line: int
     text: str
@@ -90,7 +90,7 @@ def comments(text: str, suffix: str) -> Iterator[Paragraph]:
     comment = re.compile(rf"\s*{COMMENT_MARKS[suffix]} ?(.*)")
     lines = [*enumerate(text.splitlines(), 1), (0, "")]
     if suffix == ".py":
-        # Marks in strings are no comments.
+        # A comment mark inside a string starts no comment.
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         marked = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
         lines = [(number, line if number in marked else "") for number, line in lines]
@@ -98,7 +98,7 @@ def comments(text: str, suffix: str) -> Iterator[Paragraph]:
     for number, line in lines:
         found = comment.match(line)
         if found and not NOT_PROSE.match(found[1]):
-            # Deeper lines of a comment are a table or a formula.
+            # Indented lines of a comment are a table or a formula, and no prose.
             block.append((number, "" if found[1].startswith("  ") else found[1]))
         elif block:
             yield from paragraphs(block, ENTRY)
@@ -117,7 +117,7 @@ def docstrings(text: str) -> Iterator[Paragraph]:
         lines: list[tuple[int, str]] = []
         previous, example = head, False
         for number, line in enumerate([head, *textwrap.dedent(rest).splitlines()], node.body[0].lineno):
-            # An example is deeper than the text, after an empty line.
+            # An example is indented, and follows an empty line.
             example = line.startswith("    ") and (example or not previous)
             lines.append((number, "" if example or re.match(r"\w+:$", line) else line.strip()))
             previous = line

@@ -31,7 +31,10 @@ def run_python(text: str, name: str, namespace: dict[str, Any]) -> str:
 
 
 def run_shell(text: str) -> str:
-    """The error of a block of commands; empty if it succeeds. The project's tasks work as in its folder."""
+    """The error of a block of shell commands; empty if it succeeds.
+
+    The project's tasks work as if run in its folder.
+    """
     invoke = f'invoke() {{ "{sys.executable}" -m invoke --search-root="{ROOT}" "$@"; }}'
     command = ["bash", "-euo", "pipefail", "-c", f"{invoke}\n{text}"]
     try:

@@ -1,4 +1,4 @@
-"""Files that are listed as clean keep the rules of prose, and the rules find breaches."""
+"""The files that are listed as clean follow the rules of prose, and the rules find breaches in other texts."""
 
 import pytest
 

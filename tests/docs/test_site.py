@@ -128,7 +128,10 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address(pages: dict[Path, Page]) -> Iterator[str]:
-    """The address of a server of the site, next to a release of one page with the site's own sidebar."""
+    """The address of a server of the site.
+
+    The server also has a release with a single page, which has the same sidebar.
+    """
     folder = next(path.parent for path in pages if path.name == "index.html")
     source = folder.parent / "release"
     (source / "docs" / "_static").mkdir(parents=True)
@@ -212,7 +215,10 @@ def test_a_page_fits_a_phone(browser: Any, address: str) -> None:
 
 
 def test_pictures_of_the_report_and_of_the_site_lie_here() -> None:
-    """Pictures exist in light and dark; `invoke screenshots` takes them, but for that of `invoke photo`."""
+    """Pictures exist for the light and for the dark theme.
+
+    `invoke screenshots` takes all of them except that of `invoke photo`.
+    """
     assert {path.stem for path in FOLDER.glob("*.png")} == {*PICTURES, "photo"}
     assert {(shown, theme) for shown, _, theme in PICTURES.values() if shown != "layer"} >= {
         *(("report", "light"), ("site", "light"), ("site", "dark"))
@@ -264,7 +270,7 @@ def messages() -> list[str]:
 
 
 def test_messages_that_are_explained_are_those_of_the_sources() -> None:
-    """Each part of a message between two … occurs in one source file, with adjacent literals joined."""
+    """Each part of a message, split at "…", occurs in one source file, if adjacent string literals are joined."""
     suffixes = {".py", ".cc", ".h"}
     code = [path for path in sources() if path.suffix in suffixes and not path.is_relative_to(ROOT / "tests")]
     texts = [re.sub(r'"\s*\n?\s*f?"', "", path.read_text(encoding="utf-8")).replace('\\"', '"') for path in code]

@@ -1,4 +1,4 @@
-"""Run by a Python into which a litebnn wheel was installed: golden models in LiteRT's CompiledModel.
+"""Runs golden models in LiteRT's CompiledModel, in a Python into which a litebnn wheel was installed.
 
     python check_compiled_model.py tests/golden
 

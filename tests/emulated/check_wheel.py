@@ -1,4 +1,4 @@
-"""Run by a Python into which a litebnn wheel was installed: reports the setup, and the errors of golden models.
+"""Reports the setup and the errors of golden models, in a Python into which a litebnn wheel was installed.
 
     python check_wheel.py tests/golden
 

@@ -102,7 +102,7 @@ def run_compiled_models(emulation: Emulation, cpu: str) -> subprocess.CompletedP
 def test_golden_models_in_compiled_model(python: Emulation, target: Target) -> None:
     if target.processor != "aarch64":
         pytest.skip("there is no ai-edge-litert for this CPU")
-    # The oldest of these CPUs on which LiteRT's own accelerator can be loaded.
+    # The oldest of the emulated CPUs on which LiteRT's own accelerator can be loaded.
     run = run_compiled_models(python, "cortex-a76")
     assert run.returncode == 0, run.stdout
     report = json.loads(next(line for line in run.stdout.splitlines() if line.startswith('{"same"')))

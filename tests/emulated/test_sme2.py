@@ -19,7 +19,8 @@ from toolchains.targets import ROOT, Target, find_target
 pytestmark = pytest.mark.deep
 
 VECTOR_BITS = (128, 256, 512, 1024, 2048)
-# Names of tests that take two thirds of the time, and depend on the vector length no more than other tests.
+# Tests that are left out by default: they take two thirds of the time, and the vector length affects them no more than
+# others.
 LONG = ("EqualOr", "EveryChannelCount", "Deep", "ManyChannelsOut", "WideImages", "TallFilters")
 ASSEMBLY = ROOT / "ops" / "kernels" / "isa" / "sme2" / "bconv.S"
 

@@ -204,7 +204,7 @@ def test_a_mistake_is_one_line(benchmark_model, flags, message):
 
 @pytest.mark.parametrize("output", ["/nowhere/o.json", "/", "", "link"])
 def test_an_output_that_cannot_be_written_fails_before_the_runs(benchmark_model, tmp_path, output):
-    """The model does not exist, so a run would fail with another message."""
+    """The model file does not exist, so if it were opened, the message would be another one."""
     (tmp_path / "link").symlink_to("/nowhere/o.json")
     path = f"{tmp_path}/{output}" if output in ("", "link") else output
     message = error_of(run(benchmark_model, graph="/nowhere.tflite", output=path))

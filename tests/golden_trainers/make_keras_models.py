@@ -49,7 +49,7 @@ class BinaryConv(layers.Conv2D):
 
 
 def network(sign: Spelling) -> keras.Model:
-    """A float layer, two binary ones with batch norms and a max pool, a float one."""
+    """A network: a float layer, two binary ones with batch norms and a max pool, and a float one."""
     model = keras.Sequential([keras.Input((8, 8, 3), batch_size=1)])
     model.add(layers.Conv2D(8, 3, padding="same", use_bias=False))
     model.add(layers.BatchNormalization())

@@ -47,7 +47,7 @@ def where(x):
 
 
 def straight_through(forward: Spelling, surrogate: Spelling) -> Spelling:
-    """The forward value, with the gradient of another function."""
+    """The value of one function with the gradient of another one."""
 
     def sign(x):
         smooth = surrogate(x)
@@ -61,7 +61,7 @@ def clip(x):
 
 
 def polynomial(x):
-    """Two parabolas between -1 and 1, put together by masks."""
+    """A function made of two parabolas between -1 and 1, which masks select."""
     below, negative, inside = ((x < level).float() for level in (-1, 0, 1))
     left = -below + (x * x + 2 * x) * (1 - below)
     both = left * negative + (2 * x - x * x) * (1 - negative)
@@ -120,7 +120,7 @@ def magnitude(weight):
 
 
 def normalized(weight):
-    """Sign of standardized weights, times a power of two."""
+    """The sign of standardized weights, times a power of two."""
     rows = weight.flatten(1)
     standard = (weight - rows.mean(1).view(-1, 1, 1, 1)) / rows.std(1).view(-1, 1, 1, 1)
     scale = torch.pow(2.0, torch.round(torch.log2(standard.abs().flatten(1).mean(1)))).view(-1, 1, 1, 1)
@@ -152,7 +152,7 @@ class BinaryLinear(nn.Linear):
 
 
 class Shift(nn.Module):
-    """A learned number for each channel."""
+    """Adds a learned number to each channel."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class Mean(nn.Module):
 
 
 def network(**options: Any) -> nn.Module:
-    """A float layer, two binary ones with batch norms and a max pool, a float one."""
+    """A network: a float layer, two binary ones with batch norms and a max pool, and a float one."""
     return nn.Sequential(
         *(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)),
         *(BinaryConv(8, 8, 3, padding=1, **options), nn.BatchNorm2d(8), nn.MaxPool2d(2)),
@@ -266,7 +266,7 @@ class BinaryConv1d(nn.Conv1d):
 
 
 class Dense(nn.Module):
-    """A layer whose channels are joined to those that it reads."""
+    """A layer whose output is concatenated with its input."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()

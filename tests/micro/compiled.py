@@ -17,7 +17,7 @@ SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recove
 
 @cache
 def kernels(*flags: str) -> Path:
-    """A library of all C sources, so that each network compiles only its own."""
+    """A library of all kernels in C, so that each network compiles only its own C files."""
     folder, made = sources_folder(), Path(mkdtemp(prefix="litebnn_micro_"))
     sources = [*folder.glob("*.c"), *folder.glob("builtin/*.c")]
     include = (f"-I{folder}", f"-I{folder / 'builtin'}")
@@ -41,7 +41,7 @@ def check(folder: Path, *flags: str) -> str:
 
 
 def check_alone(folder: Path, *flags: str) -> str:
-    """Does the same with the folder's own files alone."""
+    """Runs the self-test compiled from the exported folder's own files alone."""
     _run([CC, *FLAGS, *flags, "-Isrc", *map(str, (folder / "src").glob("*.c")), "main.c", "-o", "selftest"], folder)
     return _run(["./selftest"], folder)
 

@@ -29,20 +29,20 @@ POOL = (
     *("words", "input_height", "input_width", "output_height", "output_width", "filter_height", "filter_width"),
     *("stride_height", "stride_width", "pad_top", "pad_left"),
 )
-# The kernels that any CPU runs.
+# The kernels that need no particular CPU.
 HOST_KERNELS = tuple(name for name in KERNELS if name != "helium")
-# Words behind each output and scratch memory, which no kernel may change.
+# The number of guard words after each output and after scratch memory, which no kernel may change.
 GUARD = 16
 
 
 class Layer(ctypes.Structure):
-    """`litebnn_bconv2d`."""
+    """The C structure `litebnn_bconv2d`."""
 
     _fields_ = [*((name, ctypes.c_void_p) for name in POINTERS), *((name, ctypes.c_int32) for name in NUMBERS)]
 
 
 class Pool(ctypes.Structure):
-    """`litebnn_bmax_pool2d`."""
+    """The C structure `litebnn_bmax_pool2d`."""
 
     _fields_ = [(name, ctypes.c_int32) for name in POOL]
 
@@ -62,17 +62,17 @@ def micro_library() -> ctypes.CDLL:
 
 
 def pointer(array: Any) -> int | None:
-    """The address of an array's values; None of None."""
+    """The address of an array's values; None for None."""
     return None if array is None else array.ctypes.data
 
 
 def guarded(words: int) -> Any:
-    """Memory of so many words, with more behind it that must stay as it is."""
+    """Memory of that many words, followed by guard words."""
     return np.full(words + GUARD, 0xA5A5A5A5, np.uint32)
 
 
 def run_layer(case: Case) -> Any:
-    """The layer's output: packed words, int8 or float32; checks the memory behind it."""
+    """Runs the layer and returns its output: packed words, int8 or float32. Checks the guard words after it."""
     library, packed = micro_library(), case.packed
     numbers = {name: value for name, value in asdict(case.geometry).items() if name in NUMBERS}
     numbers |= {name: getattr(packed, name) for name in ("planes", "window_words", "tap_bits")}

@@ -1,4 +1,4 @@
-"""Layers with random constants and their outputs to the bit, for ops/micro on this machine and on boards."""
+"""Layers with random constants and their bit-exact outputs, for ops/micro on this machine and on boards."""
 
 from dataclasses import replace
 from itertools import product
@@ -32,7 +32,9 @@ def geometry_of(conv: lce_models.Conv) -> Geometry:
 
 
 def expected_of(conv: lce_models.Conv, words: Any, multiplier: Any, bias: Any) -> Any:
-    """The output to the bit: exact sums, then the float operations in the order that all implementations have."""
+    """The expected output, bit for bit: exact sums, then the float operations in the order that all implementations
+    use.
+    """
     if conv.output == "packed":
         return conv.compute(words).view(np.uint32)
     plain = replace(conv, output="float32", multiplier=False, bias=False)
@@ -45,7 +47,7 @@ def expected_of(conv: lce_models.Conv, words: Any, multiplier: Any, bias: Any) -
 
 
 def case_of(conv: lce_models.Conv, kernel: str) -> Case:
-    """The layer as a kernel reads it, with the expected output for one image."""
+    """The layer in the form that a kernel reads, with the expected output for one image."""
     words, constants = conv.random_input(1), conv.constants()
     scale = np.float32(conv.scale if conv.output == "int8" else 1)
     defaults = {"multiplier": 1, "bias": 0}

@@ -1,4 +1,4 @@
-"""Random networks of every op that an export can hold, in float and int8 around binary layers."""
+"""Random networks with every op that can be exported, in float and int8, around binary layers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _activation(rng: Rng) -> str:
 
 
 def _operand(model: FloatModel, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
-    """Another image of the same shape, or constants that are broadcast."""
+    """The second operand of an op: another image of the same shape, or constants that are broadcast."""
     alike = [image for image in images if image.dims == x.dims]
     if rng.random() < 0.4:
         return alike[int(rng.integers(len(alike)))]
@@ -169,7 +169,7 @@ _FLOAT: dict[str, _Op] = {
 
 
 def int8_network(seed: int) -> bytes:
-    """A network of int8 ops on arbitrary scales, with the runtime's own ops alone."""
+    """A network of int8 ops with arbitrary scales, without binary layers."""
     rng, model = np.random.default_rng(seed), Int8Model()
     x = model.input8(_grid(rng), 1, *(int(size) for size in rng.integers(4, 9, 2)), int(rng.choice([1, 3, 8, 16])))
     if rng.random() < 0.3:

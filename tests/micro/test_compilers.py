@@ -1,4 +1,4 @@
-"""The kernels compiled by other compilers, without a warning, and run under sanitizers."""
+"""The kernels compile without a warning by other compilers, and run under sanitizers."""
 
 import subprocess
 from collections.abc import Sequence

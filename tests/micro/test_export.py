@@ -25,7 +25,8 @@ from toolchains.targets import ROOT
 GOLDEN = ROOT / "tests" / "golden"
 DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
 MODELS = [*sorted(GOLDEN.glob("*.tflite")), DIGITS]
-# Together these hold all binary kinds of outputs, float and int8 ops around them, and strips.
+# Together, these models have binary layers with every type of output, float and int8 ops, and strips (ops that run row
+# by row).
 FEW = ["conv_pool_bn_conv.lce", "int8_qat.lce"]
 BYTES_OF_DIGITS = 48 << 10, 16 << 10
 
@@ -263,7 +264,7 @@ def test_a_tensor_beyond_int32_is_refused(tmp_path: Path) -> None:
 def test_shapes_that_the_runtime_does_not_compute_are_refused(tmp_path: Path) -> None:
     model = FloatModel()
     x = model.input(1, 4, 4, 8)
-    # The second op would read beyond the end of the first one's output.
+    # By the shapes in the file, the second op would read beyond the end of the first op's output.
     y = model.op("NEG", [model.op("ABS", [x], (1, 4, 4, 8))], (1, 4, 6, 8))
     with pytest.raises(
         litebnn.ConversionError, match=r"\[1, 4, 6, 8\] in the model, but \[1, 4, 4, 8\] in the runtime"

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("built")
 
 @pytest.fixture(scope="module")
 def built() -> None:
-    """Builds the kernels once, so that an error is no failure of each example."""
+    """Builds the kernels once, so that a compiler error does not appear as a failed example."""
     micro_library()
 
 

@@ -1,4 +1,4 @@
-"""Exported networks on emulated Cortex-M4, M7, M55 and RV32IMC: bit-equal, without a heap, with little stack."""
+"""Exported networks on emulated Cortex-M4, M7, M55 and RV32IMC: equal bits, no heap and little stack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolchains.targets import ROOT, find_target
 
 GOLDEN = ROOT / "tests" / "golden"
 DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
-# The models whose vectors and constants leave room in the board's memory; together, every kind of layer.
+# Models that fit into the board's memory with their test vectors. Together they have every kind of layer.
 MODELS = (
     "approx_swish.lce",
     "conv_pool_bn_conv.lce",
@@ -27,7 +27,8 @@ MODELS = (
     "same_zero.lce",
 )
 MOST_STACK = 2048
-# Functions to which compilers turn loops, copies and arithmetic that the CPU lacks.
+# Functions that the code may call: litebnn's own, and those that compilers insert for loops, copies and missing
+# arithmetic.
 ALLOWED = r"litebnn_\w+|mem(cpy|set|move)|__\w+"
 
 pytestmark = [

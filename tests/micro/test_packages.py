@@ -14,7 +14,7 @@ from toolchains.targets import ROOT
 
 pytestmark = pytest.mark.usefixtures("library")
 MODEL = ROOT / "tests" / "golden" / "1x1.lce.tflite"
-# https://arduino.github.io/arduino-cli/latest/library-specification/, which arduino-lint checks.
+# The categories that arduino-lint accepts: https://arduino.github.io/arduino-cli/latest/library-specification/.
 CATEGORIES = (
     *("Display", "Communication", "Signal Input/Output", "Sensors", "Device Control", "Timing", "Data Storage"),
     *("Data Processing", "Other"),
@@ -48,7 +48,7 @@ def test_arduinos_rules(folder: Path) -> None:
     examples = [path for path in (folder / "examples").iterdir() if path.is_dir()]
     assert examples
     for example in examples:
-        # A sketch has its folder's name.
+        # Arduino requires a sketch to have the name of its folder.
         assert f"#include <{found['includes']}>" in (example / f"{example.name}.ino").read_text()
     assert re.fullmatch(r"net_1_run\tKEYWORD2\n", (folder / "keywords.txt").read_text())
     assert not {path.name.lower() for path in folder.iterdir()} & {"example", "source", "extra"}

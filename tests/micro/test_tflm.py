@@ -27,9 +27,9 @@ INCLUDES = [
 FLAGS = ["-std=c++11", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 RUNNER = ROOT / "tests" / "micro" / "run_tflm.py"
 NEW = "-DTFLM_IS_NEW"
-# The sanitizer of virtual functions takes type information, which the ops are compiled without.
+# The sanitizer of virtual functions is off, because it needs type information, without which the ops are compiled.
 CHECKS = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all"]
-# Cases that the interpreter cannot run, whatever the binary ops do, and the reason in its messages.
+# Cases that TFLM's interpreter cannot run for reasons other than our ops, with the text of its message.
 LEFT_OUT = {"batch_of_four": "Dimension mismatch", "golden_heaviside_not_binary": "'SIGN'"}
 
 
@@ -41,7 +41,7 @@ def run(*command: str | Path, **variables: str) -> str:
 
 
 def build(folder: Path, is_new: bool, *options: str) -> Path:
-    """A shared library of the ops, for this machine."""
+    """Builds a shared library of the ops for this machine."""
     library, common = folder / "liblitebnn_tflm.so", ["-fPIC", "-fvisibility=hidden", *options]
     for source in SOURCES:
         run("gcc", "-std=c99", *common, f"-I{MICRO}", "-c", source, "-o", folder / f"{source.stem}.o")
@@ -51,7 +51,10 @@ def build(folder: Path, is_new: bool, *options: str) -> Path:
 
 
 def preloaded() -> dict[str, str]:
-    """The variables with which Python loads a sanitized library. Python itself exits with memory in use."""
+    """The environment variables with which Python can load a sanitized library.
+
+    Leaks are ignored, because Python itself exits with memory in use.
+    """
     return {"LD_PRELOAD": ":".join(map(gcc_library, SANITIZERS)), "ASAN_OPTIONS": "detect_leaks=0"}
 
 
@@ -103,14 +106,14 @@ def test_suite_in_the_interpreter(name: str, cases: Path, tmp_path: Path) -> Non
         else:
             recorded = np.load(path.with_suffix(".npz"))
             assert found[name].dtype == recorded["expected"].dtype
-            # Differences of int8 would overflow.
+            # In int8, the differences would overflow.
             values, expected = found[name].astype(np.float64), recorded["expected"].astype(np.float64)
             np.testing.assert_allclose(values, expected, rtol=0, atol=recorded["tolerance"], err_msg=name)
             compared += 1
     assert compared >= 120
 
 
-# Debian's compiler for microcontrollers has no C++ library, whose headers this one has.
+# Debian's compiler for microcontrollers lacks the C++ library, so the headers of another cross compiler are used.
 @pytest.mark.needs("arm-linux-gnueabihf-g++")
 @pytest.mark.parametrize("version", [[], [NEW]], ids=["old", "new"])
 def test_no_heap_is_called_on_arm(version: list[str], tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-// The entry that the interpreter of the package tflite-micro calls, with its resolver of 200 ops.
+// The function that the interpreter of the package tflite-micro calls, with its op resolver, which has room for 200
+// ops.
 #include <stdarg.h>
 #include <stdio.h>
 

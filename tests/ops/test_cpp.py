@@ -28,7 +28,7 @@ PROGRAMS = [
     for test in TESTS
     if test in ONLY.get(build, TESTS) and test not in NOT.get(build, ())
 ]
-# The quick tier's tests: of the kernels and of the ops. The others take as long again to compile.
+# The tests of the quick tier: those of the kernels and of the ops. The other tests would double the time to compile.
 QUICK = [("release", "kernels_test"), ("release", "ops_test")]
 CASES = [pytest.param(*program, marks=[] if program in QUICK else pytest.mark.deep) for program in PROGRAMS]
 

@@ -1,6 +1,6 @@
 """Networks with gated binary layers, like squeeze-and-excite blocks: fusing gates, PRELUs and additions keeps the bits.
 
-They may run inside the convolution or in one pass after it.
+The fused ops may run inside the convolution, or in one pass after it.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("library")
 IMAGES = SIZE[0]
 BLOCK = st.fixed_dictionaries(
     {
-        # The gate's shape without its channels; None for a layer without a gate.
+        # The shape of the gate without its axis of channels; None for a layer without a gate.
         "gate": st.sampled_from([(IMAGES, 1, 1), (1, 1, 1), (1,), (IMAGES, 1, 1), None]),
         "leaks": st.booleans(),
         "adds": st.sampled_from(["input", "input", "convolution", "nothing"]),
@@ -25,7 +25,7 @@ BLOCK = st.fixed_dictionaries(
         "swaps": st.booleans(),
         "filter_size": st.sampled_from([(3, 3), (1, 1), (2, 3)]),
         "pad_values": st.sampled_from([0, 1]),
-        # True if the convolution's output is an output of the graph.
+        # True if the convolution's output is also an output of the graph.
         "is_output": st.sampled_from([False, False, False, True]),
     }
 )
@@ -54,7 +54,7 @@ def test_what_a_convolution_gates_has_the_bits_of_what_runs_op_by_op(
         return result
 
     def gate_of(shape: tuple[int, ...]) -> int:
-        # The feature and the gate are computed by the runtime's own ops.
+        # The runtime's own ops compute the feature and the gate.
         feature, gate = graph.tensor(shape, "float32"), graph.tensor(shape, "float32")
         inputs.append(feature)
         given.append(graph.random.standard_normal(shape).astype(np.float32))

@@ -98,7 +98,7 @@ def test_a_first_convolution_follows_a_resized_input(runtime: Any) -> None:
 
 
 def sums(seed: int, outputs: int, activation: int) -> tuple[bytes, bytes, bytes, lce_models.Conv]:
-    """A binary convolution, the ADD of its int8 output and an input, and both in one model."""
+    """Three models: a binary convolution, the ADD of its int8 output and an input, and both together."""
     rng = np.random.default_rng(seed)
     grids = [(float(np.float32(rng.uniform(0.5, 2))), int(rng.integers(-100, 100))) for _ in range(3)]
     if seed % 3 == 0:  # many sums are halfway between two levels

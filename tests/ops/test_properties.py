@@ -266,14 +266,15 @@ def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[s
         return results[-1]
 
     for source_of_pools in (convolved, total, values):
-        # The activations are none, RELU and RELU6.
+        # The numbers 0, 1 and 3 stand for the activations none, RELU and RELU6.
         for activation in (0, 1, 3):
             pool(source_of_pools, activation)
     pool(results[0], 0)
     pool(pool(image, 0), 0)
     model = graph.build([source, image], results)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate(verbose=True)])
-    # Claimed: the convolution, the sum, LceQuantize and LceDequantize, two of three pools of each, and a pool's pool.
+    # The delegate claims these ops: convolution, sum, LceQuantize, LceDequantize, two of three pools of each, and a
+    # pool of a pool.
     assert f"the delegate takes {4 + 2 * 3 + 1} of {4 + 3 * 3 + 3} nodes" in capfd.readouterr().err
 
 
@@ -312,7 +313,8 @@ def test_a_tensor_that_two_nodes_write_is_refused() -> None:
 def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
     """An image times two gates, then a PRELU and an addition, with special numbers among the inputs.
 
-    If `whole`, the first gate is unpacked signs and the last sum is packed, so that the delegate claims all ops.
+    If `whole`, the first gate consists of unpacked signs and the last sum is packed, so that the delegate claims all
+    ops.
     """
     shape, channels = (2, 5, 6, 37), 37
     rng = np.random.default_rng(3)
@@ -365,7 +367,7 @@ def test_gates_give_the_runtimes_bits(activation: int, num_threads: int, capfd: 
             interpreter.set_tensor(detail["index"], value)
         interpreter.invoke()
         results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-    # A RELU6 leaves the gates to the runtime, and so the additions of their outputs.
+    # If gates have a RELU6, the runtime runs them, and therefore also the additions of their outputs.
     taken = 2 if activation == 3 else 6
     assert f"the delegate takes {taken} of 6 nodes" in capfd.readouterr().err
     if activation == 1:

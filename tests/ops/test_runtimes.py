@@ -38,7 +38,9 @@ def test_runtime(runtime: str, cases: Path) -> None:
 
 @pytest.fixture(scope="module")
 def sanitized() -> tuple[Path, dict[str, str]]:
-    """The library under AddressSanitizer and UndefinedBehaviorSanitizer, and the environment variables to load it."""
+    """The library built with AddressSanitizer and UndefinedBehaviorSanitizer, and the environment variables to load
+    it.
+    """
     need("gcc-sanitizers")
     folder = build_products("address-gcc", "litebnn")
     # The sanitizers must be loaded before Python, together with libstdc++, whose exceptions they intercept.

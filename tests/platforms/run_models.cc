@@ -1,10 +1,11 @@
-// Runs models by a LiteRT and a litebnn that are loaded by path, so that one process under Wine serves for all.
+// Runs models with LiteRT and litebnn libraries that are loaded by path. One process runs all models, because Wine
+// starts slowly.
 //
 //   run_models LITERT LITEBNN FOLDER JOBS
 //
-// Each line of the file JOBS is a run: ISA MODEL INPUT OUTPUT TYPE BYTES DIMENSION... ISA names what the delegate runs
-// on, or is "folder": then the model is compiled in an environment that finds the accelerator in FOLDER. TYPE and the
-// dimensions are the input's, BYTES the output's size.
+// Each line of the file JOBS is a run: ISA MODEL INPUT OUTPUT TYPE BYTES DIMENSION... ISA is the instruction set for
+// the delegate, or "folder". Then the model is compiled in an environment that finds the accelerator in FOLDER. TYPE
+// and the dimensions are the input's, BYTES the output's size.
 #include <cstdio>
 #include <cstring>
 #include <fstream>

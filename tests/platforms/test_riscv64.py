@@ -15,9 +15,10 @@ from toolchains.targets import find_target
 pytestmark = pytest.mark.deep
 
 TARGET = "riscv64"
-# The first measures times, which mean nothing here. The second recognizes allocations by addresses of this machine's.
+# Tests that are left out. The first measures times, which mean nothing under emulation. The second depends on this
+# machine's addresses.
 NOT_EMULATED = ("prepare_time_test", "failed_allocation_test")
-# Debian's cross compiler comes with the C library for the programs that it makes.
+# The C library for the programs comes with Debian's cross compiler.
 LIBRARIES = Path("/usr/riscv64-linux-gnu")
 
 

@@ -34,9 +34,9 @@ def done(*command: str | Path, **variables: str) -> str:
 
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The installed kit, in a folder that it was moved to."""
+    """The development kit, installed and then moved to another folder."""
     compiler, folder = find_gcc(find_target("host")), BUILD / "sdk"
-    # Code that is not optimized compiles fast.
+    # Optimization is off, because this compiles faster.
     with locked(folder):
         done(*compiler.configure(folder, "Debug"))
         done(*compiler.compile(folder, "litebnn", "litebnn_static", "litebnn_ops", "litebnn_kernels"))
@@ -53,7 +53,7 @@ def runtime() -> Path:
 
 
 def check_run(program: Path, folder: Path, **variables: str) -> None:
-    """Runs a golden model in a program of the consumer's, and compares with what was recorded."""
+    """Runs a golden model in a program of the consumer, and compares its output with the recorded one."""
     golden = np.load(f"{GOLDEN}.npz")
     (folder / "input").write_bytes(golden["input"].tobytes())
     version = done(program, f"{GOLDEN}.lce.tflite", folder / "input", folder / "output", **variables)
@@ -90,7 +90,7 @@ def test_another_minor_version_is_refused(kit: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", ["litebnn", "litebnn-static"])
 def test_it_is_found_by_pkg_config(kit: Path, runtime: Path, tmp_path: Path, package: str) -> None:
     (configuration,) = kit.rglob("litebnn.pc")
-    # Debian's pkg-config replaces the prefix of a kit that was moved by itself, too.
+    # A development kit that was moved works too, because Debian's pkg-config adapts the prefix.
     found = done("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=str(configuration.parent))
     assert str(kit) in str(Path(found.split("-I")[1].split()[0]).resolve())
     program = tmp_path / "program"
@@ -114,12 +114,12 @@ def test_the_library_has_a_version_in_its_name(kit: Path) -> None:
 def test_conan_builds_a_package_that_a_project_uses(tmp_path: Path, shared: bool) -> None:
     variables = {"CONAN_HOME": str(tmp_path), "PATH": f"{Path(find_program('cmake')).parent}:{os.environ['PATH']}"}
     conan = find_program("conan")
-    # Conan builds in the folder of the test itself.
+    # Conan builds inside the folder of the test package, so the package is copied.
     project = shutil.copytree(CONSUMER, tmp_path / "consumer")
     done(conan, "profile", "detect", **variables)
     options = ["--settings=build_type=Debug", f"--options=litebnn/*:shared={shared}", "--build=missing", "--no-remote"]
     command = [conan, "create", ROOT, f"--test-folder={project}", *options]
-    # Conan writes its own lines to stderr.
+    # The program's output is on stdout, because Conan writes its own lines to stderr.
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     run = subprocess.run(command, text=True, env=os.environ | variables, **streams)
     printed = run.stdout

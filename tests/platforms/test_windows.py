@@ -27,13 +27,14 @@ pytestmark = pytest.mark.deep
 
 GOLDEN = ROOT / "tests" / "golden"
 NAMES = sorted(path.name.removesuffix(".lce.tflite") for path in GOLDEN.glob("*.lce.tflite"))
-# Libraries of every Windows since 10: the kernel, the C library in parts, and random numbers for the stack protector.
+# Libraries that every Windows since 10 has: the kernel, the parts of the C library, and random numbers for the stack
+# protector.
 OF_WINDOWS = ("kernel32.dll", "api-ms-win-crt-", "ucrtbase.dll", "msvcrt.dll", "advapi32.dll")
 
 
 @pytest.fixture(scope="module")
 def products() -> Path:
-    """The folder of the library and the programs for Windows, built by clang, which takes less time than zig."""
+    """The folder with the library and the programs for Windows. They are built by clang, because zig takes longer."""
     need("clang", "mingw-w64", "pypi", "npm-registry")
     wine.runtime()
     return build(wine.TARGET, "clang").parent
@@ -41,7 +42,7 @@ def products() -> Path:
 
 @pytest.fixture(scope="module")
 def folder(products: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with all of it, and the accelerator under the name that LiteRT looks for."""
+    """A folder with all products, LiteRT for Windows, and the accelerator under the name that LiteRT looks for."""
     need("wine")
     folder = tmp_path_factory.mktemp("windows")
     row = find_target(wine.TARGET)
@@ -123,7 +124,7 @@ def test_golden_models_on_every_isa_and_in_compiled_model(folder: Path) -> None:
 
 
 def ranking(done: subprocess.CompletedProcess[bytes]) -> list[str]:
-    """The lines that name a digit with its score."""
+    """The lines of output that name a digit and its score."""
     return [line for line in done.stdout.decode().splitlines() if re.match(r"\s*[\d.]+\W", line)]
 
 

@@ -17,12 +17,12 @@ from toolchains.targets import BUILD, ROOT, find_target
 
 TARGET = "windows-x86_64"
 FOLDER = BUILD / "wine"
-# Wine has all DLLs that LiteRT asks for but this one.
+# The only DLL that LiteRT needs and Wine lacks.
 THREADS = "vcruntime140_threads.dll"
 
 
 def runtime() -> Path:
-    """A folder with LiteRT for Windows, and what it needs under Wine."""
+    """A folder with LiteRT for Windows and the DLLs that it needs under Wine."""
     library = library_in(fetch(TARGET))
     folder = FOLDER / "runtime"
     with locked(FOLDER):
@@ -53,14 +53,14 @@ def compile_program(source: Path, folder: Path) -> Path:
 
 
 def windows_path(path: Path) -> str:
-    """A path as programs under Wine see it."""
+    """The Windows form of a path, for programs under Wine."""
     return "Z:" + str(path)
 
 
 def run(command: Sequence[str | Path], cwd: Path, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     """Runs a Windows program in a folder, where it also finds its DLLs."""
     variables = {"WINEPREFIX": str(FOLDER / "prefix"), "WINEDEBUG": "-all", "DISPLAY": "", "WINEARCH": "win64"}
-    # The installers of .NET and of a browser would ask, and would want a network.
+    # Without these settings, Wine would ask to install .NET and a browser, which need a network.
     variables["WINEDLLOVERRIDES"] = "mscoree,mshtml="
     FOLDER.mkdir(parents=True, exist_ok=True)
     wine = next(filter(None, map(find_program, WINE)))

@@ -13,14 +13,14 @@ COMPLAINTS = ("error", "warning", "assert")  # console messages of these types f
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Playwright's browser; FileNotFoundError where there is no Chromium here."""
+    """Starts Chromium by Playwright, and closes it in the end. Raises FileNotFoundError without a Chromium."""
     from playwright.sync_api import sync_playwright
 
     path = next(filter(None, map(find_program, CHROMIUM)), "")
     if not path:
         raise FileNotFoundError(missing("chromium"))
     with sync_playwright() as playwright:
-        # Root has no sandbox in a container, whose shared memory may be small.
+        # In a container, Chromium cannot use its sandbox as root, and shared memory may be small.
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
         try:
             yield browser

@@ -15,17 +15,17 @@ import numpy as np
 import litebnn
 from litebnn.runtime.find import RUNTIMES, find_library, find_runtime
 
-# NumPy's types by TfLiteType.
+# NumPy's types by the number of TfLiteType.
 TYPES: dict[int, Any] = {1: np.float32, 2: np.int32, 6: np.bool_, 9: np.int8}
 DELEGATE, REGISTRATION, COMPILED = "delegate", "registration", "compiled model"
 
 
 class Refused(Exception):
-    """The runtime refused to load or run the model; the message is its error reporter's."""
+    """An error: the runtime refused to load or run the model. The message comes from its error reporter."""
 
 
 class PythonRuntime:
-    """A runtime for Python."""
+    """A runtime that is a Python package."""
 
     def __init__(self, package: str | None = None) -> None:
         self.module = find_runtime(package)
@@ -93,11 +93,11 @@ class CLibrary:
         self.format = ctypes.CDLL(None).vsnprintf
 
     def session(self, model: bytes, way: str, num_threads: int = 1) -> Callable[[Any], Any]:
-        """The same method as PythonRuntime's."""
+        """Returns the same as this method of `PythonRuntime`."""
         return _CSession(self, model, way, num_threads).run
 
     def prepare(self, model: bytes, way: str) -> None:
-        """The same method as PythonRuntime's."""
+        """Returns the same as this method of `PythonRuntime`."""
         _CSession(self, model, way, 1).allocate()
 
 

@@ -159,14 +159,14 @@ def int8_layers() -> Iterator[Case]:
     """
     for channels in (1, 3, 4):
         rng, shape = np.random.default_rng(channels), (2, 6, 8, 64)
-        # Even distances from the zero point and even biases are halved.
+        # Inputs at even distances from the zero point and even biases make every sum even, so halving it is exact.
         x = (3 + 2 * rng.integers(-3, 4, (*shape[:3], channels))).astype(np.int8)
         weights = rng.integers(-1, 2, (shape[3], 1, 1, channels)).astype(np.int8)
         bias = (2 * rng.integers(-5, 6, shape[3])).astype(np.int32)
         image = ((x.astype(np.int64) - 3) @ weights[:, 0, 0].T.astype(np.int64) + bias) // 2
         conv = Conv(shape, shape[3], output="int8", multiplier=False, bias=False, scale=16.0, zero_point=-7)
         convolved = conv.compute(reference.lce_quantize((image + 5).astype(np.int8), 5)).astype(np.int64) + 7
-        # Even steps again, so that the average of two is whole.
+        # The sums are even, so that the average of two of them is a whole number.
         sums = 2 * (image + convolved)
         assert np.abs(sums).max() < 127
         expected = (sums[:, :, ::2] + sums[:, :, 1::2]) // 2 - 1
@@ -253,7 +253,7 @@ def gated() -> Iterator[Case]:
         graph.custom("LceDequantize", [packed], [signs])
         output = graph.tensor(shape, "float32", name="output")
         graph.builtin("SUB", [tensor, signs], [output], schema.SubOptionsT())
-        # Values are moved away from 0, where rounding could give either sign.
+        # Values near 0 are moved away from it, because rounding could give them either sign.
         expected = (expected - np.where(expected < 0, -1, 1)).astype(np.float32)
         yield Case(f"gated_{number}", graph.build([source], [output]), words, expected, 10 * conv.tolerance(expected))
 
@@ -311,7 +311,7 @@ def between_float_ops() -> Iterator[Case]:
         reshaped = graph.tensor(conv.input_shape, "float32")
         shape = graph.constant(np.array(conv.input_shape, np.int32))
         if dynamic:
-            # The shape is computed at run time.
+            # The reshape's shape is computed at run time, which makes its output dynamic.
             computed = graph.tensor((4,), "int32")
             zero = graph.tensor((4,), "int32")
             graph.builtin("SUB", [shape, shape], [zero], schema.SubOptionsT())
@@ -330,7 +330,7 @@ def between_float_ops() -> Iterator[Case]:
 
 
 def wrong_options() -> Iterator[Refusal]:
-    """Every option of every op: missing, of another type, zero or negative, and too large."""
+    """Models to refuse: every option of every op is missing, of another type, zero or negative, or too large."""
     pool = {
         "padding": (0, 1),
         "stride_width": (1, INT32_MAX),
@@ -375,7 +375,7 @@ def wrong_options() -> Iterator[Refusal]:
 
 
 def broken_options() -> Iterator[Refusal]:
-    """Options truncated after each byte of their FlexBuffer."""
+    """Models to refuse: options truncated after each byte of their FlexBuffer."""
     whole = bytes(lce_models.flexbuffers.Dumps(Conv().options))
     for size in range(len(whole)):
         yield Refusal(f"options_cut_at_{size:03d}", conv_with_options(whole[:size]), "LceBconv2d", "option ")
@@ -392,7 +392,7 @@ def conv_with_options(options: bytes) -> bytes:
 
 
 def wrong_tensors() -> Iterator[Refusal]:
-    """Shapes and types that do not match."""
+    """Models to refuse: shapes and types that do not match."""
 
     def conv(name: str, message: str, *, output: str = "float32", **changes: Any) -> Refusal:
         """A convolution with constants replaced, or with `input` or `output_shape` of another shape."""
@@ -459,7 +459,7 @@ def wrong_tensors() -> Iterator[Refusal]:
     message = "filter .*values: expected constants, found none"
     yield Refusal("filter_is_an_input", graph.build([source, weights], [result]), "LceBconv2d", message)
 
-    # The tensor is not an input of the graph, whose size the runtime would refuse first.
+    # The tensor is computed by an op: the runtime itself would refuse an input of the graph with this size.
     for name, shape in (("output_overflows", (1, 40000, 40000, 1)), ("output_overflows_more", (1, INT32_MAX, 1, 1))):
         graph = Graph()
         large = Conv((1, 5, 5, 32), 64, (1, 1))
@@ -470,7 +470,7 @@ def wrong_tensors() -> Iterator[Refusal]:
 
 
 def all_cases() -> Iterator[Case | Refusal]:
-    """The suite."""
+    """All cases of the suite."""
     yield from golden()
     yield from random_convs(48)
     yield from edge_convs()

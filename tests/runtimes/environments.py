@@ -1,4 +1,4 @@
-"""Makes an environment for each runtime under build/runtimes/ and runs the suite in it, with one library of ours.
+"""Makes an environment for each runtime under build/runtimes/, and runs the suite in each with the same op library.
 
 python -m tests.runtimes.environments [NAME ...]
 """

@@ -2,7 +2,7 @@
 
     python -m tests.runtimes.mutants --count=500
 
-ops/tests/mutation_test.cc does the same faster in a fake runtime; this uses real ones, and finds most with a library
+ops/tests/mutation_test.cc does the same faster in a fake runtime. This one uses real runtimes, best with a library
 built with sanitizers. LITEBNN_RUNTIME and LITEBNN_LIBRARY have the same meaning as in suite.py.
 """
 

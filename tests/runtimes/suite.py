@@ -33,11 +33,11 @@ def runtime() -> Any:
 
 @pytest.fixture(scope="session")
 def ways(runtime: Any) -> list[str]:
-    """The ways of registering the ops that the runtime supports; the delegate is always one."""
+    """How the runtime can get our ops: always as a delegate, perhaps also as registered custom ops."""
     try:
         runtime.prepare(model_of("chain_7"), REGISTRATION)
     except Refused as refusal:
-        # Registering custom ops counts as unsupported only if the error message points to load_delegate.
+        # Registering custom ops counts as unsupported only if the error message recommends load_delegate.
         if "load_delegate" not in str(refusal):
             raise
         return [way for way in runtime.ways if way != REGISTRATION]
@@ -75,7 +75,7 @@ def test_values(runtime: Any, ways: list[str], name: str) -> None:
     difference = np.abs(results[0].astype(np.float64) - expected.astype(np.float64))
     assert difference.max() <= case["tolerance"]
     for other in results[1:]:
-        # The bits depend neither on the way of registering the ops nor on the number of threads.
+        # The outputs are the same bits for each way of registering the ops and for each number of threads.
         assert other.tobytes() == results[0].tobytes()
 
 

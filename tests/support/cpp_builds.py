@@ -40,7 +40,7 @@ def sanitizing_compiler() -> Compiler:
 
 
 class Build(NamedTuple):
-    """A way of building the code: a compiler and options for CMake."""
+    """A build of the code: a compiler and options for CMake."""
 
     compiler: Callable[[], Compiler]
     options: dict[str, str]
@@ -55,7 +55,7 @@ ADDRESS = "address,undefined,float-cast-overflow"
 BUILDS = {
     "release": Build(compiler, {}),
     "address": sanitized(sanitizing_compiler, ADDRESS),
-    # The library for Python is built by gcc, whose sanitizers are shared libraries that can be preloaded.
+    # Python needs a library built by gcc, whose sanitizers are shared libraries that can be preloaded.
     "address-gcc": sanitized(compiler, ADDRESS),
     "thread": sanitized(sanitizing_compiler, "thread"),
 }

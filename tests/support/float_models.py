@@ -192,7 +192,10 @@ class FloatModel:
         activation: str = "none",
         odd: int = 0,
     ) -> Tensor:
-        """Adds TRANSPOSE_CONV with the output size that Keras requests, less `odd` rows with SAME, else plus them."""
+        """Adds TRANSPOSE_CONV with the output size that Keras requests.
+
+        With SAME padding, `odd` rows are subtracted, else added.
+        """
         sides = zip(x.dims[1:3], stride, weights.shape[1:3], strict=True)
         height, width = (n * s if same else (n - 1) * s + k for n, s, k in sides)
         shape = (x.dims[0], height - odd if same else height + odd, width, weights.shape[0])
@@ -308,7 +311,8 @@ def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = F
     rng = np.random.default_rng(seed)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, size, size, channels)), channels)
-    # The bias cancels one value of the dot product; a power of two keeps the product exact.
+    # The bias cancels one value of the dot product, which leaves zero. The factor is a power of two, so the product is
+    # exact.
     bias = np.float32(0.1) * rng.choice([-16, -8, 8, 16], channels)
     if channels_first:
         sign = model.sign(model.elementwise("ADD", model.transpose(x, 0, 3, 1, 2), model.const(bias.reshape(-1, 1, 1))))
@@ -351,7 +355,7 @@ def _run(one: Any, graph: Graph, notes: Notes) -> bool:
 
 
 def _ops(graph: Graph) -> list[Any]:
-    """The state of a graph's ops that rules can change."""
+    """A summary of a graph's ops, by which a change is noticed."""
     return [
         (
             *(op.code, [*op.inputs], str(op.options), op.custom_options),

@@ -79,7 +79,7 @@ def random_model(keras: Any, rng: np.random.Generator) -> Any:
 
 
 def check(keras: Any, tree: Any, seed: int) -> None:
-    """Raises AssertionError if an input or output is in another position than in Keras."""
+    """Checks that every input and output has the same position as in Keras."""
     import litebnn
 
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from tests.support.float_models import FloatModel
 
 
 def rounded(model: FloatModel, clipped: Tensor, scale: float = 3.0) -> Tensor:
-    """The value rounded to a multiple of 1 / scale."""
+    """Rounds x to a multiple of 1 / scale."""
     return model.elementwise("ROUND", model.elementwise("MUL", clipped, model.const(scale)))
 
 
@@ -47,7 +47,7 @@ def falling(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def ternary(model: FloatModel, x: Tensor) -> Tensor:
-    """Larq's SteTern."""
+    """The ternary quantizer SteTern of Larq."""
     above, below = (model.elementwise("SIGN", model.elementwise("ADD", x, model.const(t))) for t in (-0.5, 0.5))
     return model.elementwise("SIGN", model.elementwise("ADD", below, above))
 
@@ -64,7 +64,7 @@ def ternary_selected(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def booleans(model: FloatModel, x: Tensor) -> Tensor:
-    """The number of three thresholds that a value has reached."""
+    """The number, 0 to 3, of three thresholds that x has reached."""
     conditions = [model.elementwise("GREATER_EQUAL", x, model.const(t), type="BOOL") for t in (-0.25, 0, 1.5)]
     first, second, third = (model.op("CAST", [condition], x.dims) for condition in conditions)
     return model.elementwise("ADD", model.elementwise("ADD", first, second), third)

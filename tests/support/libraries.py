@@ -5,12 +5,14 @@ from pathlib import Path
 from toolchains.formats.elf import exported_symbols, missing_protection, needed_libraries
 from toolchains.formats.exports import EXPORTS
 
-# The C library consists of several files: before glibc 2.34, dlopen and threads had their own.
+# The files of the C library. Before glibc 2.34, dlopen and threads had files of their own.
 C_LIBRARY = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
 
 
 def surely_missing_protection(product: Path) -> list[str]:
-    """The missing protections, without the stack protector for zig, which links its own copy without a symbol."""
+    """The protections that a library lacks. zig's stack protector is not counted as missing, because its own copy has
+    no symbol.
+    """
     untold = {"-fstack-protector-strong"} if b"zig-bootstrap" in product.read_bytes() else set()
     return [option for option in missing_protection(product) if option not in untold]
 

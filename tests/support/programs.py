@@ -25,7 +25,7 @@ WITH_SIGN = ROOT / "tests" / "golden" / "heaviside_not_binary.lce.tflite"
 
 @functools.cache
 def host_programs() -> Path:
-    """Folder with the programs for this machine; skips the test where they cannot be had."""
+    """Folder with the programs for this machine; skips the test if they cannot be built."""
     if platform.machine() not in LITERT_WHEELS:
         pytest.skip(f"there is no LiteRT for {platform.machine()}")
     need("pypi", "npm-registry")

@@ -175,7 +175,7 @@ class Int8Model(FloatModel):
         return kernel, counts
 
     def as_(self, x: Tensor, result: Tensor, version: int) -> Tensor:
-        """Gives the last op's output `result` the grid of `x`, and the op that version."""
+        """Gives `result`, the output of the last op, the grid of `x`, and the op this version."""
         op = self.graph.ops[-1]
         op.code = OpCode(op.name, "", version)
         result.type, result.quantization = self.level_type, x.quantization

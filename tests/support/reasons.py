@@ -84,12 +84,12 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
 
 
 def _others(inputs: Array) -> list[Array]:
-    """Different inputs of the same shapes."""
+    """Random inputs in the shapes of the given ones."""
     return [(inputs[..., ::step] * factor).astype(inputs.dtype) for step in (1, -1) for factor in (-1, 3, 0.5)]
 
 
 def _ops_behind(graph: Graph, tensors: Iterable[Tensor | None]) -> set[Op]:
-    """All ops on which tensors depend."""
+    """All ops upstream of some tensors."""
     found: set[Op] = set()
     waiting = list(tensors)
     while waiting:
@@ -160,7 +160,7 @@ def _is_ternary(left: Left) -> bool:
 def _is_no_sign(left: Left, reason: str) -> bool:
     """True if the input takes more than two values, or a single one, which may change with other samples.
 
-    Two nearly equal values count too: a clamp and a coarse grid may leave them of any numbers.
+    Two nearly equal values count too, because a clamp and a coarse grid may leave no others.
     """
     largest, smallest = max(left.values), min(left.values)
     hardly_differ = largest - smallest < 0.1 * max(abs(largest), abs(smallest))

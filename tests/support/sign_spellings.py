@@ -53,13 +53,16 @@ def added_to_itself(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def masked(model: FloatModel, x: Tensor) -> Tensor:
-    """A sign to which a masked parabola is added, and then subtracted."""
+    """A sign plus a masked parabola, which is then subtracted again."""
     parabola = model.elementwise("MUL", model.elementwise("MUL", x, x), as_number(model, compared(model, x, "LESS", 1)))
     return model.elementwise("ADD", model.elementwise("SUB", two_booleans(model, x), parabola), parabola)
 
 
 def rounded(model: FloatModel, x: Tensor) -> Tensor:
-    """A sign with its threshold 1.2e-7 above zero, where float sums are not exact, so random graphs leave it out."""
+    """A sign with a threshold 1.2e-7 above zero.
+
+    Random graphs leave it out, because float sums near it are not exact.
+    """
     half = model.elementwise("MUL", model.elementwise("ADD", x, model.const(1)), model.const(0.5))
     clipped = model.elementwise("MINIMUM", model.elementwise("RELU", half), model.const(1))
     twice = model.elementwise("MUL", model.elementwise("ROUND", clipped), model.const(2))

@@ -8,7 +8,7 @@ NO_CODE = re.compile(
     r"//[^\n]*|/\*.*?\*/|R\"\((?:.*?)\)\"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])'|^#(?:\\\n|[^\n])*",
     re.DOTALL | re.MULTILINE,
 )
-# An initializer: clang-format puts a space before the brace of a block, but none before that of an initializer.
+# An initializer in braces, without a space before them; clang-format puts a space before the braces of a block.
 INITIALIZER = re.compile(r"(?<=[\w>\])])\{[^{}]*\}")
 # Attributes, which may add parentheses to the head of a class.
 ATTRIBUTE = re.compile(r"(?:alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
@@ -35,7 +35,7 @@ def cpp_functions(text: str) -> dict[str, int]:
         is_parameter, is_value = head.count("(") > head.count(")"), head.rstrip().endswith("=")
         is_function = "(" in ATTRIBUTE.sub("", head)
         if mark[0] != "{" or not (is_parameter or is_value or is_function):
-            # The contents of a namespace or a class are searched next.
+            # The search continues inside a namespace or a class.
             begin = mark.end()
             continue
         end = _after_block(code, mark.start())

@@ -1,4 +1,4 @@
-"""The files for CI on GitHub: a linter's opinion, and that they call the project's commands and nothing else."""
+"""The files for CI on GitHub pass a linter, and call only the project's own commands."""
 
 import re
 import subprocess

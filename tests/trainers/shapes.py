@@ -22,7 +22,7 @@ def _polygon(name: str, radius: float) -> list[tuple[float, float]]:
 
 
 def shape(name: str, random: np.random.Generator) -> Image.Image:
-    """A shape in a random place, size and colour on a noisy ground."""
+    """An image of a shape with a random position, size and colour on a noisy background."""
     ground, colour = random.integers(0, 110, 3), random.integers(145, 256, 3)
     image = Image.fromarray((ground + random.integers(0, 30, (SIZE, SIZE, 3))).astype(np.uint8))
     draw, fill = ImageDraw.Draw(image), tuple(map(int, colour))

@@ -14,7 +14,7 @@ from tests.needs import imported, need
 from tests.trainers.torch_environment import torch_python
 from toolchains.targets import ROOT
 
-# The variable names a Python with Keras 3, torch and litert-torch, to use instead of bootstrap's.
+# The environment variable that names a Python with Keras 3, torch and litert-torch, to use instead of bootstrap's.
 PYTHON_VARIABLE = "LITEBNN_KERAS_TORCH_PYTHON"
 
 
@@ -66,7 +66,7 @@ def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
 
 @pytest.mark.deep
 def test_the_torch_backend_has_everything_that_tensorflow_has(torch_keras: str, tmp_path: Path) -> None:
-    """Checked are values, gradients, training with Bop, flip ratios and saved models."""
+    """Checks values, gradients, training with Bop, flip ratios and saved models."""
     result = run(torch_keras, "torch", "-m", "tests.support.keras_backend", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
 

@@ -23,12 +23,12 @@ IMAGES = 2000
 FRAMEWORKS = ("torch", "keras")
 TRAINING = ("--network=small", "--size=32", "--epochs=1", "--batch=25", "--learning-rate=0.003", "--crop=0.6",
             "--log-every=1", "--save-every=10", "--workers=1")  # fmt: skip
-# Threads that wait for each other take many times as long on a busy machine.
+# Frameworks use one thread: on a busy machine, threads that wait for each other take many times as long.
 THREADS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 
 def python_of(framework: str) -> str:
-    """The Python that has a framework; Keras is there on TensorFlow."""
+    """The Python of the environment that has a framework. Its Keras runs on TensorFlow."""
     if framework == "keras":
         need("keras")
         return sys.executable
@@ -41,7 +41,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    """The output of a process that succeeds."""
+    """Runs a process, which must succeed, and returns its output."""
     output, errors = process.communicate()
     assert process.returncode == 0, errors[-3000:]
     return output
@@ -87,7 +87,7 @@ def test_it_learns_and_a_killed_training_continues_to_the_same_weights(
     (accuracy,) = [line for line in lines if line.startswith("accuracy on")]
     assert accuracy.startswith("accuracy on 200 images: ")
     assert float(accuracy.split()[-1].rstrip("%")) >= 80
-    # Rounding turns next to no sign, so the file's classes are the framework's.
+    # Rounding flips hardly any sign, so the file's classes are those of the framework.
     found = re.fullmatch(r"(\d+) of 200 images right before, (\d+) in the runtime; 200 have the same class", lines[-1])
     assert found is not None, lines[-1]
     assert found[1] == found[2]
@@ -113,7 +113,7 @@ def test_it_learns_and_a_killed_training_continues_to_the_same_weights(
 
 
 def check_logs(folder: Path) -> None:
-    """TensorBoard sees the numbers of each step once, though the killed training has written some of them."""
+    """TensorBoard sees the numbers of each step once, although the killed training had written some of them."""
     code = (
         "import sys; from tensorboard.backend.event_processing.event_accumulator import EventAccumulator as E;"
         "e = E(sys.argv[1]); e.Reload(); print(*[s.step for s in e.Scalars('loss')])"
@@ -128,7 +128,7 @@ def free_port() -> int:
 
 
 def processes(framework: str, python: str, images: Path, output: Path, count: int) -> list[subprocess.Popen[str]]:
-    """Starts a training in `count` processes by the framework's own means."""
+    """Starts a training in `count` processes, as the framework documents it."""
     program = ["-m", "tests.trainers.train_processes", framework, str(images), str(output)]
     if framework == "torch":
         launcher = ["-m", "torch.distributed.run", f"--nproc-per-node={count}", f"--master-port={free_port()}"]

@@ -69,7 +69,7 @@ def test_layers_have_the_order_of_larq_zoos_files(name: str, zoo: Any) -> None:
 def test_weights_of_keras_2_are_loaded_in_their_order(parts: int, zoo: Any, h5py: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     layers = [[rng.random(shape).astype(np.float32) for shape in layer] for layer in LAYERS["QuickNetSmall"]["layers"]]
-    # Keras also lists the layers without weights.
+    # Keras also lists layers without weights, which the table leaves out.
     write_weights(h5py, tmp_path / "weights.h5", [[], *layers, []], parts)
     model = zoo.QuickNetSmall(weights=tmp_path / "weights.h5")
     for loaded, saved in zip(layers_of(model), layers, strict=True):
@@ -164,7 +164,7 @@ def test_outputs_and_files_are_those_of_larq_zoo(name: str, zoo: Any, tmp_path: 
         / np.abs(data[key]).max()
         for each, key in ((model, "probabilities"), (features, "features"))
     ]
-    # A sign whose input is rounded to the other side of 0 changes an image; most images have none.
+    # A sign that rounding flips changes an image's outputs. Most images have no such sign, so the median is compared.
     for gap in gaps:
         assert np.median(gap) <= 1e-5
     assert len(litebnn.convert_keras_model(model)) <= (tmp_path / f"{name}.tflite").stat().st_size + 1024

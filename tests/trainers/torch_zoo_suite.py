@@ -23,7 +23,7 @@ CLASSES = 10
 
 
 def randomized(model: keras.Model, seed: int) -> None:
-    """Sets all weights and statistics at random, each weight to about the size that keeps activations."""
+    """Sets all weights and statistics at random. The scale of the weights keeps activations at about the same size."""
     random = np.random.default_rng(seed)
     for variable in model.variables:
         name, shape = variable.path.rpartition("/")[2], variable.shape
@@ -38,7 +38,7 @@ def randomized(model: keras.Model, seed: int) -> None:
 
 @pytest.fixture
 def double():
-    """Lets Keras compute in float64, in which rounding turns no sign."""
+    """Makes Keras compute in float64, so that rounding flips no sign."""
     before = keras.config.floatx()
     keras.config.set_floatx("float64")
     yield

@@ -1,9 +1,11 @@
-"""One process of a training by the recipe, which writes the gradients of the last step and changes no weight.
+"""One process of a training by the recipe of examples/train. It writes the gradients of the last step and changes no
+weight.
 
     python -m tests.trainers.train_processes FRAMEWORK IMAGES OUTPUT
 
-Rounding must turn no sign, for it would turn many more. So PyTorch, whose batch norms of one and of two processes round
-in another way, computes in float64. Biases are not zero, as the mean of sums of signs may be such a sum itself.
+Rounding must flip no sign, because that would flip many more. PyTorch's batch norms round differently in one and in two
+processes, so PyTorch computes in float64. Biases are not zero, because a sum of signs may equal the mean of such sums,
+and their difference would be 0.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def keras_recorder(options: Options) -> Any:
 
 
 def torch_recorder(network: Any, options: Options) -> list[Any]:
-    """An optimizer without effect: PyTorch keeps the gradients by itself."""
+    """An optimizer that changes nothing: PyTorch itself keeps the gradients."""
     import torch
 
     return [torch.optim.SGD(network.parameters(), 0.0)]

@@ -43,7 +43,7 @@ def losses(engine: Engine, steps: range, batch: Any) -> list[float]:
 
 @pytest.fixture(scope="module")
 def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of a network that gives the class 2 for every image."""
+    """A file of a network that predicts class 2 for every image."""
     folder = tmp_path_factory.mktemp("teacher")
     if FRAMEWORK == "keras":
         import keras
@@ -102,12 +102,12 @@ def test_a_network_learns_from_its_teacher(teacher: Path) -> None:
     engine = load_engine(options, 4)
     found = losses(engine, range(25), batch)
     assert found[-1] < found[0] / 2
-    # The images' own classes are all four.
+    # The network follows its teacher, which always says 2, although the images have four classes.
     assert (engine.predict(batch.images).argmax(axis=-1) == 2).mean() > 0.7
 
 
 def linear(classes: int, size: int) -> Any:
-    """A network without batch norms, which computes the same in training."""
+    """A network without batch norms, which computes the same values in training and in evaluation mode."""
     if FRAMEWORK == "keras":
         import keras
 

@@ -1,4 +1,4 @@
-"""Conan's test of the package: the consumer's program in C++ is built with it, and run."""
+"""Conan's test of the package: builds a C++ program with it, and runs the program."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-// MicroMutableOpResolver, as its memory is in the packages on PyPI.
+// MicroMutableOpResolver, with the memory layout that it has in the packages on PyPI.
 #pragma once
 
 #include "tensorflow/lite/micro/micro_op_resolver.h"
