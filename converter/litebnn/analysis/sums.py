@@ -15,8 +15,8 @@ import numpy as np
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.function import Values
 from litebnn.analysis.grids import on_grid, step_of
+from litebnn.analysis.layouts import COMPARING, picked_from
 from litebnn.analysis.match import bits_of, fused_activation
-from litebnn.analysis.moved import COMPARING, picked_from
 from litebnn.analysis.padding import PADS, constant_padding, layer_padding
 from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.signs import find_two_values

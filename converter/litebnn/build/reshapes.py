@@ -1,9 +1,11 @@
-"""Reshapes of floats and of bits."""
+"""Reshapes and transposes of floats and of bits."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from litebnn.analysis.layouts import Layout
+from litebnn.build.ops import transpose_op
 from litebnn.contract import BITS_PER_WORD
 from litebnn.graph import Op, Tensor, builtin_op, constant, derived
 
@@ -26,3 +28,15 @@ def reshape_op(source: Tensor, output: Tensor) -> Op:
         sizes[0] = -1  # keeps the batch resizable
     shape = constant(derived(output.name, "/shape"), sizes)
     return builtin_op("RESHAPE", [source, shape], output, new_shape=sizes)
+
+
+def layout_op(layout: Layout, source: Tensor, output: Tensor) -> Op:
+    """The TRANSPOSE or the reshape of `source` to a layout."""
+    if layout.order is not None:
+        return transpose_op(source, layout.order, output)
+    if is_describable(output):
+        return reshape_op(source, output)
+    axis = np.asarray(layout.unit_axis, np.int32)
+    if len(source.dims) > len(output.dims):
+        return builtin_op("SQUEEZE", [source], output, squeeze_dims=axis.reshape(1))
+    return builtin_op("EXPAND_DIMS", [source, constant(derived(output.name, "/axis"), axis)], output)

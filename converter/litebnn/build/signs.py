@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from litebnn.analysis.layouts import picked_from
 from litebnn.analysis.match import bits_of, floats, fused_activation
-from litebnn.analysis.moved import picked_from
 from litebnn.build.ops import can_pool_bits
 from litebnn.build.thresholds import pack_signs
 from litebnn.graph import Graph, Op, Question, Tensor, derived, then

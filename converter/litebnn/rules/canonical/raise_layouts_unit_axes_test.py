@@ -5,8 +5,9 @@ from litebnn.build.bconv import bconv_options
 from litebnn.build.notes import Notes
 from litebnn.graph import Tensor
 from litebnn.rules import BINARY_PHASES, run_phases
-from litebnn.rules.canonical.move_unit_axes import move_unit_axes
+from litebnn.rules.canonical.raise_layouts import raise_layouts
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
+from litebnn.rules.canonical.sink_layouts import sink_layouts
 from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
 from tests.support.quantized_models import Int8Model
 
@@ -30,10 +31,10 @@ def test_axes_move_to_the_ends() -> None:
     y = model.conv(model.expand(x, 1), WEIGHTS)
     y = model.op("SQUEEZE", [y], (y.dims[0], y.dims[2], 8), squeeze_dims=np.asarray([1], np.int32))
     built = model.model(model.batch_to_space(y, [2], [(0, 0)]))
-    while run_pass(move_unit_axes, built)[0]:
+    while run_pass(raise_layouts, built)[0] or run_pass(sink_layouts, built)[0]:
         pass
     remove_dead_ops(built.graphs[0], Notes(built))
-    assert op_names(built) == ["EXPAND_DIMS", "PAD", "SPACE_TO_BATCH_ND", "CONV_2D", "BATCH_TO_SPACE_ND", "SQUEEZE"]
+    assert op_names(built) == ["RESHAPE", "PAD", "SPACE_TO_BATCH_ND", "CONV_2D", "BATCH_TO_SPACE_ND", "RESHAPE"]
     block = next(op for op in built.graphs[0].ops if op.name == "BATCH_TO_SPACE_ND").input(1).array
     np.testing.assert_array_equal(block, [1, 2])
 
@@ -42,14 +43,14 @@ def test_axes_move_to_the_ends() -> None:
 def test_an_axis_in_front_of_the_batch_or_behind_the_channels_stays(axis: int) -> None:
     model = FloatModel()
     built = model.model(model.expand(model.pad(model.input(10, 4, 32), [(1, 1)]), axis))
-    assert run_pass(move_unit_axes, built) == (False, ["PAD", "EXPAND_DIMS"])
+    assert run_pass(raise_layouts, built) == (False, ["PAD", "EXPAND_DIMS"])
 
 
 def test_other_reshapes_stay() -> None:
     model = FloatModel()
     padded = model.pad(model.input(1, 8, 32), [(1, 1)])
     built = model.model(model.reshape(padded, 1, 2, 5, 32))
-    assert run_pass(move_unit_axes, built) == (False, ["PAD", "RESHAPE"])
+    assert run_pass(raise_layouts, built) == (False, ["PAD", "RESHAPE"])
 
 
 def test_int8_tensors_keep_their_grid() -> None:
@@ -60,22 +61,22 @@ def test_int8_tensors_keep_their_grid() -> None:
     for tensor in (padded, expanded):
         tensor.type, tensor.quantization = "INT8", x.quantization
     built = model.model(expanded)
-    assert run_pass(move_unit_axes, built)[0]
-    expanded = next(op.output for op in built.graphs[0].ops if op.name == "EXPAND_DIMS")
+    assert run_pass(raise_layouts, built)[0]
+    expanded = next(op.output for op in built.graphs[0].ops if op.name == "RESHAPE")
     assert expanded.per_tensor_quantization == (0.5, 3)
 
 
 def test_an_axis_behind_the_channels_is_no_place() -> None:
     model = FloatModel()
     built = model.model(model.expand(model.pad(model.input(1, 8, 32), [(1, 1)]), 3))
-    assert run_pass(move_unit_axes, built) == (False, ["PAD", "EXPAND_DIMS"])
+    assert run_pass(raise_layouts, built) == (False, ["PAD", "EXPAND_DIMS"])
 
 
 def test_the_second_axis_is_a_place_too() -> None:
     model = FloatModel()
     blocks = model.space_to_batch(model.input(1, 10, 32), [2], [(2, 4)])
     built = model.model(model.expand(blocks, 2))
-    assert run_pass(move_unit_axes, built)[0]
+    assert run_pass(raise_layouts, built)[0]
     op = next(op for op in built.graphs[0].ops if op.name == "SPACE_TO_BATCH_ND" and op.input(0).dims == (1, 10, 1, 32))
     np.testing.assert_array_equal(op.input(1).array, [2, 1])
     np.testing.assert_array_equal(op.input(2).array, [[2, 4], [0, 0]])
@@ -87,13 +88,13 @@ def test_blocks_of_images_that_lack_an_axis_stay(axis: int) -> None:
     model = FloatModel()
     blocks = model.op("SPACE_TO_BATCH_ND", [model.input(1, 10, 4, 32), *_one_block(model)], (2, 5, 4, 32))
     built = model.model(model.expand(blocks, axis))
-    assert run_pass(move_unit_axes, built) == (False, ["SPACE_TO_BATCH_ND", "EXPAND_DIMS"])
+    assert run_pass(raise_layouts, built) == (False, ["SPACE_TO_BATCH_ND", "EXPAND_DIMS"])
 
     model = FloatModel()
     larger = model.input(*np.insert((2, 5, 4, 32), axis, 1).tolist())
     squeezed = model.op("SQUEEZE", [larger], (2, 5, 4, 32), squeeze_dims=np.asarray([axis], np.int32))
     built = model.model(model.op("BATCH_TO_SPACE_ND", [squeezed, *_one_block(model)], (1, 10, 4, 32)))
-    assert run_pass(move_unit_axes, built) == (False, ["SQUEEZE", "BATCH_TO_SPACE_ND"])
+    assert run_pass(sink_layouts, built) == (False, ["SQUEEZE", "BATCH_TO_SPACE_ND"])
 
 
 def _one_block(model: FloatModel) -> list[Tensor]:

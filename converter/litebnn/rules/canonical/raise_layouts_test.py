@@ -3,8 +3,8 @@ import pytest
 
 from litebnn.graph import Tensor
 from litebnn.rules import PHASES, Rule
-from litebnn.rules.canonical.sink_transposes import sink_transposes
-from litebnn.rules.canonical.transpose_first import transpose_first
+from litebnn.rules.canonical.raise_layouts import raise_layouts
+from litebnn.rules.canonical.sink_layouts import sink_layouts
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 
@@ -22,7 +22,7 @@ def transpose(model: FloatModel, x: Tensor, *order: int) -> Tensor:
 def test_padding_goes_behind_the_transpose(axis: int, library: None) -> None:
     model = FloatModel()
     source = model.finish(transpose(model, pad(model, model.input(1, 4, 6, 8), axis), 0, 2, 3, 1))
-    result = rewritten(source, transpose_first, *PHASES["tidy"])
+    result = rewritten(source, raise_layouts, *PHASES["tidy"])
     assert op_names(result) == ["TRANSPOSE", "PADV2"]
     assert_same_values(source, result)
 
@@ -31,15 +31,15 @@ def test_padding_and_the_axis_of_a_conv1d_go_behind_the_transpose(library: None)
     model = FloatModel()
     padded = model.reshape(pad(model, model.input(2, 4, 6), 2), 2, 4, 1, 9)
     source = model.finish(transpose(model, padded, 0, 2, 3, 1))
-    result = rewritten(source, transpose_first, *PHASES["tidy"], transpose_first, *PHASES["tidy"])
-    assert op_names(result) == ["TRANSPOSE", "PADV2", "RESHAPE"]
+    result = rewritten(source, raise_layouts, *PHASES["tidy"], raise_layouts, *PHASES["tidy"])
+    assert op_names(result) == ["TRANSPOSE", "RESHAPE", "PADV2"]
     assert_same_values(source, result)
 
 
 def test_an_axis_that_alone_is_moved_needs_no_transpose(library: None) -> None:
     model = FloatModel()
     source = model.finish(transpose(model, model.reshape(model.input(2, 4, 6), 2, 4, 1, 6), 0, 2, 1, 3))
-    result = rewritten(source, transpose_first, *PHASES["tidy"])
+    result = rewritten(source, raise_layouts, *PHASES["tidy"])
     assert op_names(result) == ["RESHAPE"]
     assert_same_values(source, result)
 
@@ -48,7 +48,7 @@ def test_an_axis_is_taken_away_behind_both_transposes(library: None) -> None:
     model = FloatModel()
     squeezed = model.reshape(transpose(model, model.input(2, 1, 6, 4), 0, 3, 1, 2), 2, 4, 6)
     source = model.finish(model.elementwise("RELU", transpose(model, squeezed, 0, 2, 1)))
-    result = rewritten(source, transpose_first, *PHASES["tidy"], transpose_first, *PHASES["tidy"])
+    result = rewritten(source, raise_layouts, *PHASES["tidy"], raise_layouts, *PHASES["tidy"])
     assert op_names(result) == ["RESHAPE", "RELU"]
     assert_same_values(source, result)
 
@@ -59,7 +59,7 @@ def test_any_axis_is_taken_away_behind_the_transpose(axis: int, library: None) -
     shape = list(np.insert([2, 4, 6], axis, 1))
     squeezed = model.reshape(model.elementwise("RELU", model.input(*shape)), 2, 4, 6)
     source = model.finish(transpose(model, squeezed, 2, 0, 1))
-    result = rewritten(source, transpose_first)
+    result = rewritten(source, raise_layouts)
     assert_same_values(source, result)
 
 
@@ -71,17 +71,17 @@ def test_others_stay(kind: str) -> None:
     outputs = [transpose(model, padded, 0, 2, 3, 1)]
     if kind != "reshape":
         outputs.append(padded if kind == "output" else model.elementwise("RELU", padded))
-    assert not run_pass(transpose_first, model.model(*outputs))[0]
+    assert not run_pass(raise_layouts, model.model(*outputs))[0]
 
 
 def test_padding_of_axes_that_nobody_has_declared_stays() -> None:
     model = FloatModel()
     built = model.model(transpose(model, pad(model, model.input(1, 4, 6, 8), 1), 0, 2, 3, 1))
     built.graphs[0].inputs[0].shape = ()
-    assert run_pass(transpose_first, built) == (False, ["PADV2", "TRANSPOSE"])
+    assert run_pass(raise_layouts, built) == (False, ["PADV2", "TRANSPOSE"])
 
 
-MERGING = pytest.mark.parametrize("one", [sink_transposes, transpose_first])
+MERGING = pytest.mark.parametrize("one", [sink_layouts, raise_layouts])
 
 
 @MERGING
@@ -105,12 +105,12 @@ def test_two_that_cancel_are_none(one: Rule) -> None:
 def test_other_ops_in_front_and_orders_that_only_a_run_tells_stay() -> None:
     model = FloatModel()
     built = model.model(transpose(model, model.elementwise("RELU", model.input(2, 3)), 1, 0))
-    assert not run_pass(transpose_first, built)[0]
+    assert not run_pass(raise_layouts, built)[0]
     for computed in (0, 1):
         model = FloatModel()
         x = transpose(model, transpose(model, model.input(2, 3), 1, 0), 1, 0)
         model.graph.set_input(model.graph.ops[computed], 1, model.input(2, type="INT32"))
-        assert not run_pass(transpose_first, model.model(model.elementwise("RELU", x)))[0]
+        assert not run_pass(raise_layouts, model.model(model.elementwise("RELU", x)))[0]
 
 
 @MERGING

@@ -1,0 +1,156 @@
+"""Ops that only move, join or compare the elements of their inputs.
+
+A layout is what a TRANSPOSE or a reshape does to axes; a table has the ops that commute with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from litebnn.analysis.constants import REDUCTIONS
+from litebnn.analysis.match import fused_activation, transpose_order
+from litebnn.analysis.padding import PADS, pad_amounts, pads_nothing
+from litebnn.graph import Array, Op, facts
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The same elements in other axes.
+
+    Attributes:
+        before: the dimensions that the op reads.
+        after: the dimensions that it writes.
+        axes: for each axis after, the axis before it, or None for a new axis of size 1. The whole is None if the op
+            folds axes.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    axes: tuple[int | None, ...] | None = None
+
+    @property
+    def order(self) -> tuple[int, ...] | None:
+        """The permutation of a TRANSPOSE; None for a reshape."""
+        known = [axis for axis in self.axes or () if axis is not None]
+        return tuple(known) if len(known) == len(self.before) == len(self.after) else None
+
+    @property
+    def unit_axis(self) -> int | None:
+        """The axis of size 1, in the larger of both shapes, that a reshape adds or takes away."""
+        if self.axes is None or self.order is not None:
+            return None
+        return self.axes.index(None) if None in self.axes else next(i for i in self.axes_before if i not in self.axes)
+
+    @property
+    def axes_before(self) -> range:
+        return range(len(self.before))
+
+    @property
+    def inverse(self) -> Layout:
+        axes = self.axes
+        back = None if axes is None else tuple(axes.index(i) if i in axes else None for i in self.axes_before)
+        return Layout(self.after, self.before, back)
+
+    def moved(self, values: Array, fill: Any) -> Array | None:
+        """The values for each axis after, of values for each axis before; `fill` is that of a new axis."""
+        if self.axes is None or len(values) != len(self.before):
+            return None
+        return np.asarray([fill if axis is None else values[axis] for axis in self.axes], values.dtype)
+
+    def of_array(self, array: Array) -> Array | None:
+        """A broadcast operand in the axes after; None if an axis would be lost."""
+        order = [axis for axis in self.axes or () if axis is not None]
+        if len(order) != len(self.before) or array.ndim > len(order):
+            return None
+        whole = array.reshape((*[1] * (len(order) - array.ndim), *array.shape)).transpose(order)
+        added = [place for place, axis in enumerate(self.axes or ()) if axis is None]
+        return np.ascontiguousarray(np.expand_dims(whole, added))
+
+
+def layouts_of(op: Op) -> list[Layout]:
+    """The layouts that an op may stand for; empty for ops that neither transpose nor reshape.
+
+    A reshape has one for each axis of size 1 that it may add or take away. If there is none, it folds axes.
+    """
+    if op.name == "TRANSPOSE":
+        order = transpose_order(op)
+        axes = None if order is None else tuple(int(axis) for axis in order)
+        return [] if axes is None else [Layout(op.input(0).dims, op.output.dims, axes)]
+    if not facts(op).reshapes:
+        return []
+    before, after = op.input(0).dims, op.output.dims
+    if len(before) > len(after):
+        return [layout.inverse for layout in _with_unit_axes(after, before)] or [Layout(before, after)]
+    return _with_unit_axes(before, after) or [Layout(before, after)]
+
+
+def _with_unit_axes(smaller: tuple[int, ...], larger: tuple[int, ...]) -> list[Layout]:
+    axes = (i for i, size in enumerate(larger) if size == 1 and (*larger[:i], *larger[i + 1 :]) == smaller)
+    return [Layout(smaller, larger, (*range(i), None, *range(i, len(smaller)))) for i in axes]
+
+
+def _amounts(op: Op, layout: Layout) -> dict[str, Array] | None:
+    amounts = pad_amounts(op)
+    moved = None if amounts is None else layout.moved(amounts, [0, 0])
+    return None if moved is None else {"/amounts": moved}
+
+
+def _block(op: Op, layout: Layout) -> dict[str, Array] | None:
+    """The block and the amounts of one axis between batch and channels, with a new axis of size 1 there."""
+    block, amounts, axis = op.input(1).array, op.input(2).array, layout.unit_axis
+    if block is None or amounts is None or (block.shape, amounts.shape) != ((1,), (1, 2)):
+        return None
+    if axis not in (1, 2) or not len(op.input(0).dims) == len(op.output.dims) == 3 == len(layout.before):
+        return None
+    return {"/block": np.insert(block, axis - 1, 1), "/amounts": np.insert(amounts, axis - 1, [0, 0], axis=0)}
+
+
+def _reduced(op: Op, layout: Layout) -> dict[str, Array] | None:
+    axes, order, rank = op.input(1).array, layout.inverse.order, len(layout.before)
+    if axes is None or order is None or np.any((axes < -rank) | (axes >= rank)):
+        return None
+    own = [order[int(axis)] for axis in axes.ravel()]
+    kept = [axis for axis in order if axis not in own]
+    if len(op.output.dims) != rank if op.options.keep_dims else kept != sorted(kept):
+        return None
+    return {"/axes": np.asarray(own, np.int32)}
+
+
+# How an op of one tensor is written in a layout: its first parameters there, each under a suffix for its name. The
+# result is None if that is impossible.
+IN_LAYOUT: dict[str, Callable[[Op, Layout], dict[str, Array] | None]] = {
+    **dict.fromkeys(PADS, _amounts),
+    **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), _block),
+    **dict.fromkeys(REDUCTIONS, _reduced),
+}
+
+# Ops whose output elements are elements of their first input.
+MOVING = (
+    *("BATCH_TO_SPACE_ND", "BROADCAST_TO", "DEPTH_TO_SPACE", "GATHER", "MIRROR_PAD", "RESIZE_NEAREST_NEIGHBOR"),
+    *("REVERSE_V2", "SLICE", "SPACE_TO_DEPTH", "SPLIT_V", "STRIDED_SLICE", "TILE", "TRANSPOSE", "UNPACK"),
+)
+# Ops that select values by their order.
+COMPARING = ("MAXIMUM", "MAX_POOL_2D", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN")
+# The inputs from which the elements of an op's outputs are selected.
+_PICKED: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys((*MOVING, "MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN"), (0,)),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM"), (0, 1)),
+    **dict.fromkeys(("SELECT", "SELECT_V2"), (1, 2)),
+    "SPLIT": (1,),
+}
+_JOINING = ("CONCATENATION", "PACK")
+
+
+def picked_from(op: Op) -> tuple[int, ...]:
+    """The inputs from which an op selects all elements of its outputs; empty for an op that computes."""
+    if fused_activation(op) != 0:
+        return ()
+    if op.name in _JOINING:
+        return tuple(range(len(op.inputs)))
+    if op.name in PADS and pads_nothing(op):
+        return (0,)
+    return _PICKED.get(op.name, (0,) if facts(op).reshapes else ())

@@ -1,0 +1,64 @@
+"""TRANSPOSE and the axis of a Conv1D after padding or a block -> before it; TRANSPOSE after a reshape -> before it.
+
+Before a network's first layer, padding and a Conv1D's axis lie between a sign and the transpose that makes its last
+axis the channels. Exporters also write a dilated Conv1D as PAD, SPACE_TO_BATCH_ND, EXPAND_DIMS and CONV_2D. With the
+axis at the beginning, the other rules see only two-dimensional convolutions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.analysis.layouts import IN_LAYOUT, Layout, layouts_of
+from litebnn.build.each import each
+from litebnn.build.notes import Notes
+from litebnn.build.ops import merge_transpose, transposed
+from litebnn.build.reshapes import is_describable, layout_op, reshape_op
+from litebnn.graph import Graph, Op, builtin_op, constant, derived, facts, like
+
+_RAISED = ("PAD", "PADV2", "SPACE_TO_BATCH_ND")
+
+
+@each("EXPAND_DIMS", "RESHAPE", "TRANSPOSE")
+def raise_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
+    if op.name == "TRANSPOSE" and merge_transpose(graph, op):
+        return True
+    first = graph.producer(op.input(0))
+    if first is None or (op.name == "TRANSPOSE" and graph.sole_consumer(first.output) is not op):
+        return False
+    if first.name in _RAISED:
+        return any(_raised(graph, op, first, layout) for layout in layouts_of(op))
+    return op.name == "TRANSPOSE" and facts(first).reshapes and _before_reshape(graph, op, first)
+
+
+def _raised(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
+    source, axis = first.input(0), layout.unit_axis
+    is_of_conv1d = len(layout.before) < len(layout.after) and axis in range(1, len(layout.before))
+    parameters = IN_LAYOUT[first.name](first, layout) if layout.order or is_of_conv1d else None
+    if parameters is None:
+        return False
+    if layout.order is not None:
+        moved = transposed(graph, source, layout.order, before=op)
+    else:
+        assert axis is not None
+        moved = like(source, derived(source.name, "/expanded"), dims=(*source.dims[:axis], 1, *source.dims[axis:]))
+        graph.insert(layout_op(layout, source, moved), before=op)
+    own = [constant(derived(op.output.name, suffix), values) for suffix, values in parameters.items()]
+    graph.replace(op, builtin_op(first.name, [moved, *own, *first.inputs[1 + len(own) :]], op.output))
+    return True
+
+
+def _before_reshape(graph: Graph, op: Op, first: Op) -> bool:
+    turns, layout = layouts_of(op), layouts_of(first)[0]
+    axis, larger = layout.unit_axis, max(len(layout.before), len(layout.after))
+    if not turns or axis is None or larger != 4 or not is_describable(op.output):
+        return False
+    order = np.asarray(turns[0].order)
+    if len(layout.after) == larger:
+        others = order[order != axis]
+        widened = others - (others > axis)
+    else:  # the axis goes to the height of a CONV_2D of one row, whose own transpose may cancel this one
+        widened = np.insert(order + (order >= axis), 1, axis)
+    source = transposed(graph, first.input(0), widened, before=op)
+    graph.replace(op, reshape_op(source, op.output))
+    return True

@@ -1,0 +1,175 @@
+"""Transposes and reshapes move after other ops, where the next ones cancel them.
+
+Channel-first exporters put transposes around each convolution and compute everything else channel-first. They write a
+Conv1D as a CONV_2D between reshapes, and may flatten the boolean of a sign. Each of these separates a layer from its
+sign and from ops that it could fuse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from litebnn.analysis.constants import ELEMENTWISE, ON_ELEMENTS
+from litebnn.analysis.layouts import IN_LAYOUT, Layout, layouts_of
+from litebnn.analysis.match import uniform
+from litebnn.analysis.signs import find_two_values
+from litebnn.analysis.sums import ROUNDING
+from litebnn.build.each import each
+from litebnn.build.notes import Notes
+from litebnn.build.ops import merge_transpose, transposed
+from litebnn.build.reshapes import is_describable, layout_op, reshape_op
+from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, like, then
+
+
+@each(*ON_ELEMENTS, *ROUNDING, *IN_LAYOUT, "CONCATENATION", "RESHAPE", "TRANSPOSE")
+def sink_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
+    # A transpose that reaches the next one is merged with it; otherwise each would move past one op in each round.
+    if op.name == "TRANSPOSE":
+        return merge_transpose(graph, op)
+    return any(_sunk(graph, op, first, layout) for first, layout in _layouts_to_sink(graph, op))
+
+
+def _layouts_to_sink(graph: Graph, op: Op) -> Iterator[tuple[Op, Layout]]:
+    """The ops before `op` that shall move after it: of its transposes the first, and of its reshapes."""
+    producers = [producer for tensor in op.inputs if (producer := graph.producer(tensor)) is not None]
+    for are_transposes in (True, False):
+        of_kind = (each for each in producers if (each.name == "TRANSPOSE") is are_transposes)
+        first = next((each for each in of_kind if are_transposes or _hides_a_sign(graph, each, op)), None)
+        if first is not None:
+            yield from ((first, layout) for layout in layouts_of(first))
+
+
+def _hides_a_sign(graph: Graph, op: Op, reader: Op) -> bool:
+    """True for a reshape of two values, or one that takes a Conv1D's axis away."""
+    if reader.name == "BATCH_TO_SPACE_ND":
+        return facts(op).reshapes and graph.sole_consumer(op.output) is reader
+    if not facts(op).reshapes or not is_describable(op.output) or _has_grids_of_channels(op.output):
+        return False
+    decides = op.output.type == "BOOL" or find_two_values(graph, op.input(0)) is not None
+    return (decides and reader.name not in IN_LAYOUT) or _ends_a_conv1d(graph, op)
+
+
+def _ends_a_conv1d(graph: Graph, op: Op) -> bool:
+    """True if a Conv1D's output, perhaps after other ops, is transposed to channel-first and loses its axis of 1."""
+    turn = graph.producer(op.input(0))
+    while turn is not None and turn.name in ELEMENTWISE and turn.inputs[0] is not None:
+        turn = graph.producer(turn.input(0))
+    is_narrowed = any(len(layout.before) == 4 and layout.inverse.unit_axis == 2 for layout in layouts_of(op))
+    return turn is not None and turn.name == "TRANSPOSE" and is_narrowed
+
+
+def _sunk(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
+    if op.name == "RESHAPE":
+        return _absorbed(graph, op, first, layout)
+    if op.name in IN_LAYOUT:
+        return _of_one_tensor(graph, op, first, layout)
+    fits = len(op.output.dims) == len(layout.after) if layout.order else op.output.dims == layout.after
+    if not fits or (op.name == "CONCATENATION" and not layout.order) or _has_grids_of_channels(op.output):
+        return False
+    # Smaller operands may get a new TRANSPOSE. The largest remaining one shrinks, so this terminates.
+    turns = (turn for turn in map(graph.producer, op.inputs) if turn is not None and _is_alike(turn, layout))
+    most = max(math.prod(turn.input(0).shape) for turn in turns)
+    operands = [_operand(graph, tensor, layout, op, most) for tensor in op.inputs]
+    known = [operand for operand in operands if operand is not None]
+    if len(known) != len(operands):
+        return False
+    if op.name == "CONCATENATION":
+        op.options.axis = (layout.order or ())[op.options.axis]
+    for index, operand in enumerate(known):
+        graph.set_input(op, index, operand)
+    _move_after(graph, op, layout)
+    return True
+
+
+def _is_alike(op: Op, layout: Layout) -> bool:
+    """True if an op of the same kind changes the layout in the same way."""
+    return any(
+        own.axes == layout.axes if layout.order else own.order is None and own.before == layout.before
+        for own in layouts_of(op)
+    )
+
+
+def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: int) -> Tensor | None:
+    """The operand of `op` in the layout before; None if it has none there and is too large for a new TRANSPOSE."""
+    producer = graph.producer(tensor)
+    if tensor is None or (producer is not None and _is_alike(producer, layout)):
+        return None if producer is None else producer.input(0)
+    if op.name == "CONCATENATION" or _has_grids_of_channels(tensor) or len(tensor.dims) > len(layout.after):
+        return None
+    array = tensor.array
+    if layout.order is not None and math.prod(tensor.dims) == 1:
+        return tensor
+    if layout.order is None and array is not None and uniform(tensor) is not None:
+        number = constant(tensor.name, array.reshape(-1)[:1].reshape(()))
+        number.quantization = tensor.quantization
+        return number
+    if array is not None and (layout.order is None or tensor.quantization is None):
+        # SELECT's vectors select rows.
+        moved = None if op.name == "SELECT" else layout.inverse.of_array(array)
+        operand = None if moved is None else constant(derived(tensor.name, _suffix("/turned", layout)), moved)
+        if operand is not None:
+            operand.quantization = tensor.quantization
+        return operand
+    is_smaller = min(tensor.dims, default=0) > 0 and math.prod(tensor.dims) < most
+    if layout.order is None or tensor.is_constant or len(tensor.dims) != len(layout.after) or not is_smaller:
+        return None
+    return transposed(graph, tensor, np.argsort(layout.order), before=op)
+
+
+def _of_one_tensor(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
+    """Moves a pad, a reduction or a BATCH_TO_SPACE_ND before a layout, with its parameters for other axes."""
+    parameters = IN_LAYOUT[op.name](op, layout.inverse) if op.inputs[0] is first.output else None
+    if parameters is None:
+        return False
+    graph.set_input(op, 0, first.input(0))
+    for index, (suffix, values) in enumerate(parameters.items(), start=1):
+        graph.set_input(op, index, constant(derived(op.output.name, suffix), values))
+    if getattr(op.options, "keep_dims", True):
+        _move_after(graph, op, layout)
+    return True
+
+
+def _move_after(graph: Graph, op: Op, layout: Layout) -> None:
+    """Gives `op`, whose operands are in the layout before, such an output, and the layout's op after it."""
+    result, own = op.output, layout.inverse
+    if layout.order is not None:
+        dims = tuple(result.dims[axis] for axis in own.order or ())
+    elif own.axes is not None:
+        dims = tuple(1 if axis is None else result.dims[axis] for axis in own.axes)
+    else:
+        dims = layout.before
+    inner = like(result, derived(result.name, _suffix("/unturned", layout)), dims=dims)
+    move = Reshaped(result.dims, dims) if own.order is None else Transposed(own.order)
+    inner.origin = then(result, move)
+    graph.set_output(op, inner)
+    graph.insert(layout_op(layout, inner, result), after=op)
+
+
+def _absorbed(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
+    """Merges a reshape with the preceding one, or with a TRANSPOSE that keeps the elements in order."""
+    source = first.input(0)
+    if layout.order is not None:
+        moved = [axis for axis in layout.order if layout.before[axis] != 1]
+        if moved != sorted(moved):
+            return False
+        graph.set_input(op, 0, source)
+        return True
+    if source.dims == op.output.dims and not graph.is_output(op.output):
+        graph.redirect(op.output, source)
+        graph.remove(op)
+        return True
+    if not is_describable(op.output):
+        return False
+    graph.replace(op, reshape_op(source, op.output))
+    return True
+
+
+def _has_grids_of_channels(tensor: Tensor) -> bool:
+    return tensor.quantization is not None and tensor.quantization.scale.size > 1
+
+
+def _suffix(of_transpose: str, layout: Layout) -> str:
+    return of_transpose if layout.order is not None else "/unshaped"
