@@ -17,6 +17,8 @@ from toolchains.release.outcome import Failed
 from toolchains.release.products import Product
 from toolchains.targets import ROOT, find_target
 
+# Validating a bill of materials imports the schemas of all formats.
+pytestmark = pytest.mark.deep
 INFO = f"litebnn-{__version__}.dist-info"
 WHEEL = Product("wheel", find_target("windows-x86_64"))
 BUNDLE = Product("bundle", find_target("rpi4"))

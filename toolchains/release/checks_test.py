@@ -1,3 +1,4 @@
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,8 @@ from toolchains.release import __main__ as command
 from toolchains.release import checks
 from toolchains.release.checks import CHECKS, Check
 from toolchains.release.outcome import Failed, Skipped, expect
-from toolchains.release.products import KINDS, files_of, products
-from toolchains.targets import ToolkitError, load_targets
+from toolchains.release.products import KINDS, Product, files_of, products
+from toolchains.targets import ToolkitError, find_target, load_targets
 
 ENTRY = f"# Changelog\n\n## [{__version__}] - 2026-11-23\n\n### Added\n\n- A thing.\n"
 
@@ -99,6 +100,32 @@ def test_a_product_that_cannot_be_built_fails_its_checks(
     files_of.cache_clear()
     assert command.main(["--check", "--only=ofawheel", "--target=armv7"]) == 1
     assert "No module named toolchains.no_such_module" in capsys.readouterr().out
+
+
+@pytest.mark.deep
+def test_a_second_build_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    product, here = Product("wheel", find_target("armv7")), tmp_path / "litebnn.whl"
+    folders: list[Path] = []
+
+    def write(path: Path, content: str) -> Path:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(zipfile.ZipInfo("same"), "same")
+            archive.writestr(zipfile.ZipInfo("library"), content)
+        return path
+
+    def build_in(folder: Path, _: Product) -> tuple[Path, ...]:
+        folders.append(folder)
+        assert (folder / "pyproject.toml").is_file()
+        assert not (folder / "build").exists()
+        return (write(folder / here.name, "from the sources"),)
+
+    monkeypatch.setattr(checks, "build_in", build_in)
+    monkeypatch.setattr(checks, "runtime_folder", lambda target: tmp_path / "none")
+    assert checks.reproducible(product, write(here, "from the sources")).startswith("sha256 ")
+    with pytest.raises(Failed, match=r"^sha256 \w{12} here, \w{12} in another folder: library$"):
+        checks.reproducible(product, write(here, "from the folder's name"))
+    assert len(folders) == 2
+    assert not any(folder.exists() for folder in folders)
 
 
 @pytest.mark.parametrize(
