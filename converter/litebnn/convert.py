@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from litebnn.analysis.grids import Ranges
+from litebnn.analysis.weights import computed_weights
 from litebnn.build.notes import Notes
 from litebnn.build.stem import ranges_of_stem
 from litebnn.calibration import assume_range, observe_ranges
@@ -188,9 +189,10 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     with boundary():
         model = _read(source, name)
         notes = Notes(model)
+        folds = any(list(computed_weights(graph, op)) for graph in model.graphs for op in graph.ops)
     status = _rewrite(model, notes, options)
     is_changed = status == "converted"
-    if status == "no binary layer":
+    if status == "no binary layer" and folds:
         with boundary():
             model = _read(source, name)  # what the rules have prepared for bits is of no use without them
         is_changed = _fold_weights(model, options)

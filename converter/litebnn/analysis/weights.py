@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,11 +44,17 @@ def layer_weights(graph: Graph, layer: Op) -> Array | None:
 def fold_computed(graph: Graph, layer: Op) -> bool:
     """Folds weights and a bias that are computed from constants, if the file does not grow."""
     changed = False
+    for index in computed_weights(graph, layer):
+        changed |= fold_input(graph, layer, index)
+    return changed
+
+
+def computed_weights(graph: Graph, layer: Op) -> Iterator[int]:
+    """The inputs whose weights or bias are computed from constants, if the file does not grow without these."""
     for index in facts(layer).constants:
         tensor = layer.optional(index)
         if tensor is not None and not tensor.is_constant and does_not_grow(graph, tensor):
-            changed |= fold_input(graph, layer, index)
-    return changed
+            yield index
 
 
 def not_float(layer: Op) -> str:

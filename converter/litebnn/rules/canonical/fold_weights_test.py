@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,23 @@ def test_a_model_without_a_binary_layer_has_its_weights_folded_all_the_same() ->
     assert report.status == "no binary layer"
     assert report.bytes_after == len(result) < len(source)
     assert report.difference < 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:no binary layer")
+@pytest.mark.parametrize(("is_computed", "times"), [(False, 1), (True, 2)])
+def test_a_model_without_a_binary_layer_is_read_again_only_to_fold_weights(
+    is_computed: bool, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = FloatModel()
+    weights = model.const(RNG.standard_normal((16, 24)))
+    weights = model.elementwise("TANH", weights) if is_computed else weights
+    source = model.finish(model.dense(model.input(2, 24), weights))
+    read: list[bytes] = []
+
+    def counted(content: bytes) -> Any:
+        read.append(content)
+        return read_model(content)
+
+    monkeypatch.setattr("litebnn.convert.read_model", counted)
+    assert (litebnn.convert_tflite(source) != source) is is_computed
+    assert read.count(source) == times
