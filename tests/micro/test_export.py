@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import subprocess
 import warnings
@@ -142,11 +144,14 @@ def test_a_folder_of_another_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["network"]
 
 
-@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder in which nothing can be made")
-def test_a_folder_that_cannot_be_made_is_named() -> None:
-    with pytest.raises(OSError, match="No such file") as error:
-        litebnn.export_c(_dense(), "/proc/network")
-    assert error.value.filename == "/proc/network"
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str, mode: int = 0) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", path)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    with pytest.raises(OSError, match="No space left on device") as error:
+        exported(_dense(), tmp_path)
+    assert error.value.filename == str(tmp_path / "network")
 
 
 @pytest.mark.parametrize(
