@@ -266,6 +266,13 @@ def test_a_tensor_beyond_int32_is_refused(tmp_path: Path) -> None:
         exported(model.finish(model.op("ABS", [x], x.dims)), tmp_path)
 
 
+def test_images_of_unknown_size_are_refused(tmp_path: Path) -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 8, signature=(-1, -1, 4, 8))
+    with pytest.raises(litebnn.ConversionError, match=r'"input\w*" has shape \[-1, -1, 4, 8\], expected known sizes'):
+        exported(model.finish(model.op("ABS", [x], x.dims)), tmp_path)
+
+
 def test_shapes_that_the_runtime_does_not_compute_are_refused(tmp_path: Path) -> None:
     model = FloatModel()
     x = model.input(1, 4, 4, 8)

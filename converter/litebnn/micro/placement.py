@@ -75,6 +75,13 @@ def place(graph: Graph, kernels: str, target: str) -> Placement:
     Raises:
         ConversionError: an op cannot be exported; the message names it.
     """
+    for tensor in graph.inputs:
+        if min(tensor.dims[1:], default=1) < 0:
+            raise ConversionError(
+                printable(
+                    f'input "{tensor.name}" has shape {list(tensor.dims)}, expected known sizes but for the batch'
+                )
+            )
     for tensor in graph.tensors:
         if (size := bytes_of(tensor)) > MOST_VALUES:
             raise ConversionError(printable(f'"{tensor.name}" takes {size} bytes, expected at most {MOST_VALUES}'))
