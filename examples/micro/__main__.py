@@ -1,6 +1,6 @@
-"""Runs the digits network on emulated boards: digits in, classes out, and a table of what it takes.
+"""Runs a small network on emulated boards: inputs in, classes out, and a table of what it takes.
 
-    python -m examples.micro_digits [--target=cortex-m4] [--kernels=fast] [--model=digits.tflite]
+    python -m examples.micro [--network=digits] [--target=cortex-m4] [--kernels=fast] [--model=mine.tflite]
 
 It needs the cross compilers and QEMU; `litebnn doctor` says how to install them.
 """
@@ -8,8 +8,9 @@ It needs the cross compilers and QEMU; `litebnn doctor` says how to install them
 import argparse
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,35 +20,60 @@ from rich.table import Table
 import litebnn
 from examples.mnist.data import bundled_digits
 from litebnn.micro.emit import array_text
+from litebnn.micro.program import C_TYPES_OF_DATA
 from litebnn.micro.settings import KERNELS, TARGETS
 from toolchains.bare import compile_program, run_program
 from toolchains.bare.network import section_bytes
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 HERE = Path(__file__).parent
-MODEL = ROOT / "examples" / "label_image" / "digits.tflite"
-OUTPUT = ROOT / "build" / "micro_digits"
-IMAGES = 10
+OUTPUT = ROOT / "build" / "micro"
 FLAGS = ("-O2", "-ffp-contract=off")
 
 
+class Samples(NamedTuple):
+    """Inputs [n, ...] in the type that the network takes, their labels [n], and the names of the classes."""
+
+    inputs: npt.NDArray[Any]
+    labels: npt.NDArray[Any]
+    names: tuple[str, ...]
+
+
+class Network(NamedTuple):
+    """A trained network's file, and what makes samples for it that it was not trained on."""
+
+    model: Path
+    samples: Callable[[], Samples]
+
+
+def digits() -> Samples:
+    """Ten of scikit-learn's handwritten digits."""
+    found = bundled_digits()
+    return Samples(found.test_images[:10], found.test_labels[:10], tuple("0123456789"))
+
+
+NETWORKS = {
+    "digits": Network(ROOT / "examples" / "label_image" / "digits.tflite", digits),
+}
+
+
 class Result(NamedTuple):
-    """The network on a board."""
+    """A network on a board."""
 
     # The name of the board's row in targets.toml.
     target: str
-    # Bytes of code and constants, without the images.
+    # Bytes of code and constants, without the samples.
     flash: int
     # Bytes of static memory and of stack, with the input.
     ram: int
-    # The instructions for one digit.
+    # The instructions for one sample.
     instructions: int
-    # The class of each image.
+    # The class of each sample.
     classes: list[int]
 
 
-def run_on(target_name: str, model: Path, kernels: str, images: npt.NDArray[np.float32], output: Path) -> Result:
-    """Exports the network, compiles it for a board and runs it there on images.
+def run_on(target_name: str, model: Path, kernels: str, inputs: npt.NDArray[Any], output: Path) -> Result:
+    """Exports a network, compiles it for a board and runs it there on inputs [n, ...].
 
     Raises:
         ToolkitError: a compiler or QEMU is missing.
@@ -55,46 +81,64 @@ def run_on(target_name: str, model: Path, kernels: str, images: npt.NDArray[np.f
     """
     target, folder = find_target(target_name), output / target_name
     output.mkdir(parents=True, exist_ok=True)
-    litebnn.export_c(model, folder, name="digits", kernels=kernels, target=target_name)
+    litebnn.export_c(model, folder, name="network", kernels=kernels, target=target_name)
     # The program is no part of the exported files, which stay as they are.
     program = output / f"{target_name}.elf"
-    (output / "images.h").write_text(f"enum {{ IMAGES = {len(images)} }};\n{array_text('images', images)}")
+    (output / "samples.h").write_text(samples_header(inputs, (folder / "src" / "network.h").read_text()))
     flags = (*FLAGS, f"-I{output}")
-    compile_program(target, [HERE / "digits_main.c"], program, flags, folder / "src")
+    compile_program(target, [HERE / "classify.c"], program, flags, folder / "src")
     printed = run_program(target, program)
     flash, static = section_bytes(target, program)
     found = re.findall(r"^class (\d+) instructions (\d+)$", printed, re.MULTILINE)
     stack = int(printed.rpartition("stack ")[2])
     instructions = max(int(count) for _, count in found)
-    return Result(target_name, flash - images.nbytes, static + stack, instructions, [int(kind) for kind, _ in found])
+    return Result(target_name, flash - inputs.nbytes, static + stack, instructions, [int(kind) for kind, _ in found])
+
+
+def samples_header(inputs: npt.NDArray[Any], network_header: str) -> str:
+    """The samples as C, with the types of the network's input and output.
+
+    Raises:
+        ValueError: the network takes others.
+    """
+    kind, size = C_TYPES_OF_DATA[inputs.dtype], inputs[0].size
+    found = re.search(r"run\(const (\w+)\* input, (\w+)\* output\)", network_header)
+    if found is None or found[1] != kind or f"NETWORK_INPUT_SIZE = {size}," not in network_header:
+        raise ValueError(f"the network takes something else, expected one input of {size} {kind} and one output")
+    types = f"typedef {kind} Input;\ntypedef {found[2]} Output;\n"
+    return f"{types}enum {{ SAMPLES = {len(inputs)} }};\n{array_text('samples', inputs)}"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m examples.micro_digits", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m examples.micro", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--network", choices=NETWORKS, default="digits", help="by default digits")
     parser.add_argument("--target", action="append", choices=TARGETS, help="a board; by default all four")
     parser.add_argument("--kernels", choices=KERNELS, default=KERNELS[0])
-    parser.add_argument("--model", type=Path, default=MODEL, help="a network of 28x28 digits as a .tflite file")
+    parser.add_argument("--model", type=Path, help="a .tflite file of your own for the same inputs and classes")
     options = parser.parse_args(arguments)
+    network = NETWORKS[options.network]
     try:
-        digits = bundled_digits()
-        images, labels = digits.test_images[:IMAGES], digits.test_labels[:IMAGES]
-        results = [run_on(name, options.model, options.kernels, images, OUTPUT) for name in options.target or TARGETS]
+        samples, model, output = network.samples(), options.model or network.model, OUTPUT / options.network
+        names = options.target or TARGETS
+        results = [run_on(name, model, options.kernels, samples.inputs, output) for name in names]
     except (ToolkitError, ValueError, OSError, ImportError) as error:
-        print(f"micro_digits: {error}", file=sys.stderr)
+        print(f"micro: {error}", file=sys.stderr)
         return 1
-    print(f"digits   {' '.join(map(str, labels))}")
+    print(f"labels   {_named(samples.labels, samples.names)}")
     for result in results:
-        print(f"classes  {' '.join(map(str, result.classes))}  on {result.target}")
-    print_table(results)
+        print(f"classes  {_named(np.array(result.classes), samples.names)}  on {result.target}")
+    print_table(options.network, results)
     return 0
 
 
-def print_table(results: list[Result]) -> None:
+def _named(classes: npt.NDArray[Any], names: tuple[str, ...]) -> str:
+    return " ".join(names[kind] for kind in classes)
+
+
+def print_table(network: str, results: list[Result]) -> None:
     """Prints flash, RAM and instructions of each board."""
-    table = Table(title="The digits network on QEMU's boards; no cycle was measured on silicon")
+    table = Table(title=f"The {network} network on QEMU's boards; no cycle was measured on silicon")
     for column in ("target", "flash, bytes", "RAM, bytes", "instructions"):
         table.add_column(column, justify="left" if column == "target" else "right")
     for result in results:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import litebnn
-from litebnn.micro.settings import TARGETS
+from litebnn.micro.settings import KERNELS, TARGETS
 from tests.micro import networks
-from toolchains.bare.network import Run, run_selftest, symbols
-from toolchains.targets import ROOT, find_target
+from toolchains.bare.network import Run, run_selftest, run_selftests, symbols
+from toolchains.targets import ROOT, ToolkitError, find_target
 
 GOLDEN = ROOT / "tests" / "golden"
 DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
@@ -27,6 +27,8 @@ MODELS = (
     "same_zero.lce",
 )
 MOST_STACK = 2048
+# Random networks in a program for a board, and programs; --deep runs the first, --long all 200 networks.
+IN_BATCH, BATCHES = 25, 8
 # Functions that the code may call: litebnn's own, and those that compilers insert for loops, copies and missing
 # arithmetic.
 ALLOWED = r"litebnn_\w+|mem(cpy|set|move)|__\w+"
@@ -53,11 +55,32 @@ def test_golden_models_are_bit_equal(target: str, name: str, tmp_path: Path) -> 
     assert all(count > 0 for count in found.steps)
 
 
+def export_random(seed: int, target: str, folder: Path) -> Path:
+    """Exports one of the random networks whose results are exact, with either kind of kernels."""
+    model = networks.int8_network(seed) if seed % 2 else networks.float_network(seed, exact=True)
+    kernels = KERNELS[seed // 2 % 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert litebnn.export_c(model, folder / f"n{seed}", name=f"n{seed}", target=target, kernels=kernels).exact
+    return folder / f"n{seed}"
+
+
+@pytest.mark.parametrize("batch", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, BATCHES))])
 @pytest.mark.parametrize("target", TARGETS)
-def test_random_networks_are_equal(target: str, tmp_path: Path) -> None:
-    seed = 200 + TARGETS.index(target)
-    run(networks.float_network(seed, exact=True), target, "compact", tmp_path)
-    run(networks.int8_network(seed), target, "compact", tmp_path)
+def test_random_networks_are_bit_equal(target: str, batch: int, tmp_path: Path) -> None:
+    seeds = range(batch * IN_BATCH, (batch + 1) * IN_BATCH)
+    folders = [export_random(seed, target, tmp_path) for seed in seeds]
+    run_selftests(find_target(target), folders, tmp_path / "networks.elf")
+
+
+def test_a_wrong_result_among_several_networks_is_seen(tmp_path: Path) -> None:
+    folders = [export_random(seed, "cortex-m4", tmp_path) for seed in (0, 1, 2)]
+    vectors = folders[1] / "n1_vectors.h"
+    text = vectors.read_text()
+    start = text.index("{", text.index("n1_vectors_output"))
+    vectors.write_text(text[:start] + re.sub(r"-?\d+", lambda level: str(-1 - int(level[0])), text[start:], count=1))
+    with pytest.raises(ToolkitError, match=r"(?s)passed.*FAILED.*passed"):
+        run_selftests(find_target("cortex-m4"), folders, tmp_path / "networks.elf")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -78,14 +101,16 @@ def test_nothing_allocates_and_no_library_is_called(target: str, tmp_path: Path)
     assert [name for name in wanted if not re.fullmatch(ALLOWED, name)] == []
 
 
-@pytest.mark.needs("demo")
-def test_the_digits_network_reads_digits_on_four_boards(capsys: pytest.CaptureFixture[str]) -> None:
-    from examples.micro_digits.__main__ import main
+@pytest.mark.parametrize("network", [pytest.param("digits", marks=pytest.mark.needs("demo")), pytest.param("gestures")])
+def test_the_examples_networks_recognise_their_samples_on_four_boards(
+    network: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from examples.micro.__main__ import main
 
-    assert main([]) == 0
+    assert main([f"--network={network}"]) == 0
     out = capsys.readouterr().out
-    [digits] = re.findall(r"^digits +(.*)$", out, re.MULTILINE)
-    assert re.findall(r"^classes +(.*)  on (\S+)$", out, re.MULTILINE) == [(digits, name) for name in TARGETS]
+    [labels] = re.findall(r"^labels +(.*)$", out, re.MULTILINE)
+    assert re.findall(r"^classes +(.*)  on (\S+)$", out, re.MULTILINE) == [(labels, name) for name in TARGETS]
     rows = re.findall(r"│ (\S+) +│ +([\d,]+) │ +([\d,]+) │ +([\d,]+) │", out)
     assert [row[0] for row in rows] == [*TARGETS]
     for _, flash, ram, _ in rows:

@@ -6,11 +6,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolchains.bare import HERE, compile_program, run_program
+from toolchains.bare import HERE, KERNELS, compile_program, run_program
 from toolchains.targets import Target, ToolkitError
 
 # A product and a sum are rounded one after the other, as TensorFlow Lite's reference does.
 FLAGS = ("-O2", "-ffp-contract=off", "-DLITEBNN_PORT", "-DLITEBNN_PROFILE")
+
+_DRIVER = """#include "board.h"
+
+void litebnn_port_print(const char* text);
+uint32_t litebnn_port_ticks(void);
+{declared}
+void litebnn_port_print(const char* text) {{ board_print(text); }}
+uint32_t litebnn_port_ticks(void) {{ return 0; }}
+
+int main(void) {{
+  static int (*const selftests[])(void) = {{{listed}}};
+  int failed = 0;
+  for (uint32_t i = 0; i < sizeof selftests / sizeof *selftests; ++i) {{
+    board_print("network ");
+    board_print_number((int32_t)i);
+    board_print("\\n");
+    failed |= selftests[i]();
+  }}
+  return failed;
+}}
+"""
 
 
 @dataclass(frozen=True)
@@ -39,6 +60,33 @@ def run_selftest(target: Target, folder: Path, flags: Sequence[str] = FLAGS) -> 
     if stack is None or "passed\n" not in printed:
         raise ToolkitError(f"the self-test on {target.name} printed: {printed.strip()}")
     return Run(printed, steps, int(stack[1]))
+
+
+def run_selftests(target: Target, folders: Sequence[Path], program: Path) -> None:
+    """Runs the self-tests of several exported folders as one program, for which kernels are compiled once.
+
+    Args:
+        folders: the exports, whose networks have different names.
+        program: the file to write; files that call each network's self-test are written beside it.
+
+    Raises:
+        ToolkitError: the compiler or QEMU is missing, it does not compile, or a result is wrong.
+    """
+    kernels = {path.name for path in KERNELS.rglob("*.c")}
+    sources, includes = sorted(KERNELS.glob("builtin/*.c")), [f"-I{KERNELS / 'builtin'}"]
+    functions = [f"selftest_{index}" for index in range(len(folders))]
+    for folder, function in zip(folders, functions, strict=True):
+        wrapper = program.with_name(f"{function}.c")
+        wrapper.write_text(f'#define litebnn_selftest {function}\n#include "{folder / "main.c"}"\n')
+        sources += [wrapper, *(path for path in (folder / "src").glob("*.c") if path.name not in kernels)]
+        includes.append(f"-I{folder / 'src'}")
+    driver = program.with_name("selftests.c")
+    declared = "".join(f"int {function}(void);\n" for function in functions)
+    driver.write_text(_DRIVER.format(declared=declared, listed=", ".join(functions)))
+    compile_program(target, [driver, *sources], program, ("-O2", "-ffp-contract=off", "-DLITEBNN_PORT", *includes))
+    printed = run_program(target, program)
+    if printed.count("passed\n") != len(folders):
+        raise ToolkitError(f"the self-tests on {target.name} printed: {printed.strip()}")
 
 
 def section_bytes(target: Target, program: Path) -> tuple[int, int]:
