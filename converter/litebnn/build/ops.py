@@ -118,11 +118,7 @@ def merge_transpose(graph: Graph, op: Op) -> bool:
         graph.set_input(op, 0, first.input(0))
         graph.set_input(op, 1, constant(derived(op.output.name, "/order"), order.astype(np.int32)))
         return True
-    if graph.is_output(op.output):
-        return False
-    graph.redirect(op.output, first.input(0))
-    graph.remove(op)
-    return True
+    return graph.bypass(op, first.input(0))
 
 
 def split_activation(graph: Graph, op: Op) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from litebnn.analysis.layouts import Layout
 from litebnn.build.ops import transpose_op
 from litebnn.contract import BITS_PER_WORD
-from litebnn.graph import Op, Tensor, builtin_op, constant, derived
+from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, derived, facts
 
 
 def is_describable(tensor: Tensor) -> bool:
@@ -28,6 +28,20 @@ def reshape_op(source: Tensor, output: Tensor) -> Op:
         sizes[0] = -1  # keeps the batch resizable
     shape = constant(derived(output.name, "/shape"), sizes)
     return builtin_op("RESHAPE", [source, shape], output, new_shape=sizes)
+
+
+def merge_reshapes(graph: Graph, op: Op) -> bool:
+    """Merges a reshape with the preceding one into one or none; returns False if it is needed as it is."""
+    first = graph.producer(op.input(0))
+    source = first.input(0) if first is not None and facts(first).reshapes else op.input(0)
+    if not is_describable(op.output):
+        return False
+    if source.dims == op.output.dims and graph.bypass(op, source):
+        return True
+    if source is op.input(0):
+        return False
+    graph.replace(op, reshape_op(source, op.output))
+    return True
 
 
 def layout_op(layout: Layout, source: Tensor, output: Tensor) -> Op:

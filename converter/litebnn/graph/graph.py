@@ -327,6 +327,14 @@ class Graph:
                 if tensor is old:
                     self.set_input(op, index, new)
 
+    def bypass(self, op: Op, source: Tensor) -> bool:
+        """Removes an op whose output has the values of `source`; returns False if the output is visible outside."""
+        if self.is_output(op.output):
+            return False
+        self.redirect(op.output, source)
+        self.remove(op)
+        return True
+
     def spend(self, elements: int) -> None:
         """Counts elements that will be computed from constants.
 

@@ -13,8 +13,6 @@ from litebnn.graph import Graph, Op
 @each(*PADS)
 def remove_empty_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     amounts = op.input(1).array
-    if amounts is None or np.any(amounts) or graph.is_output(op.output) or op.output.dims != op.input(0).dims:
+    if amounts is None or np.any(amounts) or op.output.dims != op.input(0).dims:
         return False
-    graph.redirect(op.output, op.input(0))
-    graph.remove(op)
-    return True
+    return graph.bypass(op, op.input(0))

@@ -20,7 +20,7 @@ from litebnn.analysis.sums import ROUNDING
 from litebnn.build.each import each
 from litebnn.build.notes import Notes
 from litebnn.build.ops import merge_transpose, transposed
-from litebnn.build.reshapes import is_describable, layout_op, reshape_op
+from litebnn.build.reshapes import is_describable, layout_op, merge_reshapes
 from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, like, then
 
 
@@ -150,20 +150,12 @@ def _move_after(graph: Graph, op: Op, layout: Layout) -> None:
 
 def _absorbed(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
     """Merges a reshape with the preceding one, or with a TRANSPOSE that keeps the elements in order."""
-    source = first.input(0)
-    if layout.order is not None:
-        moved = [axis for axis in layout.order if layout.before[axis] != 1]
-        if moved != sorted(moved):
-            return False
-        graph.set_input(op, 0, source)
-        return True
-    if source.dims == op.output.dims and not graph.is_output(op.output):
-        graph.redirect(op.output, source)
-        graph.remove(op)
-        return True
-    if not is_describable(op.output):
+    if layout.order is None:
+        return merge_reshapes(graph, op)
+    moved = [axis for axis in layout.order if layout.before[axis] != 1]
+    if moved != sorted(moved) or op.inputs[0] is not first.output:
         return False
-    graph.replace(op, reshape_op(source, op.output))
+    graph.set_input(op, 0, first.input(0))
     return True
 
 

@@ -155,3 +155,12 @@ def test_operands_that_cannot_be_turned_back_keep_the_transpose(kind: str) -> No
         y = model.op("MUL", [x, model.const(np.ones((2, 1, 8, 4, 6)))], (2, 1, 8, 4, 6))
     before = op_names(model.model(y))
     assert run_pass(sink_layouts, model.model(y)) == (False, before)
+
+
+def test_a_reshape_to_a_transposed_shape_keeps_its_data() -> None:
+    model = FloatModel()
+    x = model.input(4, 6)
+    shape = model.op("TRANSPOSE", [model.input(2, type="INT32"), model.const([0], np.int32)], (2,), type="INT32")
+    built = model.model(model.op("RESHAPE", [x, shape], (-1, 3)))
+    assert not run_pass(sink_layouts, built)[0]
+    assert built.graphs[0].ops[-1].input(0) is x

@@ -6,7 +6,7 @@ from litebnn.analysis.affine import affine_of
 from litebnn.analysis.thresholds import threshold_of
 from litebnn.build.each import each
 from litebnn.build.notes import Notes
-from litebnn.build.reshapes import is_describable, keeps_words, reshape_op
+from litebnn.build.reshapes import is_describable, keeps_words, merge_reshapes, reshape_op
 from litebnn.build.thresholds import pack_signs
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.graph import Graph, Op, Reshaped, derived, facts, like, then
@@ -14,22 +14,11 @@ from litebnn.graph import Graph, Op, Reshaped, derived, facts, like, then
 
 @each()
 def move_reshapes(graph: Graph, op: Op, notes: Notes) -> bool:
-    return facts(op).reshapes and (_merge(graph, op) or _pack_first(graph, op) or _fuse_first(graph, op))
-
-
-def _merge(graph: Graph, op: Op) -> bool:
-    """Merges two successive reshapes into one, and removes a reshape to the same dimensions."""
-    first = graph.producer(op.input(0))
-    if op.input(0).type != "INT32" or not is_describable(op.output):
+    if not facts(op).reshapes:
         return False
-    if first is not None and facts(first).reshapes:
-        graph.replace(op, reshape_op(first.input(0), op.output))
+    if op.input(0).type == "INT32" and merge_reshapes(graph, op):
         return True
-    if op.input(0).dims == op.output.dims and not graph.is_output(op.output):
-        graph.redirect(op.output, op.input(0))
-        graph.remove(op)
-        return True
-    return False
+    return _pack_first(graph, op) or _fuse_first(graph, op)
 
 
 def _pack_first(graph: Graph, op: Op) -> bool:

@@ -13,9 +13,6 @@ def merge_requantizations(graph: Graph, op: Op, notes: Notes) -> bool:
     source = int8_source(graph, op.input(0))
     if source is None or not is_int8(op.output):
         return False
-    if same_parameters(source, op.output) and not graph.is_output(op.output):
-        graph.redirect(op.output, source)
-        graph.remove(op)
-    else:
+    if not (same_parameters(source, op.output) and graph.bypass(op, source)):
         graph.set_input(op, 0, source)
     return True

@@ -21,10 +21,8 @@ def merge_signs(graph: Graph, notes: Notes) -> bool:
             continue
         bits = bits_of(graph, op.input(0)) if op.name == LCE_QUANTIZE and op.input(0).type == "FLOAT32" else None
         same = bits or first.setdefault((op.name, op.input(0), op.output.type, order), op).output
-        if same is not op.output and not graph.is_output(op.output) and op.output.quantization is None:
-            graph.redirect(op.output, same)
-            graph.remove(op)
-            changed = True
+        if same is not op.output and op.output.quantization is None:
+            changed |= graph.bypass(op, same)
     return changed
 
 
