@@ -1,5 +1,7 @@
 """Fuzzes code that reads other people's files: seeds from the corpus, then libFuzzer's mutations of them.
 
+Usage:
+
     python -m fuzz --seconds=20 --seed=1 options graphs
 
 Targets are files in fuzz/targets: NAME_fuzz.cc for libFuzzer, under AddressSanitizer and UBSan, and NAME_fuzz.py for

@@ -1,5 +1,7 @@
 """Makes seeds of the targets conversions and reader, from models that the converter's tests make and read.
 
+Usage:
+
     python -m fuzz.model_seeds
 
 Each seed reaches code of the converter that the others do not reach. Committed seeds of conversions are

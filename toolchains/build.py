@@ -1,5 +1,7 @@
 """Builds the op library for a target: build/TARGET/liblitebnn.so, or its name on the target's system.
 
+Usage:
+
     python -m toolchains.build --target=rpi4 --toolchain=zig
 
 CMake works in build/TARGET/TOOLCHAIN. A finished product replaces the previous one atomically.

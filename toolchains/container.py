@@ -1,5 +1,7 @@
 """Building in a Docker container: the image of docker/Dockerfile, and running commands in it.
 
+Usage:
+
     python -m toolchains.container
 
 It builds the image; `--toolchain=docker` also does so if it is missing.

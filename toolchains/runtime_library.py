@@ -1,5 +1,7 @@
 """Fetches the libraries of the example programs to build/runtime/TARGET: LiteRT and stb_image.
 
+Usage:
+
     python -m toolchains.runtime_library --target=rpi4
 
 The folder gets `libLiteRt.so` and `include/`. Nothing is compiled: the library comes from the wheel ai-edge-litert, and

@@ -1,5 +1,7 @@
 """Makes a wheel for a target: dist/litebnn-VERSION-py3-none-PLATFORM.whl, with the op library inside.
 
+Usage:
+
     python -m toolchains.wheel --target=rpi4
 
 It serves every Python version and every board of its platform.

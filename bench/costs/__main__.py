@@ -1,5 +1,7 @@
 """Measures the costs of ops on this machine, for the table with which `litebnn inspect` estimates times.
 
+Usage:
+
     python -m bench.costs [--passes=N] [--times=FILE] [--output=FILE]
 
 It times small networks, each with one kind of layer. Every instruction set (ISA) of this CPU runs them, and the costs

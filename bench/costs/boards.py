@@ -1,5 +1,7 @@
 """Costs of ops on boards that are not at hand: counted in an emulator, modelled by llvm-mca.
 
+Usage:
+
     python -m bench.costs.boards
 
 A binary layer costs the cycles of its loops on the board's core (see bench/kernels/model.py). The runtime's own ops are

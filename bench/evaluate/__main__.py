@@ -1,5 +1,7 @@
 """Times `litebnn evaluate` with one process and with several, and prints the speedup.
 
+Usage:
+
     python -m bench.evaluate [--workers=N] [--seconds=S] [--rounds=N] [MODEL]
 
 MODEL classifies images; the default is QuickNet of bench/zoo. The data set consists of as many random images as one

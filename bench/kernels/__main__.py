@@ -1,5 +1,7 @@
 """Builds the kernels' benchmark and runs it: timed on this machine, counted in an emulator for other targets.
 
+Usage:
+
     python -m bench.kernels [--target=NAME] [--isa=NAME] [--against=NAME] [--threads=N] [--only=TEXT] [--model=NAME]
 
 Other targets are emulated. A plugin of qemu-user, or for SME2 the log of a newer qemu, counts each layer's guest

@@ -1,5 +1,7 @@
 """Times layers that binary ops can only imitate, compared with XNNPACK's float ops, in turns.
 
+Usage:
+
     python -m bench.layers [--threads=N] [--rounds=N]
 
 Transposed convolutions of signs are measured as litebnn converts them, with the packing of their input. A binary

@@ -1,5 +1,7 @@
 """Counts the instructions of the kernels for microcontrollers, on emulated boards.
 
+Usage:
+
     python -m bench.micro [--target=cortex-m4] [--write]
 
 Layers of 3x3 without padding, from packed input, are random; their outputs are compared with plain sums. Printed are

@@ -1,9 +1,11 @@
 """Measures the instructions of the runtime's own ops in exported networks, and writes the table of their costs.
 
+Usage:
+
     python -m bench.micro.builtin [--networks=60]
 
-Random networks run on QEMU's boards, and the costs of each function's work are fitted to the instructions of their
-steps. `converter/litebnn/micro/builtin_costs.json` is written; its functions are those that the networks hold.
+Random networks run on QEMU's boards. The costs of each function's work are fitted to the instructions of their steps.
+The table is `converter/litebnn/micro/builtin_costs.json`. Its functions are those that the networks hold.
 """
 
 import argparse

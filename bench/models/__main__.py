@@ -1,5 +1,7 @@
 """Times whole models, taking turns between runtimes so that all see the same machine, and prints ratios.
 
+Usage:
+
     python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [--output=FILE] [--all | MODEL ...]
 
 MODEL is a network of bench/zoo, QuickNet by default. Contenders are litebnn with its own conversion, and XNNPACK with

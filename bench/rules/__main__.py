@@ -1,5 +1,7 @@
 """Measures the cost of breaking each rule of docs/rules-for-models.md, on every instruction set (ISA).
 
+Usage:
+
     python -m bench.rules [--target=NAME] [--passes=N] [--only=TEXT]
 
 Each rule has two networks that differ only in it. They are timed on this machine. For other targets an emulator counts

@@ -1,5 +1,7 @@
 """Times models from the file to the first result, in new processes that take turns, and measures their memory.
 
+Usage:
+
     python -m bench.start [--peer] [--turns=N] [MODEL ...]
 
 MODEL is a network of bench/zoo, QuickNet by default. Both litebnn and the peer run Larq Compute Engine's conversion,

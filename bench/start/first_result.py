@@ -1,5 +1,7 @@
 """Runs one model once, in a process of its own, and prints its time and memory as JSON.
 
+Usage:
+
     python first_result.py WORKER KIND MODEL
 
 WORKER is litebnn/benchmark/worker.py, which has the runtimes. It is a path, because the Python that runs it may lack

@@ -1,5 +1,7 @@
 """Times models with one thread and with several, alone and beside a busy process, and prints the threads' gain.
 
+Usage:
+
     python -m bench.threads [--threads=N] [--turns=N] [MODEL ...]
 
 MODEL is a `.tflite` file. By default it measures the digits network of the examples, which takes some microseconds, and

@@ -1,5 +1,7 @@
 """Measures larq-zoo's networks, and compares each with its floor and its bound.
 
+Usage:
+
     python -m bench.zoo [--target=NAME] [--rounds=N] [--output=FILE] [MODEL ...]
 
 MODEL is a network of bench/zoo; the default is all. Three runtimes take turns on one thread: litebnn and Larq Compute

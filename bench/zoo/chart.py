@@ -1,5 +1,7 @@
 """Draws the times of bench.models, bench/zoo/times.json, as docs/images/zoo.svg, and writes their table.
 
+Usage:
+
     python -m bench.zoo.chart
 
 The picture has light and dark colours in one file; the reader's system selects them. The table is in

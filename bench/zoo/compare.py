@@ -1,5 +1,7 @@
 """Converts the networks of make_models.py, and compares the results with larq-compute-engine's.
 
+Usage:
+
     python -m bench.zoo.compare [NAME ...]
 
 NAME is a network; the default is all. For each it prints the conversion's time and peak memory, the differences of the

@@ -1,5 +1,7 @@
 """Writes the sizes and estimated times of the zoo's networks, which `litebnn zoo` lists.
 
+Usage:
+
     python -m bench.zoo.figures
 
 It builds each network of litebnn.keras.zoo and converts it; nothing is run. Weights and statistics are random, because

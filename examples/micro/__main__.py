@@ -1,5 +1,7 @@
 """Runs a small network on emulated boards: inputs in, classes out, and a table of what it takes.
 
+Usage:
+
     python -m examples.micro [--network=digits] [--target=cortex-m4] [--kernels=fast] [--model=mine.tflite]
 
 It needs the cross compilers and QEMU; `litebnn doctor` says how to install them.

@@ -1,5 +1,7 @@
 """Finds prose that is hard to read: comments that open without a subject, long sentences, long paragraphs.
 
+Usage:
+
     python -m tests.docs.prose [FILE_OR_FOLDER...]
 
 prints each finding with its file and line. Without arguments it reads what is listed in `CLEAN`.

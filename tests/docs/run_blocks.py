@@ -1,5 +1,7 @@
 """Runs code blocks of the documents in one process, in the current folder.
 
+Usage:
+
     python -m tests.docs.run_blocks < BLOCKS > RESULTS
 
 BLOCKS is JSON: a list of objects with the fields of `tests.support.documents.Block`. RESULTS has a line for each, with

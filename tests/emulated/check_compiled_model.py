@@ -1,5 +1,7 @@
 """Runs golden models in LiteRT's CompiledModel, in a Python into which a litebnn wheel was installed.
 
+Usage:
+
     python check_compiled_model.py tests/golden
 
 prints one line of JSON: the models with the same bits as in the interpreter, and the others.

@@ -1,5 +1,7 @@
 """Reports the setup and the errors of golden models, in a Python into which a litebnn wheel was installed.
 
+Usage:
+
     python check_wheel.py tests/golden
 
 prints one line of JSON.

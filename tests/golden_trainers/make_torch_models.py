@@ -1,5 +1,7 @@
 """Exports small PyTorch networks, one for each way of writing a sign, a weight or what lies around them.
 
+Usage:
+
     python tests/golden_trainers/make_torch_models.py [NAME ...]
 
 needs torch 2.13 and litert-torch 0.10, and no TensorFlow. The files lie beside this one, so that the tests need

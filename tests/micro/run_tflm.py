@@ -1,5 +1,7 @@
 """Runs a suite's cases in the interpreter of the package tflite-micro, with the ops of a shared library.
 
+Usage:
+
     python run_tflm.py PACKAGE LIBRARY CASES OUTPUTS
 
 PACKAGE is the folder of an unpacked wheel, CASES is a folder as tests/runtimes/cases.py writes it. OUTPUTS is a file of

@@ -1,5 +1,7 @@
 """Writes the suite's cases: models to run with inputs and outputs, and models to refuse with the message to expect.
 
+Usage:
+
     python -m tests.runtimes.cases FOLDER
 
 Writing needs the .tflite schema for Python; running does not. Each model NAME.tflite has a file NAME.npz with `input`,

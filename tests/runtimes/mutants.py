@@ -1,5 +1,7 @@
 """Runs randomly damaged .tflite files in a runtime: each runs or is refused with a message, in little time.
 
+Usage:
+
     python -m tests.runtimes.mutants --count=500
 
 ops/tests/mutation_test.cc does the same faster in a fake runtime. This one uses real runtimes, best with a library

@@ -1,5 +1,7 @@
 """Checks litebnn.keras on the Keras 3 backend that KERAS_BACKEND names, against NumPy.
 
+Usage:
+
     python -m tests.support.keras_backend FOLDER
 
 It is a program because a process has one backend. It raises AssertionError on failure, and writes `model.keras` into

@@ -1,8 +1,10 @@
 """Random Keras models with several inputs and outputs, run by Keras and by a litebnn.Interpreter.
 
+Usage:
+
     python -m tests.support.keras_interfaces 2|3|torch FIRST_SEED SEEDS
 
-It is a program because Keras 2 and Keras 3, on TensorFlow (3) and on torch, cannot all be in one process.
+A program, because Keras 2 and Keras 3, on TensorFlow (3) and on torch, cannot all be in one process.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Random binary networks by larq or by litebnn.keras with the same weights: trainer's outputs and converted files.
 
+Usage:
+
     python -m tests.support.keras_networks larq|keras FOLDER FIRST_SEED SEEDS
 
 It is a program because Keras 2 and Keras 3, and the backends of Keras 3, cannot all be in one process. For each seed

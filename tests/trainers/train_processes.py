@@ -1,6 +1,8 @@
 """One process of a training by the recipe of examples/train. It writes the gradients of the last step and changes no
 weight.
 
+Usage:
+
     python -m tests.trainers.train_processes FRAMEWORK IMAGES OUTPUT
 
 Rounding must flip no sign, because that would flip many more. PyTorch's batch norms round differently in one and in two

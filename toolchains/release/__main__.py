@@ -1,5 +1,7 @@
 """Builds what a release distributes, and checks it.
 
+Usage:
+
     python -m toolchains.release --check --only=build,size --target=x86_64
 
 Without --check it only builds. Nothing is published.

@@ -1,5 +1,7 @@
 """The network in its four forms, made by one module per framework, in that framework's own environment.
 
+Usage:
+
     python -m examples.compare.makers FRAMEWORK FOLDER [--mnist=DIR] [--epochs=N]
 
 Writes FOLDER/FRAMEWORK-FORM.tflite for each of `FORMS`. Progress is printed as lines of JSON. The network is that of a
