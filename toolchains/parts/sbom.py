@@ -45,25 +45,24 @@ def bill_of_materials(product: str, files: Mapping[str, Path], parts: Iterable[P
 
     licenses = LicenseFactory()
 
-    def component(name: str, version: str, license: str, kind: ComponentType, **more: Any) -> Component:
-        license_of_it = [licenses.make_from_string(license)]
-        return Component(
-            name=name, version=version, licenses=license_of_it, type=kind, bom_ref=f"{name}@{version}", **more
-        )
+    def component(name: str, version: str, license: str, **more: Any) -> Component:
+        licensed = [licenses.make_from_string(license)]
+        kind, reference = ComponentType.LIBRARY, f"{name}@{version}"
+        return Component(name=name, version=version, licenses=licensed, type=kind, bom_ref=reference, **more)
 
-    whole = component(product, __version__, "Apache-2.0", ComponentType.LIBRARY)
+    whole = component(product, __version__, "Apache-2.0")
     bom = Bom()
     bom.metadata.component = whole
     inside = [
         component(
-            *(part.name, part.version, part.license, ComponentType.LIBRARY),
+            *(part.name, part.version, part.license),
             external_references=[ExternalReference(type=ExternalReferenceType.WEBSITE, url=XsUri(part.url))],
         )
         for part in parts
     ]
     for name, path in files.items():
         digest = HashType(alg=HashAlgorithm.SHA_256, content=hashlib.sha256(path.read_bytes()).hexdigest())
-        inside.append(component(name, __version__, "Apache-2.0", ComponentType.FILE, hashes=[digest]))
+        inside.append(Component(name=name, type=ComponentType.FILE, bom_ref=name, hashes=[digest]))
     for each in inside:
         bom.components.add(each)
     bom.register_dependency(whole, inside)

@@ -113,6 +113,13 @@ def test_what_is_wrong_with_a_wheel_is_said(check, spoil, message: str, tmp_path
         check(WHEEL, wheel)
 
 
+def test_a_file_has_no_version_of_litebnns(tmp_path: Path) -> None:
+    bill = json.loads(wheel_contents(tmp_path)[f"{INFO}/sboms/{FILE_NAME}"])
+    (file,) = (each for each in bill["components"] if each["type"] == "file")
+    assert set(file) == {"bom-ref", "hashes", "name", "type"}
+    assert bill["metadata"]["component"]["version"] == __version__
+
+
 def test_another_version_in_the_name(tmp_path: Path) -> None:
     wheel = write_wheel(tmp_path, wheel_contents(tmp_path), "litebnn-9.9-py3-none-win_amd64.whl")
     with pytest.raises(Failed, match=f"expected {__version__} in the name"):
