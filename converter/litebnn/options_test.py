@@ -45,8 +45,9 @@ def test_help_spells_out_every_option(function: Any) -> None:
 
 
 def test_every_option_is_documented() -> None:
-    arguments = litebnn.convert_tflite.__doc__.split("Args:")[1].split("Returns:")[0]
-    explained = re.findall(r"^ {8}(\w+): ", arguments, re.MULTILINE)
+    # Python 3.13 removes the indentation of docstrings itself.
+    documented = inspect.getdoc(litebnn.convert_tflite) or ""
+    explained = re.findall(r"^ {4}(\w+): ", documented.split("Args:")[1].split("Returns:")[0], re.MULTILINE)
     assert explained == ["model", *OPTIONS]
 
 

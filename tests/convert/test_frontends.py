@@ -173,7 +173,7 @@ def test_the_command_line_takes_what_keras_writes(folder: Path, tmp_path: Path, 
 @pytest.fixture(scope="module")
 def disparity() -> Any:
     """A model whose inputs and outputs have equal shapes, and names that sort differently from Keras's order."""
-    tf = imported("tensorflow", "keras")
+    tf = imported("tensorflow", "larq")
     layers = tf.keras.layers
     right, left = (layers.Input((4, 3), name=name) for name in ("right", "left"))
     difference = layers.Subtract(name="z")([right, left])
@@ -282,7 +282,7 @@ def test_what_is_no_keras_model_is_told(model: Any) -> None:
 
 
 def test_a_keras_model_without_a_shape_is_told() -> None:
-    tf = imported("tensorflow", "keras")
+    tf = imported("tensorflow", "larq")
     with pytest.raises(litebnn.ConversionError, match="no input shapes yet"):
         litebnn.convert_keras_model(tf.keras.Sequential([tf.keras.layers.Dense(3)]))
     free = tf.keras.Sequential([tf.keras.layers.Conv2D(3, 1, input_shape=(None, None, 3))])

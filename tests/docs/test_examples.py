@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import litebnn
+from tests.needs import need
 from toolchains.targets import ROOT
 
 PACKAGE = ROOT / "converter" / "litebnn"
@@ -21,6 +22,8 @@ FILES = {
     "float.tflite": "tests/golden/conv_pool_bn_conv.float.tflite",
     "binary.tflite": "tests/golden/conv_pool_bn_conv.lce.tflite",
 }
+# The requirements of modules whose examples need more than litebnn.
+NEEDS = {"litebnn.runtime.register_ops": ("tflite-runtime",)}
 
 
 def modules() -> list[str]:
@@ -37,6 +40,7 @@ def test_examples(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for name, source in FILES.items():
         shutil.copy2(ROOT / source, tmp_path / name)
     monkeypatch.chdir(tmp_path)
+    need(*NEEDS.get(module, ()))
     names = {"litebnn": litebnn, "images": np.zeros((100, 28, 28, 1), np.float32), "np": np, "Path": Path}
     result = doctest.testmod(
         importlib.import_module(module),
