@@ -4,8 +4,9 @@ Usage:
 
     python -m bench.micro.builtin [--networks=60]
 
-Random networks run on QEMU's boards. The costs of each function's work are fitted to the instructions of their steps.
-The table is `converter/litebnn/micro/builtin_costs.json`. Its functions are those that the networks hold.
+Random networks run on QEMU's boards, and networks of ops that these seldom hold. The costs of each function's work are
+fitted to the instructions of their steps, and written to `converter/litebnn/micro/builtin_costs.json`. Functions that
+no network holds keep their costs.
 """
 
 import argparse
@@ -21,22 +22,24 @@ from scipy.optimize import nnls
 
 import litebnn
 from litebnn.flatbuffer import read_model
-from litebnn.micro.estimate import COSTS_FILE, INSTRUCTIONS, work_of
+from litebnn.micro.estimate import COSTS_FILE, INSTRUCTIONS, builtin_costs, work_of
 from litebnn.micro.placement import place
-from litebnn.micro.settings import TARGETS
 from tests.micro import networks
 from toolchains.bare.network import run_selftest
 from toolchains.targets import find_target
 
+# Rows and channels of the images on which seldom ops are measured.
+SIZES = ((3, 8), (7, 40), (12, 100))
 Work = dict[tuple[str, str], float]
 
 
 def measured(target: str, count: int) -> Iterator[tuple[Work, int]]:
-    """The work and the instructions of each step of random networks."""
+    """The work and the instructions of each step of the networks, of which `count` are random."""
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for seed in range(count):
-            source = (networks.float_network, networks.int8_network)[seed % 2](1000 + seed)
+        sources = [network for size in SIZES for network in networks.rare_networks(*size)]
+        sources += [(networks.float_network, networks.int8_network)[seed % 2](1000 + seed) for seed in range(count)]
+        for source in sources:
             litebnn.export_c(source, Path(folder) / "network", target=target)
             run = run_selftest(find_target(target), Path(folder) / "network")
             steps = place(read_model(litebnn.convert_tflite(source)).graphs[0], "compact", target).steps
@@ -71,7 +74,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.micro.builtin", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--networks", type=int, default=60, help="random networks on each board")
     options = parser.parse_args(arguments)
-    costs = {target: fitted([*measured(target, options.networks)]) for target in TARGETS}
+    costs = {
+        target: {**known, **fitted([*measured(target, options.networks)])} for target, known in builtin_costs().items()
+    }
     COSTS_FILE.write_text(json.dumps(costs, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return 0
 

@@ -1,14 +1,16 @@
-"""Random networks with every op that can be exported, in float and int8, around binary layers."""
+"""Random networks of every op that an export can hold, in float and int8 around binary layers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+from ai_edge_litert import schema_py_generated as schema
 
 from litebnn.build.int8 import int8_constant
 from litebnn.graph import Tensor
 from tests.support.float_models import FloatModel, sign_weights
+from tests.support.lce_models import Graph
 from tests.support.quantized_models import Int8Model
 
 Rng = np.random.Generator
@@ -72,7 +74,7 @@ def _activation(rng: Rng) -> str:
 
 
 def _operand(model: FloatModel, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
-    """The second operand of an op: another image of the same shape, or constants that are broadcast."""
+    """Another image of the same shape, or constants that are broadcast."""
     alike = [image for image in images if image.dims == x.dims]
     if rng.random() < 0.4:
         return alike[int(rng.integers(len(alike)))]
@@ -169,7 +171,7 @@ _FLOAT: dict[str, _Op] = {
 
 
 def int8_network(seed: int) -> bytes:
-    """A network of int8 ops with arbitrary scales, without binary layers."""
+    """A network of int8 ops on arbitrary scales, with the runtime's own ops alone."""
     rng, model = np.random.default_rng(seed), Int8Model()
     x = model.input8(_grid(rng), 1, *(int(size) for size in rng.integers(4, 9, 2)), int(rng.choice([1, 3, 8, 16])))
     if rng.random() < 0.3:
@@ -267,3 +269,38 @@ def _joined8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Ten
 
 
 _INT8 = [_conv8, _conv8, _depthwise8, _binary8, _prelu8, _unary8, _pool8, _mean8, _pad8, _joined8]
+
+
+def rare_networks(height: int, channels: int) -> list[bytes]:
+    """Networks of ops that random ones seldom hold, on images of `height` by 8 pixels."""
+    shape = (1, height, 8, channels)
+    floats = FloatModel()
+    x = floats.input(*shape)
+    for name in ("ABS", "NEG", "ELU", "HARD_SWISH", "SIGN"):
+        x = floats.op(name, [x], shape)
+    x = floats.op("LEAKY_RELU", [x], shape, alpha=0.3)
+
+    levels, grid = Int8Model(), (1 / 16, 3)
+    y = levels.input8(grid, *shape)
+    for name in ("MAXIMUM", "MINIMUM"):
+        operand = int8_constant("operand", np.linspace(-1, 1, channels), *grid)
+        y = levels.as_(y, levels.elementwise(name, y, operand, type="INT8"), 2)
+    return [floats.finish(x), levels.finish(levels.dequantize8(levels.softmax8(y))), _network_of_signs(shape)]
+
+
+def _network_of_signs(shape: tuple[int, int, int, int]) -> bytes:
+    """Signs of int8 and of booleans, packed, concatenated and unpacked."""
+    graph = Graph()
+    packed = (*shape[:3], -(-shape[3] // 32))
+    sources = [graph.tensor(shape, "int8", name="levels", scale=0.1, zero_point=3), graph.tensor(shape, "bool")]
+    words = [graph.tensor(packed) for _ in sources]
+    for source, word in zip(sources, words, strict=True):
+        graph.custom("LceQuantize", [source], [word])
+    joined = graph.tensor((2, *packed[1:]))
+    options = schema.ConcatenationOptionsT()
+    options.axis = 0
+    graph.builtin("CONCATENATION", words, [joined], options)
+    outputs = [graph.tensor(shape, "float32"), graph.tensor(shape, "int8", scale=0.5, zero_point=1)]
+    for word, output in zip(words, outputs, strict=True):
+        graph.custom("LceDequantize", [word], [output])
+    return graph.build(sources, [joined, *outputs])
