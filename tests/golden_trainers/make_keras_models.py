@@ -1,6 +1,6 @@
 """Exports small Keras 3 networks, one for each way of writing a sign with `keras.ops`.
 
-    KERAS_BACKEND=torch python tests/golden_trainers/make_keras_models.py [NAME ...]
+Usage: KERAS_BACKEND=torch python tests/golden_trainers/make_keras_models.py [NAME ...]
 
 needs Keras 3.15, and torch 2.13 with litert-torch 0.10 or TensorFlow 2.21. The files lie beside this one.
 """

@@ -21,20 +21,17 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 @dataclass(frozen=True)
 class BoardAddress:
-    """How to reach a board, as `invoke deploy` takes it.
+    """How to reach a board, as `invoke deploy` takes it."""
 
-    Attributes:
-        host: [USER@]HOST[:PORT].
-        target: a row of toolchains/targets.toml; "" for the first one whose programs run on the board.
-        folder: the folder on the board for all copied files.
-        identity: a private key file.
-        accept_host_key: the fingerprint of the board's host key, which is stored if the host is unknown.
-    """
-
+    # The board's address: USER, host and port, as ssh has them.
     host: str
+    # The name of a row in toolchains/targets.toml; "" for the first row whose programs run on the board.
     target: str = ""
+    # The folder on the board for all copied files.
     folder: str = "."
+    # The path of a private key; "" for the keys that ssh would use.
     identity: Path | None = None
+    # The fingerprint of the board's host key, which is stored if the host is unknown.
     accept_host_key: str = ""
 
 

@@ -32,21 +32,18 @@ _START = (
 
 @dataclass(frozen=True)
 class Contender:
-    """A model with the runtime and options to measure it with.
+    """A model with the runtime and options to measure it with."""
 
-    Attributes:
-        model: a `.tflite` file.
-        runtime: "litebnn"; "xnnpack" for the same runtime without our delegate; "larq-compute-engine" with its fastest
-            options; or "larq-compute-engine-default".
-        threads: the number of threads.
-        isa: the instruction set for litebnn; "" for the best one.
-        python: the Python executable to run it in; "" for this one.
-    """
-
+    # The path of a `.tflite` file.
     model: Path
+    # The runtime: "litebnn"; "xnnpack" for the same runtime without our delegate; "larq-compute-engine" with its
+    # fastest options; or "larq-compute-engine-default".
     runtime: str = LITEBNN
+    # The number of threads.
     threads: int = 1
+    # The instruction set for litebnn; "" for the best one.
     isa: str = ""
+    # The Python executable that runs the model; "" for this one.
     python: str = ""
 
     @property
@@ -57,43 +54,37 @@ class Contender:
 
 @dataclass(frozen=True)
 class OpTime:
-    """The time of an op, or of several ops that cannot run separately.
+    """The time of an op, or of several ops that cannot run separately."""
 
-    Attributes:
-        ops: their indices in the first subgraph; empty if the runtime does not report them.
-        names: their kinds, such as "CONV_2D".
-        output: the name of the last op's output.
-        seconds: the time in one run.
-    """
-
+    # Indices of the ops in the first subgraph; empty if the runtime does not report them.
     ops: tuple[int, ...]
+    # The kinds of the ops, such as "CONV_2D".
     names: tuple[str, ...]
+    # The name of the last op's output.
     output: str
+    # The ops' time in one run, in seconds.
     seconds: float
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The measured times and memory of a contender.
-
-    Attributes:
-        runs: the number of runs.
-        best: the time of the fastest run, in seconds.
-        percentiles: the 50th, 90th and 99th percentile of the run time in seconds, by 50, 90 and 99.
-        load_seconds: the time from the file to a model that is ready to run.
-        peak_memory_bytes: the peak memory of the process, including Python and the runtime.
-        model_memory_bytes: the part of it that the model needs; None if unknown.
-        ops: times in order of execution; empty if the runtime reports none. Together with `runtime_seconds` they sum to
-            the median run, except on a board, where ops are timed one by one.
-    """
+    """The measured times and memory of a contender."""
 
     contender: Contender
+    # The number of runs.
     runs: int
+    # The time of the fastest run, in seconds.
     best: float
+    # The 50th, 90th and 99th percentile of the run time in seconds, by 50, 90 and 99.
     percentiles: dict[int, float]
+    # The time to load the file until the model is ready to run, in seconds.
     load_seconds: float
+    # The peak memory of the process, including Python and the runtime.
     peak_memory_bytes: int
+    # The part of the peak memory that the model needs; None if unknown.
     model_memory_bytes: int | None
+    # The times of the ops, in order of execution; empty if the runtime reports none. With `runtime_seconds` they sum to
+    # the median run, except on a board, where ops are timed one by one.
     ops: tuple[OpTime, ...]
 
     @property

@@ -1,12 +1,12 @@
 """Runs one model in one runtime on request, in a process of its own, so that several can take turns.
 
-    python worker.py KIND MODEL THREADS ISA
+Usage: python worker.py KIND MODEL THREADS ISA
 
 KIND is litebnn, xnnpack (the runtime without our delegate), larq-compute-engine or larq-compute-engine-default. The
 last two may be installed for another Python, which runs this file alone, so they import nothing of litebnn.
 
 The first line of stdout reports how the model was loaded. Each line of stdin is a request and is answered by one line.
-All lines are JSON, and an answer with "error" is the last.
+All lines are JSON, and an answer with "error" is the last one. The requests are:
 
 - ["run", seconds]: runs inferences for that time, at least one; answers with the seconds of each.
 - ["watch", seconds]: the same, with each node timed, for `end`.

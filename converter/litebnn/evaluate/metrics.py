@@ -11,36 +11,30 @@ from litebnn.evaluate.scoring import Result
 
 @dataclass
 class ModelCounts:
-    """Counts for one model.
+    """Counts for one model."""
 
-    Attributes:
-        top_1, top_5: the number of samples whose label is the best class, or among the best five.
-        seconds: time in which the model itself ran, summed over all processes.
-        confusion: the number of samples by label and best class: {(label, class): count}.
-    """
-
+    # The number of samples whose label is the best class, or among the best five.
     top_1: int = 0
     top_5: int = 0
+    # The time in seconds that the model itself ran, summed over all processes.
     seconds: float = 0.0
+    # The number of samples by (label, best class).
     confusion: Counter[tuple[int, int]] = field(default_factory=Counter)
 
 
 @dataclass
 class Counts:
-    """Counts for all models.
+    """Counts for all models."""
 
-    Attributes:
-        models: the counts of each model.
-        samples: the number of samples that were run.
-        labelled: the number of those samples that have a label.
-        agreements: {(i, j): the number of samples for which models i and j have the same best class}, i < j.
-        left_out: name and reason of each sample that could not be read, by batch.
-    """
-
+    # The counts of each model, in order.
     models: list[ModelCounts]
+    # The number of samples that were run.
     samples: int = 0
+    # The number of those samples that have a label.
     labelled: int = 0
+    # The number of samples for which models i and j, i < j, have the same best class, by (i, j).
     agreements: Counter[tuple[int, int]] = field(default_factory=Counter)
+    # The name of each sample that could not be read, with the reason, by batch.
     left_out: dict[int, list[tuple[str, str]]] = field(default_factory=dict)
 
     def add(self, index: int, result: Result) -> None:

@@ -84,27 +84,23 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class ImageClassifier:
-    """The metadata of an image classifier.
-
-    Attributes:
-        name: the network's name.
-        description: a sentence about it.
-        author: the people who trained it.
-        license: the license of its weights.
-        labels: the names of its classes, in the order of its output.
-        mean: the number that is subtracted from each channel of the pixels, which are 0 to 255.
-        std: the number that each channel is then divided by.
-        crop: the share of an image's shorter side that is cropped from its middle, before a bicubic resize. None: the
-            whole image is resized bilinearly.
-    """
+    """The metadata of an image classifier."""
 
     name: str = ""
+    # A sentence about the network.
     description: str = ""
+    # The people who trained the network.
     author: str = ""
+    # The license of the weights.
     license: str = ""
+    # The names of the classes, in the order of the output.
     labels: tuple[str, ...] = ()
+    # The mean that preprocessing subtracts from each channel of the pixels, which are 0 to 255.
     mean: tuple[float, ...] = ()
+    # The standard deviation by which preprocessing then divides each channel.
     std: tuple[float, ...] = ()
+    # The share of an image's shorter side that is cropped from its middle, before a bicubic resize. None if the whole
+    # image is resized bilinearly.
     crop: float | None = None
 
 

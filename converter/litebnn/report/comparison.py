@@ -25,38 +25,31 @@ _MEMORY, _MEMORY_PER_BYTE = 4 << 30, 16
 
 @dataclass(frozen=True)
 class OutputDifference:
-    """An output of two models.
+    """An output of two models."""
 
-    Attributes:
-        name: its name in the first model.
-        difference: the largest difference, relative to the first model's largest value.
-        same_class: the share of samples whose largest value has the same index; None for an output with one value for
-            each sample.
-    """
-
+    # The output's name in the first model.
     name: str
+    # The largest difference, relative to the first model's largest value.
     difference: float
+    # The share of samples whose largest value has the same index; None for an output with one value for each sample.
     same_class: float | None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison of two models with the same inputs.
+    """The comparison of two models with the same inputs."""
 
-    Attributes:
-        bytes: the sizes of the two files.
-        macs: the multiply-accumulates of each model.
-        samples: the number of samples that were run.
-        outputs: the differences of the outputs, in order.
-        common_layers: the number of tensors that both models compute.
-        layers: the tensors that differ in any sample, in order of execution, summed over the samples.
-    """
-
+    # The sizes of the two files in bytes.
     bytes: tuple[int, int]
+    # The multiply-accumulates of each model.
     macs: tuple[Macs, Macs]
+    # The number of samples that were run.
     samples: int
+    # The differences of the outputs, in order.
     outputs: tuple[OutputDifference, ...]
+    # The number of tensors that both models compute.
     common_layers: int
+    # The tensors that differ in any sample, in order of execution, summed over the samples.
     layers: tuple[Divergence, ...]
 
     @property

@@ -21,129 +21,112 @@ from litebnn.runtime.claimed import claimed_ops, joined_in_place
 
 @dataclass(frozen=True)
 class TensorRow:
-    """A tensor.
+    """A tensor."""
 
-    Attributes:
-        index: its index among the tensors of its subgraph, as in the file.
-        type: "bits" (32 signs in an int32), "float", "int8", or TFLite's name in lower case.
-        shape: the shape in the file, in which the last axis of bits counts words; unknown dimensions are 1.
-        bytes: its size in memory.
-        constant: True if it is stored in the file.
-    """
-
+    # The tensor's index in its subgraph, as in the file.
     index: int
     name: str
+    # The element type: "bits" (32 signs in an int32), "float", "int8", or TFLite's name in lower case.
     type: str
+    # The shape in the file, in which the last axis of bits counts words; unknown dimensions are 1.
     shape: tuple[int, ...]
+    # The tensor's size in memory, in bytes.
     bytes: int
+    # True if the tensor is stored in the file.
     constant: bool
 
 
 @dataclass(frozen=True)
 class BrokenRule:
-    """A rule of docs/rules-for-models.md that an op breaks.
+    """A rule of docs/rules-for-models.md that an op breaks."""
 
-    Attributes:
-        rule: the rule's name in the table of measured rules.
-        index: the op's index in the main subgraph.
-        layer: the op's name.
-        found: a description of what breaks the rule.
-        fix: the advice.
-        seconds: the estimated cost on each board, in seconds for one inference.
-    """
-
+    # The rule's name in the table of measured rules.
     rule: str
+    # The op's index in the main subgraph.
     index: int
     layer: str
+    # A description of what breaks the rule.
     found: str
+    # The advice, as one sentence.
     fix: str
+    # The estimated cost on each board, in seconds for one inference.
     seconds: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class OpRow:
-    """One node of the main subgraph.
+    """One node of the main subgraph."""
 
-    Attributes:
-        index: its position in order of execution, from 0: the node's number in the file.
-        name: the layer's part of its output's name.
-        op: the builtin's or the custom op's name.
-        inputs: indices of its computed inputs, in order: the graph's edges.
-        constants: indices of its inputs that are stored in the file.
-        outputs: indices of its outputs.
-        input_shape, output_shape: shapes of its data; the last axis counts channels, for bits too.
-        filter_shape: height, width and channels of the window; empty for ops without one.
-        precision: "binary", "int8" or "float" for computing ops; the data's type for ops that only move data.
-        output: the type of its output: "bits", "int8", "float" or another type.
-        macs: multiply-accumulates of one inference, by precision.
-        weight_bytes: the size of its constants in the file.
-        activation_bytes: the size of its computed inputs and outputs.
-        fused: the operations that it computes in addition to its name's, such as RELU, scale, bias, threshold or ADD.
-        fused_into: the index of the op that computes this one too if litebnn's delegate runs it, else None.
-        seconds: estimated time on each board; empty if the cost table lacks its kind.
-        broken_rules: the rules that it breaks, worst first.
-    """
-
+    # The node's number in the file: its position in order of execution, from 0.
     index: int
+    # The layer's name, which is a part of the name of the op's output.
     name: str
+    # The name of the builtin or custom op, such as "CONV_2D".
     op: str
+    # Indices of the op's computed inputs, in order.
     inputs: tuple[int, ...]
+    # Indices of the op's inputs that are stored in the file.
     constants: tuple[int, ...]
+    # Indices of the op's outputs.
     outputs: tuple[int, ...]
+    # Shapes of the op's data input and first output. The last axis counts channels, even for packed bits.
     input_shape: tuple[int, ...]
     output_shape: tuple[int, ...]
+    # Height, width and channels of the window; empty for ops without one.
     filter_shape: tuple[int, ...]
+    # The precision: "binary", "int8" or "float" for ops that compute, the data's type for ops that only move data.
     precision: str
+    # The type of the op's output: "bits", "int8", "float" or another type.
     output: str
+    # Multiply-accumulates of one inference, by precision.
     macs: Macs
+    # The size of the op's constants in the file, in bytes.
     weight_bytes: int
+    # The size of the op's computed inputs and outputs, in bytes.
     activation_bytes: int
+    # Operations that are fused into the op, such as RELU, scale, bias, threshold or ADD.
     fused: tuple[str, ...]
+    # The index of the op into which litebnn's delegate fuses this op; None if it does not.
     fused_into: int | None
+    # The estimated time on each board; empty if the cost table lacks this kind of op.
     seconds: Mapping[str, float] = field(default_factory=dict)
+    # The rules that the op breaks, worst first.
     broken_rules: tuple[BrokenRule, ...] = ()
 
 
 @dataclass(frozen=True)
 class Board:
-    """A board for which times are estimated.
+    """A board for which times are estimated."""
 
-    Attributes:
-        name: "rpi3", "rpi4", "rpi5" or "host".
-        description: a description of the board.
-        isa: the instruction set that litebnn selects there.
-        source: the origin of its figures, and their known error.
-        error: the largest relative error of a network's estimate; None if no board was available.
-    """
-
+    # The board's short name: "rpi3", "rpi4", "rpi5" or "host".
     name: str
+    # A description of the board.
     description: str
+    # The instruction set that litebnn selects on the board.
     isa: str
+    # A description of how the costs were measured, with their known error.
     source: str
+    # The largest relative error of a network's estimate; None if no board was available.
     error: float | None
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """A model: its ops in order of execution, its tensors, and totals.
+    """A model: its ops in order of execution, its tensors, and totals."""
 
-    Attributes:
-        name: the file's name, or "model".
-        file_bytes: the size of the file.
-        ops: the main subgraph's nodes.
-        tensors: the main subgraph's tensors, by index.
-        inputs, outputs: indices of the model's inputs and outputs among the tensors.
-        other_ops: the number of nodes in further subgraphs, for which nothing is estimated.
-        boards: the boards for which times are estimated, in order.
-    """
-
+    # The name of the model's file, or "model".
     name: str
     file_bytes: int
+    # The ops of the main subgraph, in order of execution.
     ops: tuple[OpRow, ...]
+    # The main subgraph's tensors, by index.
     tensors: tuple[TensorRow, ...]
+    # Indices of the model's inputs and outputs among the tensors.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    # The number of nodes in further subgraphs, for which nothing is estimated.
     other_ops: int = 0
+    # The boards for which times are estimated, in order.
     boards: tuple[Board, ...] = ()
 
     @property

@@ -33,20 +33,17 @@ _MEMORY, _MEMORY_PER_BYTE = 4 << 30, 8
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of running two models side by side.
+    """The result of running two models side by side."""
 
-    Attributes:
-        difference: the largest difference of an output, relative to the output's largest value (for int8: of root mean
-            squares). If flipped signs move an output by more than `TOLERANCE`, it is measured with the source's signs.
-        samples: the number of samples.
-        turned: the layers whose signs rounding flipped and whose inputs are equal. Signs without an effect on the
-            outputs count too.
-        in_integers: True if one of the models rounds to integers, so that only the outputs were compared.
-    """
-
+    # The largest difference of an output, relative to the output's largest value (for int8: of root mean squares). If
+    # flipped signs move an output by more than `TOLERANCE`, it is measured with the source's signs.
     difference: float
+    # The number of samples that were compared.
     samples: int
+    # The layers whose signs rounding flipped and whose inputs are equal. Signs without an effect on the outputs count
+    # too.
     turned: tuple[Divergence, ...] = ()
+    # True if one of the models rounds to integers, so that only the outputs were compared.
     in_integers: bool = False
 
     def summary(self) -> str:
