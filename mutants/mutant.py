@@ -59,11 +59,8 @@ def survivors(
 
     A mutant that takes too long counts as killed. It is printed too, so that one can check if it would have ended.
 
-    Args:
-        count: the number to try; fewer if there are no more.
-        seed: the sample's random seed.
-        executor: runs the trials, with its own degree of parallelism.
-        trial: tries one candidate; None means that it is no mutant.
+    `count` is the number to try; fewer if there are no more. `seed` is the sample's random seed. `executor` runs the
+    trials, with its own degree of parallelism. `trial` tries one candidate; None means that it is no mutant.
 
     Returns:
         The number of tried mutants, and those that no test noticed.

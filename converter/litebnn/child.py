@@ -26,12 +26,9 @@ _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from litebnn.
 def run_apart(purpose: str, function: Callable[..., Any], *arguments: Any, seconds: float, memory: int) -> Any:
     """Calls `function(*arguments)` in another process and returns the result.
 
-    Args:
-        purpose: a description of the task for messages.
-        function: a module-level function whose result JSON can hold.
-        arguments: values that pickle can hold.
-        seconds: the time limit in seconds.
-        memory: the memory limit in bytes, beyond what the process needs at its start.
+    `purpose` is a description of the task for messages. `function` is a module-level function whose result JSON can
+    hold. `arguments` are values that pickle can hold. `seconds` is the time limit in seconds. `memory` is the memory
+    limit in bytes, beyond what the process needs at its start.
 
     Raises:
         ConversionError: the function raises it, the process crashes, or a limit is reached.

@@ -52,10 +52,8 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 def check_destination(path: Path, kind: str, *others: Path | None) -> None:
     """Refuses a file that cannot be written, before any work is done.
 
-    Args:
-        path: the path of the future file.
-        kind: the kind of file for messages, such as ".tflite".
-        others: files that it must not replace; None for a file that is not given.
+    `path` is the path of the future file. `kind` is the kind of file for messages, such as ".tflite". `others` are
+    files that it must not replace; None for a file that is not given.
 
     Raises:
         ValueError: its folder is missing, the path is not a regular file, or it is one of the others.

@@ -24,10 +24,8 @@ NAMESPACE = uuid.UUID("8f0b5b5c-5a3c-4d6e-9f2e-6c1d5a0c7b11")
 def bill_of_materials(product: str, files: Mapping[str, Path], parts: Iterable[Part]) -> str:
     """The text of a bill of materials, in CycloneDX 1.6.
 
-    Args:
-        product: the distributed file's name without its version, such as "litebnn-rpi4".
-        files: the binaries inside, by their paths in the product.
-        parts: others' code and data inside.
+    `product` is the distributed file's name without its version, such as "litebnn-rpi4". `files` are the binaries
+    inside, by their paths in the product. `parts` are others' code and data inside.
 
     Raises:
         ToolkitError: cyclonedx-python-lib is missing.

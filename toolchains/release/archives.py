@@ -44,7 +44,7 @@ def _dist_info(name: str) -> str:
 
 
 def version(product: Product, file: Path) -> str:
-    """The file, what it says of itself, and the library inside have the package's version."""
+    """The file's name, its metadata and the library inside have the package's version."""
     contents = read_archive(file)
     if product.kind == "wheel":
         expect(file.name.startswith(f"litebnn-{__version__}-"), f"expected {__version__} in the name {file.name}")

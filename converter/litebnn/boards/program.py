@@ -11,10 +11,8 @@ _CHUNK = 1 << 20
 class Program:
     """A command that is started on a board.
 
-    Args:
-        board: the board.
-        command: the command line for the board's shell.
-        seconds: the time in seconds that the board may be silent while an answer is expected.
+    `command` is the command line for the board's shell. `seconds` is the time in seconds that the
+    board may be silent while an answer is expected.
 
     Raises:
         BoardError: the connection broke, the program ended, or the board was silent for too long; every method can

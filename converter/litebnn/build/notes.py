@@ -96,7 +96,7 @@ class Notes:
         self._said.clear()
 
     def start_round(self) -> None:
-        """Drops the reasons from earlier rounds of the rules, which give those that still hold again."""
+        """Drops the reasons from earlier rounds. If a reason still holds, the rules give it again in the next round."""
         for layer, reason in self._said:
             layer.reasons.pop(reason, None)
         self._said.clear()

@@ -66,11 +66,9 @@ def show(
 ) -> None:
     """Prints a table of the ops with advice, or the same as JSON; writes the page of `--report`.
 
-    Args:
-        inspection: the model's ops and their costs.
-        options: `report` and `json`.
-        conversion: the report of the conversion that made the model, if there is one.
-        export: the estimate for a microcontroller, if one is asked for.
+    `inspection` is the model's ops and their costs. `options` has `report` and `json`. `conversion` is the report of
+    the conversion that made the model, if there is one. `export` is the estimate for a microcontroller, if one is asked
+    for.
     """
     from litebnn.cli.output import print_json, print_table
     from litebnn.model_files import write_whole

@@ -22,10 +22,9 @@ class OneLineParser(argparse.ArgumentParser):
     def only_if(self, holds: Callable[[argparse.Namespace], object], otherwise: str, *options: str) -> None:
         """Refuses the options on command lines where they have no effect.
 
-        Args:
-            holds: a predicate of the parsed options, true if the options of the rule have an effect.
-            otherwise: the end of a sentence that begins with the option's name, and says what it needs.
-            options: names, as "--board". The default of each is None, False or empty, as of one that is not given.
+        `holds` is a predicate of the parsed options, true if the options of the rule have an effect. `otherwise` is the
+        end of a sentence that begins with the option's name, and says what it needs. `options` are names, such as
+        "--board". The default of each is None, False or empty, as of one that is not given.
         """
         self.conditions += [(option, holds, otherwise) for option in options]
 
@@ -59,11 +58,8 @@ class OneLineParser(argparse.ArgumentParser):
 def add_command(commands: Any, name: str, summary: str, *examples: str) -> OneLineParser:
     """Adds a command to the command line.
 
-    Args:
-        commands: argparse's action that holds the commands.
-        name: the command's name.
-        summary: one line for the help.
-        examples: command lines without "litebnn", shown at the end of the help.
+    `commands` is argparse's action that holds the commands. `name` is the command's name. `summary` is one line for the
+    help. `examples` are command lines without "litebnn", shown at the end of the help.
 
     Example:
         >>> commands = OneLineParser(prog="litebnn").add_subparsers()

@@ -44,11 +44,9 @@ OnWarning = Callable[[str], None]
 class DaskCluster:
     """An executor that runs batches on a Dask cluster.
 
-    Args:
-        workers: processes to start on this machine, each with one thread and one interpreter.
-        scheduler: the address of a running scheduler, used instead of local processes. Its workers must see the data
-            set's files under the same paths.
-        on_warning: called with one line for each problem that was recovered from.
+    `workers` is the number of processes to start on this machine, each with one thread and one interpreter. `scheduler`
+    is the address of a running scheduler, used instead of local processes. Its workers must see the data set's files
+    under the same paths. `on_warning` is called with one line for each problem that was recovered from.
 
     Raises:
         ImportError: Dask is not installed.

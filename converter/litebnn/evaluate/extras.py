@@ -43,10 +43,8 @@ def is_function_name(text: str) -> bool:
 def import_function(name: str, folder: str, fingerprint: str = "") -> Callable[..., Any]:
     """Imports a user function by its name.
 
-    Args:
-        name: module:function.
-        folder: appended to the module search path: the folder in which the command was started.
-        fingerprint: the function's `fingerprint_of` in the evaluating process, if that is another process.
+    `name` is module:function. `folder`, in which the command was started, is appended to the module search path.
+    `fingerprint` is the function's `fingerprint_of` in the evaluating process, if that is another process.
 
     Raises:
         ValueError: the module or function does not exist, or its version differs.

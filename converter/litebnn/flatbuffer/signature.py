@@ -22,11 +22,9 @@ class SignatureTensor(NamedTuple):
 def read_signature(content: bytes, key: str, role: str, names: list[str]) -> list[SignatureTensor]:
     """The tensors that a runtime's signature names.
 
-    Args:
-        content: a file that a runtime has accepted, so it is whole.
-        key: the signature's name; a name that the file lacks means the first graph.
-        role: "Inputs" or "Outputs".
-        names: the signature's names of the tensors, in the order of the result.
+    `content` is a file that a runtime has accepted, so it is whole. `key` is the signature's name; a name that the file
+    lacks means the first graph. `role` is "Inputs" or "Outputs". `names` are the signature's names of the tensors, in
+    the order of the result.
     """
     model = schema.Model.GetRootAs(content, 0)
     definition = next((each for each in listed(model, "SignatureDefs") if each.SignatureKey() == key.encode()), None)

@@ -18,10 +18,10 @@ from litebnn.frontends.torch import torch_to_tflite
 def callable_to_tflite(name: str, shapes: Sequence[tuple[int, ...]] = ()) -> bytes:
     """The float .tflite file of the model that a function without arguments returns.
 
-    Args:
-        name: `module:function`, or `module:Class`; the module is looked for in the current folder first.
-        shapes: the input shapes of a PyTorch module, batch first; not needed if the function returns a pair of module
-            and example inputs.
+    `name` is `module:function`, or `module:Class`; the module is looked for in the current folder first. `shapes` are
+    the input shapes of a PyTorch module, batch first; not needed if the function returns a pair of module and example
+    inputs.
+
     Raises:
         ConversionError: there is no such module or function, it fails, or gives neither a Keras model nor a module.
 

@@ -28,9 +28,8 @@ def keyed(structure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 def set_interface(tflite: bytes, inputs: dict[str, str], outputs: dict[str, str]) -> bytes:
     """Orders the inputs and outputs of a file, and names them in its signature.
 
-    Args:
-        tflite: the file that an exporter made of a function with tensors by key.
-        inputs, outputs: the new names of the tensors by key, in the new order.
+    `tflite` is the file that an exporter made of a function with tensors by key. `inputs` and `outputs` are the new
+    names of the tensors by key, in the new order.
 
     Raises:
         ConversionError: the file has other inputs or outputs than these.

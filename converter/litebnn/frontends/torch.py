@@ -33,12 +33,10 @@ _TRAINING_OPS = ("aten::batch_norm", "aten::dropout", "aten::feature_dropout", "
 def torch_to_tflite(module: Any, example_inputs: Any, channels_last: bool) -> bytes:
     """The float .tflite file of a module in evaluation mode; the module itself is unchanged.
 
-    Args:
-        module: a `torch.nn.Module` in float32 on the CPU.
-        example_inputs: a tensor, a list with one tensor for each input, or a dictionary of them by the names of
-            `forward`'s arguments. The file's inputs get their shapes.
-        channels_last: True to turn the module's inputs and outputs [n, channels, height, width] into
-            [n, height, width, channels] in the file.
+    `module` is a `torch.nn.Module` in float32 on the CPU. `example_inputs` is a tensor, a list with one tensor for each
+    input, or a dictionary of them by the names of `forward`'s arguments. The file's inputs get their shapes.
+    `channels_last` is True to turn the module's inputs and outputs [n, channels, height, width] into [n, height, width,
+    channels] in the file.
 
     Raises:
         ConversionError: PyTorch or litert-torch is missing or cannot export the module. Or the module is not such a

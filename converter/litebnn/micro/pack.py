@@ -149,10 +149,8 @@ CHANNELS_OF_LANES = np.argsort(np.add.outer(np.arange(8), (0, 16, 8, 24)).reshap
 def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Array | None) -> Packed:
     """Packs a layer's filters and thresholds for one kernel.
 
-    Args:
-        kernel: a name of `KERNELS`.
-        filters: packed words of the model file, [channels_out, height, width, words of a group].
-        thresholds: int32 for each output channel, if the output is bits; None for int8 and float.
+    `kernel` is a name of `KERNELS`. `filters` are packed words of the model file, [channels_out, height, width, words
+    of a group]. `thresholds` is int32 for each output channel, if the output is bits; None for int8 and float.
 
     Raises:
         ValueError: the kernel cannot count as far, or half a product would have to be counted.

@@ -20,7 +20,7 @@ from litebnn.report.op_properties import channels_of_bits
 MOST_VECTORS = 3
 # Vectors of large images are fewer, so that a board has room for them.
 MOST_BYTES = 1 << 16
-# Relative to the largest value, if some op is not exact.
+# The tolerance of outputs, relative to the largest value, if some op is not exact.
 TOLERANCE = 2e-6
 
 

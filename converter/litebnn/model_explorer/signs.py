@@ -30,10 +30,8 @@ def show_signs(graph: Graph, shown: dict[str, Any], limit: int) -> None:
     Packed filters show their first `limit` signs (all if it is negative) as +1 and -1. Packed tensors show their real
     number of channels. Options of our ops show the names of their values.
 
-    Args:
-        graph: the graph in the file.
-        shown: Model Explorer's graph as JSON, which is changed in place.
-        limit: the number of elements of a constant to show.
+    `graph` is the graph in the file. `shown` is Model Explorer's graph as JSON, which is changed in place. `limit` is
+    the number of elements of a constant to show.
     """
     tensors = list(graph.all_tensors())
     channels = dict(channels_of_bits(graph))

@@ -112,10 +112,10 @@ def verify_conversion(
     Either model may compute in integers, or quantize activations at run time. Then the tolerance is half of the values'
     root mean square, because int8 may lose that much.
 
-    Args:
-        source, converted: `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
-        inputs: an array, or a list or dictionary with one for each input, batch first; random values if None.
-        limits: the (min, max) of uniform random values; they are normal if None.
+    `source` and `converted` are `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
+    `inputs` is an array, or a list or dictionary with one for each input, batch first; random values if None. `limits`
+    is the (min, max) of uniform random values; they are normal if None.
+
     Raises:
         ConversionError: the difference is too large, and the message names the first layer that differs; or there are
             no samples.

@@ -34,10 +34,8 @@ class Workload:
 def workload_of(op: Op, delegated: Collection[Op], adds: bool = False, tile: int = 1) -> Workload | None:
     """The work of an op; None if the cost table lacks its kind.
 
-    Args:
-        delegated: the ops that litebnn's delegate runs.
-        adds: True if an ADD is fused into an LceBconv2d.
-        tile: the number of output channels that the kernels of LceBconv2d compute together.
+    `delegated` are the ops that litebnn's delegate runs. `adds` is True if an ADD is fused into an LceBconv2d. `tile`
+    is the number of output channels that the kernels of LceBconv2d compute together.
     """
     if op.name == LCE_BCONV_2D:
         return _bconv(op, adds, tile)
@@ -54,11 +52,9 @@ def workload_of(op: Op, delegated: Collection[Op], adds: bool = False, tile: int
 def windows_share_little(op: Op, table_channels: int, shared_tables: int, tile: int) -> bool:
     """True if an LceBconv2d uses each lookup table too rarely to pay for building it.
 
-    Args:
-        table_channels: the number of output channels whose lookups take as long as building one table.
-        shared_tables: the most tables for each tile with which adjacent windows still find each other's tables in the
-            cache.
-        tile: the number of output channels that are computed together.
+    `table_channels` is the number of output channels whose lookups take as long as building one table. `shared_tables`
+    is the most tables for each tile with which adjacent windows still find each other's tables in the cache. `tile` is
+    the number of output channels that are computed together.
     """
     options, channels = bconv_options(op), _channels_of_group(op)
     _, height, width, words = op.input(1).shape

@@ -22,11 +22,8 @@ _SHARPNESS = -0.75  # the free coefficient of cubic convolution
 def preprocessed(pixels: Any, height: int = IMAGE_SIZE, width: int = IMAGE_SIZE, ops: Any = np) -> Any:
     """The input of a network for an image: float32 [height, width, 3].
 
-    Args:
-        pixels: [any height, any width, 3], of values from 0 to 255.
-        height: the height of the network's input.
-        width: its width.
-        ops: the module that computes.
+    `pixels` is [any height, any width, 3], of values from 0 to 255. `height` is the height of the network's input.
+    `width` is its width. `ops` is the module that computes.
     """
     resized = resized_bicubic(center_crop(pixels, ops=ops), height, width, ops)
     return (resized - np.array(MEAN, np.float32)) / np.array(STD, np.float32)

@@ -23,10 +23,8 @@ Builder = Callable[[int, int], Any]
 def builder(name: str, framework: str, zoo: Mapping[str, Builder]) -> Builder:
     """The function of (classes, size) that makes a network with random weights.
 
-    Args:
-        name: "small", a name of `zoo`, or module:function.
-        framework: the name of a module of this folder.
-        zoo: the functions of the framework's networks by their names.
+    `name` is "small", a name of `zoo`, or module:function. `framework` is the name of a module of this folder. `zoo`
+    has the functions of the framework's networks by their names.
 
     Raises:
         ValueError: there is no such network.

@@ -28,9 +28,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 def check_report(report: Path | None, *others: Path | None) -> None:
     """Refuses a report that cannot be written, before any work is done.
 
-    Args:
-        report: the path of the future report; None for no report.
-        others: files of the command, which the report may not replace; None for one that is not given.
+    `report` is the path of the future report; None for no report. `others` are files of the command, which the report
+    may not replace; None for a file that is not given.
 
     Raises:
         ImportError: Jinja2, which makes the page, is not installed.
@@ -53,11 +52,9 @@ def page_of(
 ) -> bytes:
     """The page's file.
 
-    Args:
-        inspection: the model's ops and their costs.
-        conversion: the report of the conversion that made the model, if there was one.
-        measured: measured times of its ops.
-        steps: its table of steps on a microcontroller, if one is asked for.
+    `inspection` is the model's ops and their costs. `conversion` is the report of the conversion that made the model,
+    if there was one. `measured` has measured times of its ops. `steps` is its table of steps on a microcontroller, if
+    one is asked for.
     """
     from litebnn.errors import boundary
     from litebnn.report.page import report_page

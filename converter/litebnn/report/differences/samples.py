@@ -17,10 +17,8 @@ def samples_for(
 ) -> list[list[Array]]:
     """One list of arrays, an array for each input, for every run.
 
-    Args:
-        purpose: the purpose, for messages.
-        inputs: an array, or a list or dictionary with one for each input, batch first; `count` random samples if None.
-        limits: the (min, max) of uniform random floats; they are normal if None.
+    `purpose` is the purpose, for messages. `inputs` is an array, or a list or dictionary with one for each input, batch
+    first; `count` random samples if None. `limits` is the (min, max) of uniform random floats; they are normal if None.
 
     Raises:
         ValueError: the inputs do not match the model's.

@@ -39,11 +39,9 @@ def report_page(
 ) -> str:
     """One self-contained HTML page about a model.
 
-    Args:
-        inspection: the model's ops and their costs.
-        conversion: the report of the conversion, if there was one.
-        measured: measured times, which the page shows before estimated ones.
-        steps: the table of steps on a microcontroller, if one is asked for.
+    `inspection` is the model's ops and their costs. `conversion` is the report of the conversion, if there was one.
+    `measured` has measured times, which the page shows before estimated ones. `steps` is the table of steps on a
+    microcontroller, if one is asked for.
 
     Returns:
         The page, which loads nothing and allows no script but its own.

@@ -29,7 +29,10 @@ def fold_constants(graph: Graph, notes: Notes) -> bool:
 
 
 def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
-    """Folds those inputs of an op that are computed from constants; adds outputs that are not to `unknown`."""
+    """Folds inputs of an op that are computed from constants.
+
+    Outputs that depend on the model's inputs are added to `unknown`.
+    """
     computed = [output for output in op.outputs if constants_behind(graph, output, unknown) is None]
     unknown.update(computed)
     # A tensor from which only other constants are computed need not be folded itself.

@@ -33,11 +33,9 @@ def insert_quantization(model: Model, ranges: Ranges, input_type: str, notes: No
 
     A float input that only signs read stays float if `input_type` is "float32".
 
-    Args:
-        model: changed in place.
-        ranges: the (min, max) of tensors; others stay float.
-        input_type: "float32", "int8" or "uint8".
-        notes: receive a warning for each tensor whose scale is an assumption, because its range is zero.
+    `model` is changed in place. `ranges` has the (min, max) of tensors; others stay float. `input_type` is "float32",
+    "int8" or "uint8". `notes` receives a warning for each tensor whose scale is an assumption, because its range is
+    zero.
     """
     for graph in model.graphs:
         fixed: Quantizations = {}

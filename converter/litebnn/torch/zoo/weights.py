@@ -109,7 +109,7 @@ def load_keras_weights(network: nn.Module, path: str | os.PathLike[str]) -> None
 
 
 def _keras_content(path: str | os.PathLike[str]) -> bytes | None:
-    """The content of the HDF5 file that a Keras file is or has; None for other files."""
+    """The content of a Keras file in HDF5, or of the HDF5 file inside a Keras archive; None for other files."""
     with Path(path).open("rb") as file:
         start = file.read(len(_HDF5))
         if start == _HDF5:
