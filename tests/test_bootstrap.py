@@ -217,7 +217,7 @@ def test_frameworks_that_are_not_named_are_the_tools_own() -> None:
 
 
 def test_every_extra_that_a_tool_asks_for_is_one_that_bootstrap_installs() -> None:
-    """A message that tells a user to install an extra means that a task or an option lacks its row."""
+    """If a tool's message names an extra to install, some task or option must install this extra."""
     installed = {extra for needed in (*bootstrap.EXTRAS.values(), *bootstrap.OPTIONS.values()) for extra in needed}
     tools = [path for folder in ("toolchains", "bench", "fuzz", "mutants") for path in (ROOT / folder).rglob("*.py")]
     named = {

@@ -46,7 +46,10 @@ def find_compiler(target: Target, toolchain: str) -> Compiler:
 
 
 def _default(target: Target) -> Compiler:
-    """The target's first toolchain only, because another compiler's programs might not run on the same boards."""
+    """The compiler of the target's first toolchain.
+
+    No other is tried, because its programs might not run on the same boards.
+    """
     first, *others = target.toolchains
     try:
         return FINDERS[first](target)

@@ -42,7 +42,7 @@ class Samples(NamedTuple):
 
 
 class Network(NamedTuple):
-    """A trained network's file, and what makes samples for it that it was not trained on."""
+    """The file of a trained network, and a function that makes samples on which it was not trained."""
 
     model: Path
     samples: Callable[[], Samples]

@@ -67,7 +67,7 @@ def install(name: str, folder: Path) -> bool:
 
 @pytest.fixture(scope="module")
 def cases() -> Path:
-    """The suite of all runtimes, and the golden model with int8 layers, with one level as its tolerance."""
+    """The cases of tests/runtimes, and the golden model with int8 layers, whose tolerance is one level."""
     folder = environments.write_cases()
     path = GOLDEN / "int8_qat.lce.tflite"
     recorded = np.load(path.with_name("int8_qat.npz"))

@@ -75,7 +75,7 @@ def exports(product: Product, file: Path) -> str:
 
 
 def parts_in(product: Product) -> list[Part]:
-    """Others' code and data in a product as its module builds it by default."""
+    """The third-party code and data in a product that the default toolchain builds."""
     return parts_of(product.kind, product.target, BUILT_BY)
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-# The environment variable that names another folder.
+# The environment variable that names a folder to use instead of the default one.
 VARIABLE = "LITEBNN_CACHE"
 
 

@@ -14,7 +14,9 @@ _FILTERS = (64,) * 4 + (128,) * 4 + (256,) * 4 + (512,) * 4
 
 
 def _shortcut(x: Any, filters: int, pool_padding: str, norm: Any) -> Any:
-    """The input itself, or where the size halves a float 1×1 convolution of an average pool."""
+    """The shortcut of a block: the input itself, or a float 1×1 convolution of its average pool if the block halves the
+    size.
+    """
     if x.shape[-1] == filters:
         return x
     x = layers.AveragePooling2D(2, strides=2, padding=pool_padding)(x)

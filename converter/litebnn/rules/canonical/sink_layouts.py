@@ -33,7 +33,9 @@ def sink_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _layouts_to_sink(graph: Graph, op: Op) -> Iterator[tuple[Op, Layout]]:
-    """The ops before `op` that shall move after it: of its transposes the first, and of its reshapes."""
+    """Yields the ops to move from before `op` to after it: the first transpose, and the first reshape that hides a
+    sign.
+    """
     producers = [producer for tensor in op.inputs if (producer := graph.producer(tensor)) is not None]
     for are_transposes in (True, False):
         of_kind = (each for each in producers if (each.name == "TRANSPOSE") is are_transposes)

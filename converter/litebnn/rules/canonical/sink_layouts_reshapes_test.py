@@ -111,7 +111,7 @@ def test_other_reshapes_and_constants_of_another_shape_stay() -> None:
 
 
 def test_a_reshape_to_two_unknown_sizes_is_not_merged() -> None:
-    """A constant shape cannot describe them, so the reshape's inputs stay."""
+    """A constant shape can have only one unknown size, so the reshape keeps its computed shape."""
     model = FloatModel()
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
     flat = model.op("RESHAPE", [condition, model.const((1, 24), np.int32)], (1, 24), type="BOOL")
