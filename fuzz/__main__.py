@@ -106,10 +106,8 @@ def build(chosen: list[Target]) -> None:
 def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
     """Runs a built target; returns the number of inputs it was given.
 
-    Args:
-        seconds: the time that it runs; 0 runs the committed inputs alone.
-        seed: libFuzzer's random seed. With the same code, an empty corpus and the same seed, the inputs are the same.
-        corpus: the folder of initial inputs, in addition to the committed ones, and of new ones.
+    It runs for `seconds`, or the committed inputs alone if that is 0. `corpus` is the folder of further initial inputs,
+    and of new ones. With the same code, an empty corpus and the same `seed`, the inputs are the same.
 
     Raises:
         ToolkitError: there is a finding; the message has its kind, place and input.

@@ -1,7 +1,7 @@
 """The quick tier does not fail on a machine that lacks any one of the optional tools.
 
-.ci/run tries a machine that lacks all of them; here each tool is hidden alone, so that another tool's skip cannot mask
-a failure.
+CI also tries a machine that lacks all of them. Here each tool is hidden alone, because another tool's skip could mask a
+failure.
 """
 
 import re

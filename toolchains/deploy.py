@@ -71,16 +71,10 @@ def deploy(
 ) -> list[Deployment]:
     """Bundles a target, copies the bundle to boards, and measures a model on all of them in parallel.
 
-    Args:
-        target: a row of targets.toml.
-        hosts: [USER@]HOST[:PORT] of each board.
-        folder: the folder on the boards to unpack the bundle in; by default the user's home.
-        identity: a private key file.
-        model: the model to measure; by default the bundle's.
-        num_threads: threads to run it on.
-        toolchain: as for `toolchains.build.build`.
-        accept_host_key: the fingerprints of the boards' host keys, with commas, to write the keys down where they are
-            not known yet.
+    `hosts` are [USER@]HOST[:PORT] of each board. The bundle goes to `folder` there, by default the user's home.
+    `identity` is a private key file. `model` is measured in place of the bundle's, on `num_threads` threads.
+    `toolchain` is as for `toolchains.build.build`. `accept_host_key` has the fingerprints, with commas, of the boards'
+    host keys that are written down where they are not known yet.
 
     Returns:
         The result for each board. An error on one board, such as an unknown key, another CPU, a full disk or a failed

@@ -30,23 +30,20 @@ from toolchains.targets import find_target
 
 @dataclass(frozen=True)
 class BoardFacts:
-    """Facts about a board from its makers and llvm-mca.
+    """Facts about a board from its makers and llvm-mca."""
 
-    Attributes:
-        board: a row of toolchains/targets.toml, which has the description.
-        part: the system's number of the core.
-        core: llvm-mca's name of the core.
-        gigabytes: memory bandwidth of a copy, in GB/s.
-        counted: the ISA that llvm-mca models instead, if it has no model for the board's own.
-    """
-
+    # A row of toolchains/targets.toml, which has the description.
     board: str
     isa: str
+    # The system's number of the core.
     part: str
+    # The name of the core in llvm-mca.
     core: str
     ghz: float
+    # Memory bandwidth of a copy, in GB/s.
     gigabytes: float
     tile: int
+    # The ISA that llvm-mca models instead, if it has no model for the board's own.
     counted: str = ""
 
 

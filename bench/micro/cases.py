@@ -19,15 +19,11 @@ SIDE = 4
 def random_case(
     kernel: str, channels: int, output: str, side: int = SIDE, channels_out: int = 0, filter_size: int = 3
 ) -> Case:
-    """A layer without padding, by default of 3x3 and with as many outputs as inputs.
+    """A layer without padding, by default of 3x3.
 
-    Args:
-        kernel: a name of `KERNELS`.
-        channels: number of input channels, a multiple of 32.
-        output: one of OUTPUTS.
-        side: height and width of the output.
-        channels_out: number of output channels; 0 for as many as inputs.
-        filter_size: height and width of the filter.
+    `kernel` is a name of `KERNELS`, and `output` one of OUTPUTS. `channels` is the number of input channels, a multiple
+    of 32. If `channels_out` is 0, there are as many output channels. `side` is the height and width of the output, and
+    `filter_size` that of the filter.
     """
     rng = np.random.default_rng(channels)
     outputs, size = channels_out or channels, side + filter_size - 1

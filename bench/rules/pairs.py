@@ -13,33 +13,27 @@ from litebnn.report.rules import padding
 
 @dataclass(frozen=True)
 class Side:
-    """One network of a pair.
-
-    Attributes:
-        amount: the divisor of its time: useful multiply-adds in millions, or values that are moved once more.
-        layer: the layer's numbers for kernels_bench, "" if it is not a single LceBconv2d.
-    """
+    """One network of a pair."""
 
     model: bytes
+    # The divisor of its time: useful multiply-adds in millions, or values that are moved once more.
     amount: float
+    # The layer's numbers for kernels_bench, "" if it is not a single LceBconv2d.
     layer: str = ""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A rule's two networks.
-
-    Attributes:
-        degree: the same as `Finding.degree` in `litebnn.report.rules`.
-        per_value: True if the price is for one value that is moved through memory once more.
-        example: description of both networks, for the table.
-    """
+    """A rule's two networks."""
 
     rule: str
+    # Description of both networks, for the table.
     example: str
     kept: Side
     broken: Side
+    # The same as `Finding.degree` in `litebnn.report.rules`.
     degree: Callable[[int], float] = lambda tile: 1.0
+    # True if the price is for one value that is moved through memory once more.
     per_value: bool = False
 
 

@@ -44,18 +44,15 @@ def float_layers(model: bytes) -> bytes:
 
 
 class BinaryWork(NamedTuple):
-    """Work of the ops other than float layers.
+    """Work of the ops other than float layers."""
 
-    Attributes:
-        macs: binary multiply-adds.
-        outputs: outputs of binary convolutions that are not packed signs.
-        moved: bytes of tensors, as counted by `moved_bytes`.
-        weights: bytes of the packed filters of dense layers, which have one output pixel.
-    """
-
+    # Binary multiply-adds.
     macs: float
+    # Outputs of binary convolutions that are not packed signs.
     outputs: float
+    # Bytes of tensors, as counted by `moved_bytes`.
     moved: float
+    # Bytes of the packed filters of dense layers, which have one output pixel.
     weights: float
 
     def seconds(self, speeds: "BinaryWork") -> "BinaryWork":

@@ -6,8 +6,7 @@ import math
 def factor(step: int, steps: int, warmup: float) -> float:
     """The factor of step 0 to `steps` - 1: it rises from near 0 to 1, and falls to 0 by half a cosine.
 
-    `step` is the number of steps that are done. `steps` is the number of all steps. `warmup` is the share of all steps
-    in which the factor rises.
+    `warmup` is the share of all steps in which the factor rises. `step` is the number of steps that are done.
 
     >>> [round(factor(step, 10, 0.2), 3) for step in (0, 1, 2, 6, 9)]
     [0.5, 1.0, 1.0, 0.5, 0.038]

@@ -4,7 +4,7 @@ Usage:
 
     python -m tests.support.keras_interfaces 2|3|torch FIRST_SEED SEEDS
 
-A program, because Keras 2 and Keras 3, on TensorFlow (3) and on torch, cannot all be in one process.
+Only one version of Keras, with one backend, can be in a process.
 """
 
 from __future__ import annotations

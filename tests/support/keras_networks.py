@@ -4,12 +4,9 @@ Usage:
 
     python -m tests.support.keras_networks larq|keras FOLDER FIRST_SEED SEEDS
 
-It is a program because Keras 2 and Keras 3, and the backends of Keras 3, cannot all be in one process. For each seed
-it writes `SEED.tflite`, and `SEED.npz` with
-
-- `x` and `y`: inputs and the trainer's outputs,
-- `binary`: true for each binary layer, and the number of layers that must be,
-- `named` and `layers`: the layers' names in the report and in the trainer.
+Only one version of Keras, with one backend, can be in a process. For each seed it writes `SEED.tflite` and `SEED.npz`.
+`x` and `y` in the latter are inputs and the trainer's outputs. `binary` is true for each binary layer, followed by the
+number of layers that must be. `named` and `layers` are the layers' names in the report and in the trainer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The suite of examples/train's engine, for the framework that the variable LITEBNN_FRAMEWORK names.
 
-test_train.py runs it where the framework is installed, with a folder of a few images in LITEBNN_IMAGES.
+It runs where the framework is installed (test_train.py), with a folder of a few images in LITEBNN_IMAGES.
 """
 
 import dataclasses

@@ -19,17 +19,13 @@ from litebnn.graph import Array, Op, facts
 
 @dataclass(frozen=True)
 class Layout:
-    """The same elements in other axes.
+    """The same elements in other axes."""
 
-    Attributes:
-        before: the dimensions that the op reads.
-        after: the dimensions that it writes.
-        axes: for each axis after, the axis before it, or None for a new axis of size 1. The whole is None if the op
-            folds axes.
-    """
-
+    # The dimensions that the op reads.
     before: tuple[int, ...]
+    # The dimensions that it writes.
     after: tuple[int, ...]
+    # For each axis after, the axis before it, or None for a new axis of size 1. The whole is None if the op folds axes.
     axes: tuple[int | None, ...] | None = None
 
     @property

@@ -42,13 +42,9 @@ def measure_on_board(
     runs: int = 50,
     progress: Callable[[str], None] = lambda step: None,
 ) -> list[Measurement]:
-    """Measures contenders on a board, one after the other.
+    """Measures contenders on a board, one after the other, each in `runs` runs.
 
-    Args:
-        contenders: the models to measure, in LiteRT; boards cannot choose `isa` and `python`.
-        address: the board.
-        runs: the number of runs of each contender.
-        progress: called with a description of each step.
+    They run in LiteRT; boards cannot choose `isa` and `python`. `progress` is called with a description of each step.
 
     Returns:
         One measurement for each contender. Its ops were timed one by one, so their sum exceeds the whole run's time.

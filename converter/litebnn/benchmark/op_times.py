@@ -32,9 +32,8 @@ def times_of_ops(
 ) -> dict[tuple[int, ...], float]:
     """Divides the time of a node among its ops, in proportion to the time that each takes in a node of its own.
 
-    Args:
-        nodes: the time of each node in the fastest configuration.
-        alone: the time of each op in a node of its own; empty if the runtime cannot run them separately.
+    `nodes` has the time of each node in the fastest configuration. `alone` has the time of each op in a node of its
+    own; it is empty if the runtime cannot run them separately.
 
     Returns:
         The time by op. Ops that cannot run separately share one entry.

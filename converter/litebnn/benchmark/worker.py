@@ -6,11 +6,11 @@ KIND is litebnn, xnnpack (the runtime without our delegate), larq-compute-engine
 last two may be installed for another Python, which runs this file alone, so they import nothing of litebnn.
 
 The first line of stdout reports how the model was loaded. Each line of stdin is a request and is answered by one line.
-All lines are JSON, and an answer with "error" is the last one. The requests are:
+All lines are JSON, and an answer with "error" is the last one.
 
-- ["run", seconds]: runs inferences for that time, at least one; answers with the seconds of each.
-- ["watch", seconds]: the same, with each node timed, for `end`.
-- ["end"]: answers with the peak memory, and each op's share of a run.
+`["run", seconds]` runs inferences for that time, at least one, and answers with the seconds of each.
+`["watch", seconds]` does the same, with each node timed. `["end"]` answers with the peak memory, and each op's share of
+a run.
 """
 
 from __future__ import annotations

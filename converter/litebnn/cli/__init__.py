@@ -1,12 +1,10 @@
 """The command `litebnn`: one file for each command, which imports heavy modules only when it runs.
 
 A command's module has `add_to`, which adds it to the command line and sets `run` to the function that runs it. `run`
-returns the exit code, or None for 0. All commands share these codes:
+returns the exit code, or None for 0.
 
-- 0: success;
-- 1: failure, with one line on stderr that says why;
-- 2: success, and the answer to the command's question is no;
-- 128 plus a signal's number: the signal ended the command.
+The exit code is 0 for success, and 1 for a failure, with one line on stderr that says why. 2 is success too, but the
+answer to the command's question is no. If a signal ended the command, the code is 128 plus its number.
 """
 
 from __future__ import annotations

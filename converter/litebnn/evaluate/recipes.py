@@ -67,7 +67,7 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
             name module:function. MEAN/STD/CROP crops this share of the shorter side, and resizes bicubically. The
             function takes one sample as the data set holds it (images: uint8 [height, width, channels]) and returns
             the model's input.
-        folder: where the module of a function is looked for, besides Python's own search path.
+        folder: a folder of modules, besides Python's own search path.
 
     Raises:
         ValueError: `preprocess` is none of these.

@@ -17,12 +17,10 @@ from litebnn.runtime.predictor import Predictor
 TOP = 5
 
 Result = dict[str, Any]
-"""The result of a batch, as JSON can hold it. An evaluation stores four keys:
+"""The result of a batch, as JSON can hold it. An evaluation stores four keys.
 
-- `labels`: a list, or None.
-- `top`: for each model and sample, the best classes, best first.
-- `seconds`: the run time of each model.
-- `left_out`: name and reason of each sample that cannot be read.
+`labels` is a list, or None. `top` has the best classes for each model and sample, best first. `seconds` is the run time
+of each model. `left_out` has the name and reason of each sample that cannot be read.
 """
 
 

@@ -60,11 +60,9 @@ def open_source(
 ) -> Source:
     """Opens a data set by its path or function.
 
-    Args:
-        data: a folder of class folders with images, a .npz file, or a parquet file or a folder of them. A function, or
-            its name module:function, yields batches: arrays [n, ...], or pairs of them and labels [n].
-        folder: where the module of a function is looked for, besides Python's own search path.
-        labels: the names of a model's classes, by which class folders are numbered if each has one of these names.
+    `data` is a folder of class folders with images, a .npz file, or a parquet file or a folder of them. A function, or
+    its name module:function, yields batches: arrays [n, ...], or pairs of them and labels [n]. The function's module
+    may be in `folder`. Class folders are numbered by `labels`, the names of a model's classes, if each has such a name.
 
     Raises:
         ValueError: it is none of these, is empty, or has no images; the message says what was expected.

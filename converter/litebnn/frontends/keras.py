@@ -26,8 +26,8 @@ def keras_to_tflite(model: Any) -> bytes:
     the model uses dictionaries, else by Keras's names.
 
     Raises:
-        ConversionError: the model is not a built Keras model or has mixed precision, its backend cannot export (JAX), a
-            package is missing, or the exporter fails.
+        ConversionError: the model is not a built Keras model, or has mixed precision. The same error is raised if a
+            package is missing, the backend cannot export (JAX), or the exporter fails.
     """
     if not callable(model) or not hasattr(model, "layers"):
         raise ConversionError(f"expected a Keras model, got {type(model).__name__}")

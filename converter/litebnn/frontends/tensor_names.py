@@ -34,7 +34,7 @@ def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> by
 def part_name(graph: Graph, tensor: Tensor, find_part: Callable[[str], Part | None]) -> str:
     """The name of the part that computes a tensor of a litert-torch file; the tensor's own name if none is found.
 
-    litert-torch joins the names of all merged ops with semicolons. The one with the largest weight is the layer; the
+    The names of all merged ops are joined with semicolons. The one with the largest weight is the layer; the
     others are batch norms and the like.
 
     Args:

@@ -1,11 +1,9 @@
 """Keras's convolutions and dense layer with quantizers, by Larq's names and arguments.
 
-Each takes the arguments of the Keras layer of its name, and in addition:
-
-- `input_quantizer`: quantizes the layer's inputs.
-- `kernel_quantizer` (`depthwise_quantizer` and `pointwise_quantizer` where Keras has such kernels): quantizes the
-  weights.
-- `pad_values`: the padding value if padding="same", 0 by default. 1 or -1 keep the padding of signs binary.
+Each takes the arguments of the Keras layer of its name, and some in addition. `input_quantizer` quantizes the layer's
+inputs, and `kernel_quantizer` the weights. `depthwise_quantizer` and `pointwise_quantizer` are for the kernels that
+Keras names so. `pad_values` is the padding value if padding="same", 0 by default. 1 or -1 keep the padding of signs
+binary.
 
 A quantizer is an object or a name of `litebnn.keras.quantizers`; a constraint may be "weight_clip", and an activation
 the name of a quantizer. Weights keep their latent values, which are trained and saved; `context.quantized_scope` shows

@@ -20,7 +20,7 @@ class Buffer:
 
 def plan(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
     """Plans the offset of each buffer, and the size of the arena. Large buffers come first. Each gets the lowest gap
-    between buffers that are in use at the same time.
+    between buffers in use at that time.
 
     >>> plan([Buffer(16, 0, 1), Buffer(32, 1, 2), Buffer(16, 2, 3)])
     ([32, 0, 32], 48)

@@ -31,26 +31,23 @@ _TAKEN = re.compile(
 
 @dataclass(frozen=True)
 class ExportedStep:
-    """A step of an exported network: an op, or several that run row by row together.
+    """A step of an exported network: an op, or several that run row by row together."""
 
-    Attributes:
-        ops: the indices of its ops in the model.
-        layer: the name of its last op's output.
-        kinds: the names of its ops.
-        functions: the C functions that it calls.
-        flash: the bytes of its constants.
-        ram: the bytes of the arena that are in use while it runs.
-        instructions: its estimated instructions; None if one of its functions was not measured.
-        cycles: its estimated cycles, without wait states of the flash.
-    """
-
+    # The indices of its ops in the model.
     ops: tuple[int, ...]
+    # The name of its last op's output.
     layer: str
+    # The names of its ops.
     kinds: tuple[str, ...]
+    # The C functions that it calls.
     functions: tuple[str, ...]
+    # The bytes of its constants.
     flash: int
+    # The bytes of the arena that are in use while it runs.
     ram: int
+    # Its estimated instructions; None if one of its functions was not measured.
     instructions: int | None = None
+    # Its estimated cycles, without wait states of the flash.
     cycles: int | None = None
 
 
