@@ -32,6 +32,11 @@ QUICKNET = ROOT / "build" / "zoo" / "QuickNet.float.tflite"
 MAKE_QUICKNET = (
     "build/peer-venv/bin/python -m bench.zoo.make_models QuickNet (bench/zoo/make_models.py says how to make peer-venv)"
 )
+# larq-zoo's metadata asks for a protobuf that is older than TensorFlow's, and its package `tests` hides the project's.
+INSTALL_LARQ_ZOO = (
+    "pip install --no-deps larq-zoo zookeeper && pip install typeguard click"
+    f" && rm -r {Path(sysconfig.get_path('purelib'), 'tests')}"
+)
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEBIAN = "http://deb.debian.org/debian"
 # The registry where npm is not installed. An installed npm has a setting of its own.
@@ -288,7 +293,10 @@ _ROWS = (
     _extra("bench", "`invoke charts`, and fitting what ops cost", "matplotlib", "scipy"),
     _extra("docs", "`invoke docs`", "sphinx", "myst_parser", "furo", "hawkmoth", "clang"),
     _extra("notebook", "examples/quickstart.ipynb", "ipykernel", "nbclient", "nbformat"),
-    _package("larq-zoo", "the zoo's table and networks against larq-zoo's own", "larq_zoo"),
+    Need(
+        *("larq-zoo", "package", "the zoo's table and networks against larq-zoo's own", INSTALL_LARQ_ZOO),
+        modules=("larq_zoo", "zookeeper", "typeguard", "click"),
+    ),
     _package("tflite-support", "TFLite Metadata as Google's library reads it", "tensorflow_lite_support"),
     _package("jax", "training with Keras 3 on another backend", "jax"),
     _package("atheris", "fuzzing the converter", "atheris", "test"),
