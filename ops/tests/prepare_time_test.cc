@@ -23,11 +23,14 @@ double SecondsOfProcess() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+// Slow and busy machines take up to 2.3 s.
+constexpr double kSeconds = 5;
+
 template <typename Body>
 void ExpectSoon(Body body) {
   const double begin = SecondsOfProcess();
   body();
-  EXPECT_LT(SecondsOfProcess() - begin, 1.0);
+  EXPECT_LT(SecondsOfProcess() - begin, kSeconds);
 }
 
 void ExpectPreparedSoon(const Graph& graph) {
