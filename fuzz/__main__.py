@@ -129,7 +129,7 @@ def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
     finished = subprocess.run(
         ["sh", "-c", '"$@"; exit $?', "sh", *command, str(FOLDER / "corpus" / target.name)],
         cwd=ROOT,
-        # Makes the order of Python's sets of strings repeatable.
+        # A constant hash seed makes the order of Python's sets of strings the same in each run.
         env=os.environ
         | {"LLVM_PROFILE_FILE": str(target.profile), "ASAN_OPTIONS": _NO_LARGE_BLOCKS, "PYTHONHASHSEED": "0"},
         stdout=subprocess.PIPE,

@@ -19,7 +19,7 @@ def describe(output: str) -> str:
     exception = _EXCEPTION.search(output)
     if exception:
         kind, frames = exception[1].strip(), exception[2].splitlines()[1:]
-        # Python prints the innermost call last, each with its source line.
+        # Python prints the innermost call last, each call with its line of source.
         stack = frames[-2 * _FRAMES :]
     else:
         reports = re.findall(r"^.*(?:runtime error:|ERROR:|SUMMARY:).*$", output, re.MULTILINE)

@@ -30,7 +30,7 @@ class Reader {
     return bytes;
   }
 
-  // Fewer than `limit` values.
+  // A list of fewer than `limit` values, whose number is read before them.
   template <typename T, typename Element = int>
   std::vector<Element> List(int limit) {
     std::vector<Element> values(static_cast<size_t>(ReadBelow(limit)));
@@ -64,7 +64,7 @@ GraphTensor ReadTensor(Reader& reader) {
   return tensor;
 }
 
-// One op type per name; the delegate has several types for some builtin ops.
+// One op type for each name, because the delegate has several types for some builtin ops.
 std::vector<const OpType*> OpsOfDifferentNames() {
   std::vector<const OpType*> ops;
   for (const OpType* type : kOpTypes) {

@@ -41,8 +41,8 @@ OPS = [
     *(LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D),
     *("ADD", "MUL", "MAX_POOL_2D", "CONCATENATION", "CONV_2D", "AVERAGE_POOL_2D", "PRELU"),
 ]
-# TfLitePoolParams and TfLiteConvParams with SAME padding, and TfLiteConcatenationParams for the last axis; other ops
-# have zeros.
+# Options: for pools TfLitePoolParams with SAME padding, for CONV_2D TfLiteConvParams with SAME padding, for
+# CONCATENATION the last axis. Other ops have zeros.
 BUILTIN_OPTIONS = {
     "MAX_POOL_2D": (1, 2, 2, 2, 2, 0),
     "AVERAGE_POOL_2D": (1, 2, 2, 2, 2, 0),
@@ -50,7 +50,7 @@ BUILTIN_OPTIONS = {
     "CONCATENATION": (-1,),
 }
 NO_TENSOR = 255
-# Larger seeds would slow every run down.
+# Limit for a seed's bytes, because larger seeds would slow every run down.
 LARGEST = 8192
 
 
@@ -138,7 +138,7 @@ def graph_bytes(graph: Graph) -> bytes:
 
 def tensor_bytes(tensor: Tensor) -> bytes:
     scale, zero_point = tensor.per_tensor_quantization or (0.0, 0)
-    # Arrays of scales matter for filters only.
+    # Only filters have arrays of scales that matter.
     grids = tensor.quantization if tensor.is_constant and tensor.type == "INT8" else None
     data = b"" if tensor.buffer.data is None else tensor.buffer.data.tobytes()
     return (
@@ -163,7 +163,7 @@ def option_bytes(op: Op) -> bytes:
     if op.name.startswith("Lce"):
         data = bytes(op.custom_options or b"")
         return struct.pack("<H", len(data)) + data
-    # The tensors of other ops are enough; their options do not matter.
+    # Other ops get zeros or BUILTIN_OPTIONS, because fuzzing needs their tensors and not their options.
     return struct.pack("<6i", *(*BUILTIN_OPTIONS.get(op.name, ()), *(0,) * 6)[:6])
 
 
@@ -198,7 +198,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 
 def decisions(count: int, size: int) -> Iterator[tuple[str, bytes]]:
-    """Random bytes that select a model and its damage; runs discover better ones."""
+    """Random bytes, which select a model and how it is damaged; runs discover better ones."""
     for seed in range(count):
         yield f"{seed:02}", np.random.default_rng(seed).bytes(size)
 

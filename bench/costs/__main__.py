@@ -52,8 +52,8 @@ class IsaRow:
         return None if self.without else self.isa
 
 
-# Fastest first, as in the library. Both numbers of tables are those of Better() in the ISA's source. The last field is
-# the ISA that layers are delegated to.
+# The ISAs are in the library's order, fastest first. Both numbers of tables are those of Better() in the ISA's source.
+# The last field is the ISA that layers are delegated to.
 ISAS = (
     IsaRow("avx512_vbmi", (*_AVX512, "avx512vbmi", "avx512_bitalg", "avx512_vnni", "gfni"), 64, 384, 360, "avx512"),
     IsaRow("avx512", _AVX512, 16),
@@ -80,7 +80,7 @@ def fitted(
 
 
 def cycles_of(works: Iterable[Workload], cycles: Mapping[str, Mapping[str, float]]) -> float:
-    """The cycles of work by a table of costs."""
+    """Adds up the cycles that the work takes, by a table of costs."""
     return sum(cycles[work.kind].get(name, 0.0) * amount for work in works for name, amount in work.amounts.items())
 
 

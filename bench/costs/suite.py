@@ -17,7 +17,7 @@ from litebnn.contract import (
 )
 from litebnn.graph import constant
 
-# Limits of repetition: bytes of weights of all repeated layers, and their number.
+# A layer is repeated at most six times, and its repetitions hold at most 3 MiB of weights.
 _ROW_BYTES, _ROW_LAYERS = 3 << 20, 6
 
 

@@ -112,7 +112,7 @@ class LogCounter:
         executions: Executions[str] = Executions()
         with subprocess.Popen([*self._emulator, *log, *command], stdout=subprocess.PIPE, text=True) as program:
             assert program.stdout is not None
-            # The address of an instruction is the second number in the brackets.
+            # A line of the log has the instruction's address as the second number in its brackets.
             executions.update(line.split("/", 2)[1] for line in program.stdout if line.startswith("Trace "))
         if program.returncode:
             raise ToolkitError(f"{command[0]} ended with code {program.returncode}")
@@ -140,7 +140,7 @@ def count_layer(counter: Counter | LogCounter, program: Path, isa: str, name: st
         return [program, "--only=bconv", f"--{which}={name}", f"--iterations={iterations}", *chosen]
 
     macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
-    # Work other than the layer is the same in both runs.
+    # Both runs do the same work besides the layer, so their difference is one iteration of the layer.
     blocks = counter.blocks(command(3))
     blocks.subtract(counter.blocks(command(2)))
     return Layer(name, macs, blocks)

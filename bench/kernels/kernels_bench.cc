@@ -116,7 +116,7 @@ struct BconvBench {
     spec.post_activation_multiplier = multiplier.data();
     spec.post_activation_bias = bias.data();
     conv = Bconv2d::Create(isa, spec, filter.data());
-    // Total SAME padding; the smaller half comes before the input.
+    // Half of the SAME padding comes before the input, rounded down.
     const int32_t reach = (output_size - 1) * layer.stride + (layer.filter - 1) * layer.dilation + 1;
     const int32_t pad = reach > layer.size ? (reach - layer.size) / 2 : 0;
     outputs = static_cast<size_t>(output_size * output_size * layer.channels_out);

@@ -30,7 +30,7 @@ SHAPES = [(i, o, size) for i, o, size in product((32, 64, 160), (16, 64, 128, 19
 
 
 def fitted_costs(target: Target) -> dict[str, list[float]]:
-    """The costs of each kernel's features, fitted to what the shapes take."""
+    """The costs of each kernel, fitted to the instructions that layers of all shapes take."""
     costs = {}
     for kernel in kernels_of(target):
         cases = [

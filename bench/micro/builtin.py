@@ -28,7 +28,7 @@ from tests.micro import networks
 from toolchains.bare.network import run_selftest
 from toolchains.targets import find_target
 
-# Rows and channels of the images on which seldom ops are measured.
+# Heights and channels of the images for ops that random networks seldom hold.
 SIZES = ((3, 8), (7, 40), (12, 100))
 Work = dict[tuple[str, str], float]
 
@@ -49,7 +49,7 @@ def measured(target: str, count: int) -> Iterator[tuple[Work, int]]:
 
 def fitted(samples: list[tuple[Work, int]]) -> dict[str, dict[str, float]]:
     """The costs of each function's work, none below 0, that come closest to the measured instructions."""
-    # Steps of a few instructions are lost in the grain of the boards' timers.
+    # Steps of fewer instructions are left out, because the boards' timers are too coarse for them.
     known = [(work, count) for work, count in samples if count >= 1000]
     names = sorted({name for work, _ in known for name in work if name[1] != INSTRUCTIONS})
     column = {name: index for index, name in enumerate(names)}

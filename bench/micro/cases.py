@@ -44,7 +44,7 @@ def random_case(
         packed = pack_bconv2d(kernel, geometry, words_of(weights), thresholds)
         return Case(kernel, geometry, packed, words, words_of(signs))
     fixed = None
-    # Few layers have no integers; another one is drawn then.
+    # A few random layers have no integers that give the same outputs; another multiplier and bias are drawn then.
     while fixed is None:
         multiplier = rng.normal(0, 60 / depth**0.5, outputs).astype(np.float32)
         bias = rng.normal(0, 10, outputs).astype(np.float32)

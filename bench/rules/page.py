@@ -42,7 +42,7 @@ def _table(rules: Iterable[str], isas: Sequence[str], cell: Callable[[str, str],
 
 
 def _share(price: Price | None) -> str:
-    """The ratio of the times for the same work, with the rule broken and kept."""
+    """The time with the rule broken, divided by the time of the same work with the rule kept."""
     return "–" if price is None else f"{price.broken / price.kept:.2f}"
 
 

@@ -31,7 +31,7 @@ class Pair:
     example: str
     kept: Side
     broken: Side
-    # The same as `Finding.degree` in `litebnn.report.rules`.
+    # The degree to which the network breaks the rule, for tiles of that many channels (`Finding.degree`).
     degree: Callable[[int], float] = lambda tile: 1.0
     # True if the price is for one value that is moved through memory once more.
     per_value: bool = False

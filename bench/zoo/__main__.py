@@ -41,7 +41,7 @@ COLUMNS = ("litebnn", "lce-best", "xnnpack", "floor", "bound")
 
 
 def prepare(name: str, *, int8: bool = False) -> BinaryWork:
-    """Converts a network, writes its file and that of its other layers, and returns the rest of its work."""
+    """Converts a network, writes its file and one of its float layers alone, and returns the other layers' work."""
     converted = convert_network(name, int8=int8).read_bytes()
     (ZOO / f"{name}.{'int8-' if int8 else ''}floor.tflite").write_bytes(float_layers(converted))
     return binary_work(converted)

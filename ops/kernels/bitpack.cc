@@ -34,7 +34,7 @@ void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output) {
   static_assert(sizeof(bool) == 1, "a bool is read as a byte");
-  // The byte of false is 0, the only value below 1, and becomes -1.
+  // False is the byte 0, the only value below 1, so it is packed as -1.
   PackInt8Signs(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
 }
 

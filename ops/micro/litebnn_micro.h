@@ -31,8 +31,8 @@ extern "C" {
  *   litebnn_pairs     32     any                 [n / 32][32]: a word for each window bit, see below
  *   litebnn_pairs_of_masks                       the same, for CPUs that have no instruction for a bit's mask: RISC-V
  *   litebnn_triples   32     a multiple of 3     [n / 96][32][5]: see below
- *   litebnn_helium    128    any                 [n / 32][32][4]: as litebnn_pairs, with 4 words of 32 channels. Only
- * on CPUs with MVE.
+ *   litebnn_helium    128    any                 [n / 32][32][4]: as litebnn_pairs, with 4 words of 32 channels.
+ *                                                Only for CPUs with MVE.
  *
  * The second index i of pairs, triples and helium stands for bit i % 4 * 8 + i / 4 of a word. Bit j of each word is of
  * channel j. Pairs have the channel's weight at even i, and the exclusive or of the weights i - 1 and i at odd i.

@@ -102,7 +102,7 @@ TEST(FlexbufferMap, WhatIsBehindTheKeysIsNone) {
 
 TEST(FlexbufferMap, KeysMayLieAtTheStart) {
   std::vector<uint8_t> bytes = MapOfWidth(2);
-  // The key becomes the second byte of the number of keys, which is the terminator.
+  // The only key becomes the empty string: the second byte of the number of keys is a zero, which ends it.
   bytes.erase(bytes.begin(), bytes.begin() + 2);
   bytes[2] = 1;
   int64_t value = 0;
@@ -140,7 +140,7 @@ TEST(FlexbufferMap, HasNumbersThatEndInTheBuffer) {
   std::vector<uint8_t> bytes = MapOfWidth(1);
   ASSERT_EQ(bytes[8], 1 << 2);
   bytes[8] = kIndirectOf8Bytes;
-  // The number begins this many bytes before its offset, which four bytes follow.
+  // bytes[7] says how many bytes before the offset the number begins.
   int64_t value;
   bytes[7] = 3;
   EXPECT_EQ(Find(bytes, "a", &value), Lookup::kFound);

@@ -45,7 +45,7 @@ void ExpectPreparedSoon(const Graph& graph) {
   });
 }
 
-// A model with `count` more nodes that do the same as its first one.
+// A model with `count` more copies of its first node.
 Graph Repeat(Graph graph, int count) {
   const GraphNode node = graph.nodes[0];
   for (int i = 0; i < count; ++i) {

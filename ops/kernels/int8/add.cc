@@ -20,7 +20,8 @@ constexpr int kNeighbours = 3;
 // A bound for the errors of sums that are not clamped, with any of these scales. It includes those of the reference
 // kernel's fixed-point numbers.
 constexpr float kNearTie = 0x1p-10f;
-// There are some hundred such pairs of operands, unless many sums are exactly halfway between two results.
+// Pairs of operands near a tie. A sum has some hundred of them, unless its scales put many sums exactly halfway between
+// two results.
 constexpr int32_t kMostPairs = 4096;
 
 // The float that is `steps` after `value`, or before if it is negative.
@@ -85,7 +86,7 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
   int32_t least_sums[257];
   FindLeastSums(low, high, least_sums);
 
-  // The pairs of operands whose sums are so near to a tie that both forms may differ.
+  // The pairs of operands whose sums are so near a tie that the float and the fixed-point form may round differently.
   struct Pair {
     int32_t first, second;  // less the zero points
     int32_t sum;

@@ -12,11 +12,11 @@
 namespace litebnn {
 namespace {
 
-// Sums that Requantize takes.
+// The largest sum that Requantize takes.
 constexpr int64_t kMaxSum = 1 << 29;
 // Upper limit for the bytes of a padded image.
 constexpr double kMaxFrameBytes = 1 << 30;
-// Bytes after the frame that the last steps of a row may read.
+// The last steps of a row may read this many bytes past the frame's end.
 constexpr size_t kSlack = 64;
 // Estimated cycles per output and per value of a frame, in addition to the multiply-adds.
 constexpr double kCyclesPerOutput = 0.3, kCyclesPerValue = 0.1;
@@ -66,7 +66,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     if (bytes > kMaxFrameBytes) return false;
     task_.frame_row = static_cast<ptrdiff_t>(row_values_ * kernel_.tap_bytes);
     task_.row_stride = geometry.output_height == 1 ? 0 : task_.frame_row * spec_.stride_height;
-    // A single row or pixel has no next one, to which the distance might not fit in 32 bits.
+    // A single row or pixel has no next one: its stride is never used, and might not fit in 32 bits.
     task_.pixel_stride =
         geometry.output_width == 1 ? 0 : ptrdiff_t{spec_.stride_width} * spec_.channels_in * kernel_.tap_bytes;
     task_.output_width = geometry.output_width;
@@ -190,7 +190,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 
 bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
   const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * spec.channels_in;
-  // Also bounds the sums of steps that are padded with zero weights.
+  // This limit also covers the zero weights that fill up a row's last step.
   if (depth > kMaxSum / (256 * 128)) return false;
   for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
     const int8_t* const weights = spec.filter + channel * depth;

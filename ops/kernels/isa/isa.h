@@ -83,7 +83,7 @@ struct Int8ConvTask {
 
   const uint8_t* weights;  // [vectors of channels][filter rows][steps][taps of a step / lane_taps][channels][lane_taps]
   ptrdiff_t vector_bytes;  // weights of a vector of channels
-  // One value per channel, padded to whole vectors.
+  // The next six arrays have one value per channel, padded to whole vectors.
   const int32_t* bias;
   const FixedPoint* scales;
   const int32_t *multiplier, *shift;      // of `scales`

@@ -11,11 +11,12 @@ struct FixedPoint {
   int32_t shift;
 };
 
-// False if the scale is not above 0 or rounds to 1 or more.
+// False if the scale is zero, negative or NaN, or rounds to 1 or more.
 bool ToFixedPoint(double scale, FixedPoint* fixed);
 
-// The scale as the nearest float, and half of the unit of the first rounding. The result is the product, moved away
-// from zero by the latter and rounded to an integer, unless that is nearly halfway between two integers.
+// The scale as the nearest float, and a nudge: half of the unit of the first rounding. The result is the product, moved
+// away from zero by the nudge and rounded to an integer. It may be wrong only if that is nearly halfway between two
+// integers.
 struct FloatScale {
   float multiplier, nudge;
 };

@@ -1,7 +1,8 @@
 // LceBconv2d: binary convolution to float32, int8 or packed signs, by a popcount of a channel at a time.
 //
-// The model file's filters are read where they are. Persistent memory of the arena holds the layer, and factors that
-// the file leaves out or int8 scales. With padding of zeros it holds a preset for each channel and class of pixels.
+// Filters are read from the model file, without a copy. Persistent memory of the arena holds the layer's description,
+// and factors if the file has none or int8 scales them. With zero padding it holds a preset for each channel and class
+// of pixels.
 #include <limits>
 
 #include "litebnn_micro.h"
@@ -100,7 +101,7 @@ bool ReadInput(const Node& node, Convolution* state) {
   state->images = input.size(0);
   l.input_height = input.size(1);
   l.input_width = input.size(2);
-  // The dilation of a single tap means nothing, but the kernels step by it.
+  // A filter of one tap has no dilation, but the kernels advance their pointer by it, so it must be small.
   if (l.filter_height == 1) l.dilation_height = 1;
   if (l.filter_width == 1) l.dilation_width = 1;
   if (l.dilation_height > kMax / (l.input_width * input.size(3))) {
@@ -129,7 +130,7 @@ bool ReadPerChannel(const Node& node, int index, TfLiteType type, int32_t channe
   return true;
 }
 
-// The file's values where they are, if nothing changes them.
+// Returns the file's own array if nothing changes its values; otherwise a scaled copy.
 bool Factors(const Node& node, const void* values, float missing, float scale, int32_t channels, const float** result) {
   const float* const given = static_cast<const float*>(values);
   *result = given;
@@ -143,7 +144,7 @@ bool Factors(const Node& node, const void* values, float missing, float scale, i
 
 // ---- Padding of zeros ----
 
-// The taps along an axis that lie in the input: from `first` to before `end`.
+// The taps of a window that lie inside the input along an axis: from `first` to before `end`.
 struct Inside {
   int32_t first, end;
   bool operator==(const Inside& other) const { return first == other.first && end == other.end; }
@@ -158,7 +159,7 @@ Inside InsideOf(int32_t at, int32_t input, int32_t taps, int32_t dilation) {
   return inside;
 }
 
-// Pixels with the same taps inside have one class.
+// The output positions along an axis in classes: windows of a class have the same taps inside the input.
 struct Classes {
   int32_t outputs, stride, before, input, taps, dilation;
   uint16_t* numbers;
@@ -171,7 +172,7 @@ struct Classes {
     if (numbers == nullptr) return false;
     count = 0;
     for (int32_t i = 0; i < outputs; ++i) {
-      // Most pixels are of the class before them.
+      // The search goes backwards, because most positions have the class of the one before them.
       int32_t same = i - 1;
       while (same >= 0 && !(at(same) == at(i))) --same;
       numbers[i] = same >= 0 ? numbers[same] : static_cast<uint16_t>(count++);
@@ -193,7 +194,8 @@ int32_t OnesOf(uint32_t word) {
   return ones;
 }
 
-// Ones of a channel's filter at taps outside of the input, which count as if they differed from it.
+// Counts the ones of a channel's filter at taps outside the input. The kernels read zeros there, so they count these
+// ones as differences.
 int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Inside& rows, const Inside& columns) {
   const litebnn_bconv2d& l = state.layer;
   int32_t ones = 0;
@@ -206,7 +208,8 @@ int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Insi
   return ones;
 }
 
-// Thresholds or summands of the count in every class, as litebnn_micro.h describes them.
+// Allocates and fills the presets of every class: thresholds, or summands of the count, as litebnn_micro.h describes
+// them.
 bool PresetClasses(const Node& node, Convolution* state, const int32_t* thresholds, int32_t depth) {
   litebnn_bconv2d& l = state->layer;
   Classes rows = {l.output_height, l.stride_height,   l.pad_top, l.input_height,
@@ -266,7 +269,7 @@ bool Preset(const Node& node, Convolution* state, const int32_t* thresholds) {
   if (depths == nullptr) return false;
   *depths = depth;
   l.depths = depths;
-  // Signed and unsigned forms of a type may be read through each other's pointers.
+  // C++ lets a signed integer be read through a pointer to its unsigned type.
   l.presets = reinterpret_cast<const uint32_t*>(thresholds);
   return true;
 }

@@ -71,7 +71,7 @@ class Node {
   const char* const* input_names_;
 };
 
-// The number of values of all axes but the last.
+// The number of rows: the product of all axes but the last.
 int32_t RowsOf(const Tensor& tensor);
 
 // A window along one axis.

@@ -76,7 +76,7 @@ TEST_P(Bconv2dOutputTest, GatesWithEveryActivation) {
   }
 }
 
-// Windows or sums of unusual length, for which ISAs have separate code.
+// Windows of many words, and of two or one: ISAs have separate code for these.
 TEST_P(Bconv2dOutputTest, GatesOfLongFiltersAndPointwiseOnes) {
   for (const int32_t channels_in : {7330, 64, 32}) {
     BconvCase c;

@@ -369,7 +369,7 @@ TEST_P(Bconv2dTest, FollowsItsInputsShape) {
   }
 }
 
-// Runs everything as the last of three threads.
+// A pool that runs each loop as a whole under the number of the last of three threads.
 class LastThread final : public ThreadPool {
  public:
   int num_threads() const override { return 3; }

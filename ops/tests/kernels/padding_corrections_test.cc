@@ -13,7 +13,7 @@ TEST(InsideTaps, AreThoseOverTheInput) {
   EXPECT_EQ(InsideTaps(plain, 0), (TapRange{1, 3}));
   EXPECT_EQ(InsideTaps(plain, 2), (TapRange{0, 3}));
   EXPECT_EQ(InsideTaps(plain, 4), (TapRange{0, 2}));
-  // Taps at -2, 1, 4 and 1, 4, 7.
+  // At a dilation of 3, the first window's taps are at -2, 1 and 4, the second one's at 1, 4 and 7.
   const Dimension dilated = {2, 3, 3, 2, 3, 5};
   EXPECT_EQ(InsideTaps(dilated, 0), (TapRange{1, 3}));
   EXPECT_EQ(InsideTaps(dilated, 1), (TapRange{0, 2}));

@@ -65,7 +65,8 @@ TEST(Schedule, RowsStayTogether) {
   Isa isa = kPortableIsa;
   isa.tile_pixels = 4;
   const Case c(1, 128);
-  // Two parts per thread: of 14 rows, and of 4, because 14 pixels are no multiple of the tile.
+  // Each thread gets two parts. Their rows are 14 of 56 in the large image. In the small one they are 4, because the 14
+  // pixels of a row are no multiple of the tile.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(56, 56), 2).grain(), 14 * 56);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(14, 14), 2).grain(), 4 * 14);
 }

@@ -69,7 +69,7 @@ TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
   // Adjacent windows with many chunks share tables only for many channels; then the tables stay in the L1 cache.
   expect(false, false, SquareFilter(3, 1, 320, 64));
   expect(true, true, SquareFilter(3, 1, 320, 256));
-  // The number of pixels does not matter, because tables are never made of the weights.
+  // A larger image does not change the choice, because tables are made of the input and never of the weights.
   Bconv2dSpec large = SquareFilter(3, 1, 320, 64);
   large.output_pixels = 56 * 56;
   expect(false, false, large);

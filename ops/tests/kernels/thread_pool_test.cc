@@ -109,7 +109,7 @@ TEST(ThreadPool, ThreadsThatCostTimeAreLeftOut) {
   limits.backoff_factor = 1000000;
   const auto pool = ThreadPool::Create(2, limits);
   ASSERT_NE(pool, nullptr);
-  // Each part of the worker makes the caller wait, until the worker has cost it too much.
+  // Each part that the worker claims makes the caller wait. Once the worker has cost too much, the caller works alone.
   std::atomic<bool> has_other{true};
   for (int round = 0; has_other && round < 100000; ++round) {
     has_other = false;

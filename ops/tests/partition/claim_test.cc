@@ -484,14 +484,14 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.back() = zero_point; })) << zero_point;
   }
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points[0] = 1; }));
-  // Arrays that are missing, or of another length.
+  // Arrays of scales or zero points are missing or of the wrong length, or belong to another dimension.
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids = {}; }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.pop_back(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.push_back(0.01f); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.dimension = 3; }));
-  // Options: padding, stride width and height, activation, dilation width and height.
+  // The members of the options are padding, stride width and height, activation, dilation width and height.
   for (const size_t member : {0u, 1u, 2u, 3u, 4u, 5u}) {
     for (const int value : {-1, 0, 4, kMost, kLeast}) {
       const bool is_valid = (member == 3 && value == 0) || ((member == 1 || member == 2) && value > 0);
@@ -499,7 +499,7 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
           << member << " " << value;
     }
   }
-  // Shapes.
+  // Each dimension of the filter in turn gets an invalid size.
   for (const size_t axis : {0u, 1u, 2u, 3u}) {
     for (const int size : {-1, 0, 5, 41, kMost, kLeast}) {
       EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.shape[axis] = size; })) << axis << " " << size;
@@ -526,7 +526,7 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
   for (const int last : {0x7F, 0x80, 0x20, 0xE0}) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.bias.constant.back() = static_cast<uint8_t>(last); })) << last;
   }
-  // Inputs and outputs.
+  // The bias is optional; other inputs and the output must be there.
   EXPECT_TRUE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs.pop_back(); }));
   EXPECT_TRUE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs[2] = kOptionalTensor; }));
   for (const size_t position : {0u, 1u}) {
@@ -570,7 +570,7 @@ TEST(Claim, NoInt8AverageOfWrongNumbers) {
   const auto claims = [](const std::function<void(Graph&, Int8Tensors&)>& change) { return ClaimsInt8(4, change); };
   constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();
   EXPECT_TRUE(claims([](Graph&, Int8Tensors&) {}));
-  // Padding, stride width and height, filter width and height, activation.
+  // The members of the options are padding, stride width and height, filter width and height, activation.
   for (const size_t member : {0u, 1u, 2u, 3u, 4u, 5u}) {
     for (const int value : {-1, 0, 4, kMost, kLeast}) {
       const bool is_stride = member == 1 || member == 2, is_filter = member == 3 || member == 4;

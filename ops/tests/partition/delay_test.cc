@@ -133,7 +133,7 @@ TEST(Delay, ConvolutionsOfEachBlockDo) {
 }
 
 TEST(Delay, WhatReadsAConvolutionWithItsReaderDoesToo) {
-  // The convolution is followed by an op that reads as much as it writes, and would gain nothing from a delay alone.
+  // The node after the convolution reads as many bytes as it writes, so on its own it would gain nothing from a delay.
   for (const int words : {2, 64}) {
     Plan plan;
     const auto image = [&plan] { return plan.AddTensor({1, 4, 4, 64}); };
@@ -265,7 +265,7 @@ struct RandomPlan {
     for (int node = 0; node < count; ++node) {
       Indices inputs, outputs;
       for (int i = pick(4); i >= 0; --i) {
-        // Recently written tensors are read most.
+        // Nodes prefer inputs that were written recently.
         const size_t recent = std::min(there.size(), size_t{6});
         inputs.push_back(pick(8) == 0 ? kOptionalTensor : there[there.size() - 1 - static_cast<size_t>(pick(recent))]);
       }

@@ -80,7 +80,7 @@ TEST(Fuse, AConvolutionComesWhereItsReaderWas) {
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].type, &kQuantizeOpType);
   EXPECT_EQ(steps[1].type, &kBconv2dAddOpType);
-  // Errors name the convolution's node and use its options.
+  // The fused step has the convolution's index and options, so that errors name its node.
   EXPECT_EQ(steps[1].index, 5);
   EXPECT_EQ(steps[1].options, &options);
   EXPECT_EQ(steps[1].options_size, 1u);
@@ -107,7 +107,8 @@ TEST(Fuse, AConvolutionOnce) {
   EXPECT_EQ(steps[1].type, &kAddOpType);
 }
 
-// The step that FuseGates makes of a MUL of 7 by 1, a PRELU with 3 and an ADD of 5, all optional.
+// The step that FuseGates makes of a MUL, a PRELU and an ADD, all optional. MUL reads the tensors 7 and 1, PRELU's
+// slope is tensor 3, and ADD adds tensor 5.
 Step MakeGatedStep(const OpType& type, bool multiplies, bool gate_first, bool leaks, bool adds) {
   std::vector<int> inputs = {7, multiplies ? 1 : kOptionalTensor, leaks ? 3 : kOptionalTensor};
   if (gate_first) std::swap(inputs[0], inputs[1]);
@@ -134,7 +135,8 @@ TEST(Fuse, AGateThatEndsWithAnAdditionIntoTheConvolution) {
 }
 
 TEST(Fuse, NoOtherGateIntoTheConvolution) {
-  // Cases: a RELU after the MUL, a convolution with another consumer, and a convolution that is the addend.
+  // Three cases stay separate: a RELU after the MUL, a convolution with another consumer, and a convolution that writes
+  // the addend.
   std::vector<Step> steps =
       MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeGatedStep(kRectifiedGatedSumOpType, true, false, false, true));
   FuseConvolutions({6}, &steps);
@@ -148,7 +150,8 @@ TEST(Fuse, NoOtherGateIntoTheConvolution) {
 }
 
 TEST(Fuse, NothingThatIsReadElsewhere) {
-  // Cases: read by the runtime, read twice by the addition, read by another node.
+  // Three convolutions stay separate: the runtime reads their output, the addition reads it twice, or another node
+  // reads it.
   std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
   FuseConvolutions({7, 9}, &steps);
   EXPECT_EQ(steps.size(), 2u);
@@ -189,11 +192,11 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
   EXPECT_EQ(steps.size(), 3u);
 }
 
-// Packings of 0, 10 and 20 with batch norms, and the CONCATENATION of their signs.
+// Packings of the tensors 0, 10 and 20 with batch norms, and the CONCATENATION of their signs.
 std::vector<Step> MakePackingSteps() {
   std::vector<Step> steps;
   for (const int image : {0, 10, 20}) {
-    // The packing of image 10 has no addend, which is optional.
+    // The packing of tensor 10 has no addend, which is optional.
     const int addend = image == 10 ? kOptionalTensor : image + 2;
     steps.push_back(MakeStep(kAffineQuantizeOpType, {image, image + 1, addend}, image + 3));
   }
@@ -252,7 +255,7 @@ TEST(Fuse, NoPackingsOfWhichOneIsReadElsewhereOrHasNoBatchNorm) {
   EXPECT_EQ(steps.size(), 4u);
 }
 
-// CONCATENATION of 0 and 1, MUL with 3, MAX_POOL_2D and ADD with 6, each of which is optional.
+// CONCATENATION of tensors 0 and 1, MUL with tensor 3, MAX_POOL_2D and ADD with tensor 6, each of which is optional.
 std::vector<Step> MakeImageSteps(bool joins, bool multiplies, bool pools, const OpType* addition) {
   std::vector<Step> steps;
   int tensor = 0;
@@ -306,7 +309,7 @@ TEST(Fuse, NoImageThatIsReadElsewhere) {
 }
 
 TEST(Fuse, NoImageInAnotherOrder) {
-  // An ADD before the MUL, and a MUL after the pool.
+  // Two orders that stay separate: an ADD before the MUL, and a MUL after the pool.
   std::vector<Step> steps =
       MakeSteps(MakeStep(kShiftOpType, {0, 1}, 2, &kRelu), MakeStep(kScaleOpType, {2, 3}, 4, &kRelu));
   FuseImages({4}, &steps);
@@ -316,7 +319,7 @@ TEST(Fuse, NoImageInAnotherOrder) {
   EXPECT_EQ(steps.size(), 2u);
 }
 
-// MUL of 0 with 1, PRELU with 3 and ADD of 5, each of which is optional.
+// MUL of tensors 0 and 1, PRELU with tensor 3 and ADD of tensor 5, each of which is optional.
 std::vector<Step> MakeGateSteps(const OpType* gate, bool leaks, bool adds, bool addend_first) {
   std::vector<Step> steps;
   if (gate != nullptr) steps.push_back(MakeStep(*gate, {0, 1}, 2));

@@ -19,8 +19,8 @@ class PartedOp final : public Op {
   size_t part_count_;
 };
 
-// A step that reads all of `inputs` together, or only the first in parts. It writes less than it reads, or as much if
-// it copies.
+// A step with `part_count` parts reads its first input in parts; without parts it reads all of `inputs` together. It
+// writes as much as it reads if it copies, otherwise less.
 Step MakeStep(const std::vector<int>& inputs, int output, size_t part_count = 0, bool copies = false) {
   constexpr size_t kBytes = 64;
   Step step = {&kAddOpType, 0, {}, {{output, true, copies ? part_count * kBytes : 1}}, nullptr, 0, nullptr};

@@ -45,7 +45,7 @@ std::vector<TfLiteTensor*> TensorsOf(TfLiteContext* context, const TfLiteNode& n
   return tensors;
 }
 
-// Size of a tensor's dimension, counted from the last one; 1 beyond the first.
+// The size of a dimension, which is counted from the last one; 1 if the tensor has fewer dimensions.
 int SizeFromBack(const TfLiteTensor& tensor, int axis) {
   return axis < tensor.dims->size ? tensor.dims->data[tensor.dims->size - 1 - axis] : 1;
 }
@@ -108,7 +108,7 @@ bool IsGrid(const TfLiteTensor& tensor) {
   return std::isfinite(grid.scale) && grid.scale > 0 && grid.zero_point >= -128 && grid.zero_point <= 127;
 }
 
-// A scale below 1 as the reference kernels' multiplier and shift.
+// A scale below 1 in fixed point, as the reference kernels use it.
 struct Multiplier {
   int64_t multiplier;
   int shift;
@@ -146,7 +146,8 @@ int8_t ToLevel(int64_t value, int activation, const TfLiteQuantizationParams& gr
 
 bool IsActivation(int activation) { return activation >= kTfLiteActNone && activation <= kTfLiteActRelu6; }
 
-// The scales of both operands in halves of the larger one, and that of their sum in the output's steps of 2^-20.
+// The factors of ADD in fixed point: each operand's scale over twice the larger one, and the factor from there to the
+// sum's scale.
 struct SumScales {
   Multiplier first, second, sum;
 };
@@ -209,7 +210,7 @@ TfLiteStatus PrepareConcatenation(TfLiteContext* context, TfLiteNode* node) {
   return context->ResizeTensor(context, tensors.back(), MakeArray(shape));
 }
 
-// Must not allocate, because some tests count allocations.
+// Allocates nothing, because some tests count allocations.
 TfLiteStatus RunConcatenation(TfLiteContext* context, TfLiteNode* node) {
   const auto last = [](const TfLiteTensor& tensor) { return tensor.dims->data[tensor.dims->size - 1]; };
   const TfLiteTensor& whole = context->tensors[node->outputs->data[0]];
@@ -241,12 +242,13 @@ int PooledSize(int size, int filter, int stride, int padding) {
   return padding == kTfLitePaddingValid && size >= filter ? (size - filter) / stride + 1 : 0;
 }
 
-// The padding before an axis.
+// The rows or columns of padding before the input along an axis.
 int64_t PaddingBefore(int64_t size, int64_t results, int64_t filter, int64_t stride, int padding) {
   return padding == kTfLitePaddingSame ? std::max<int64_t>((results - 1) * stride + filter - size, 0) / 2 : 0;
 }
 
-// The positions [begin, end) of an axis that one result's window covers; `first` is that of its first tap.
+// The positions [begin, end) that one result's window covers along an axis. `first` is that of its first tap, which may
+// lie in the padding.
 struct Span {
   int64_t first, begin, end;
 };

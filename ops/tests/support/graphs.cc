@@ -462,7 +462,7 @@ Graph RandomGraph(const RandomBits& random) {
     case 4:
       return ResidualGraph(pick(1, 5), pick(1, 5), pick(1, 70), pick(0, 1), pick(0, 1) == 1);
     case 5: {
-      // The first member is SAME padding.
+      // The first member of the options is the padding: SAME.
       const auto pool = [&pick] {
         return std::vector<int>{1, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3), pick(0, 1)};
       };

@@ -76,7 +76,8 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
          HasChannelValues(context, node);
 }
 
-// True if a MUL or ADD after `writer` is claimed because the two can be fused. One that feeds signs is always claimed.
+// True if a MUL or ADD after `writer` is claimed because both can be fused. Another one is claimed only if its output
+// becomes signs.
 bool ReadsImages(const OpType& writer) {
   return &writer == &kConcatenationOpType || &writer == &kMaxPool2dOpType || &writer == &kScaleOpType ||
          &writer == &kShiftOpType;

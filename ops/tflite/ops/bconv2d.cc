@@ -134,7 +134,7 @@ class Bconv2dOp final : public Op {
       return node.InputError(kFilter, "first dimension: expected a multiple of %d groups, found %d", spec->groups,
                              spec->channels_out);
     }
-    // The filter has at most INT32_MAX words, so only the product with the bits of a word can overflow.
+    // The filter has at most INT32_MAX words, so the number of its taps cannot overflow; the number of its bits can.
     const int64_t taps = int64_t{spec->filter_height} * spec->filter_width;
     if (taps > kMax / (spec->channels_in / spec->groups)) {
       return node.InputError(kFilter, "shape: expected at most 2147483647 bits for an output channel, found %s",
@@ -181,7 +181,7 @@ class Bconv2dOp final : public Op {
         spec->output_scale = output.quantization.scale;
         spec->output_zero_point = output.quantization.zero_point;
         if (adds_int8_) {
-          // The ADD was claimed with this grid.
+          // The convolution's own output has the grid with which the ADD was claimed.
           const TfLiteQuantizationParams& own = node.context->tensors[node.fused_output].params;
           spec->output_scale = own.scale;
           spec->output_zero_point = own.zero_point;
@@ -209,7 +209,7 @@ class Bconv2dOp final : public Op {
                             channels_out, ShapeText(shape).c_str());
   }
 
-  // Also sets the output's shape.
+  // Computes the geometry from the input's shape, and sets the output's shape.
   bool Slide(const Node& node, Bconv2dGeometry* geometry) const {
     if (!node.CheckInputType(kInput, {kTfLiteInt32}) || !node.CheckInputRank(kInput, 4)) return false;
     const std::vector<int32_t>& shape = node.Input(kInput)->shape;

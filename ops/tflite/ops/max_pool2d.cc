@@ -12,7 +12,7 @@
 namespace litebnn {
 namespace {
 
-// An average of fewer taps is exact.
+// An average of fewer taps is exact in floating point.
 constexpr int64_t kMostTaps = 1 << 17;
 
 // Completes `geometry`, which has the filter and its strides, and sets the output's shape.

@@ -76,7 +76,7 @@ class AffineQuantizeOp final : public Op {
       }
       first_words_.push_back(first_words_.back() + PackedWords(channels));
     }
-    // Allocated after the checks: the constants are part of the file, so the file's size limits the number of channels.
+    // Memory is taken only after the checks, so that the sizes of the file's constants limit it.
     for (size_t constant = 0; constant < left_out.size(); ++constant) {
       neutral_[constant].assign(static_cast<size_t>(left_out[constant]), constant == 0 ? 1.0f : 0.0f);
     }

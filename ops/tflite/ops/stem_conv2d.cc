@@ -70,7 +70,7 @@ bool ReadSpec(const TfLiteContext& context, const Tensors& tensors, const TfLite
   }
   for (int channel = 0; channel < shape[0]; ++channel) {
     const float scale = filter_scales->data[filter_scales->size == 1 ? 0 : channel];
-    // In the order of the reference kernel, whose product is rounded too.
+    // The factors are in the reference kernel's order, because it rounds their product.
     scales->push_back(static_cast<double>(input.params.scale) * static_cast<double>(scale) /
                       static_cast<double>(output.params.scale));
   }

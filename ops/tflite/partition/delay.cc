@@ -59,7 +59,7 @@ std::vector<size_t> FindEpochs(const TfLiteContext& context, const std::vector<P
   return epochs;
 }
 
-// True if nodes may depend on each other's order without reading each other's outputs.
+// True if nodes have state, such as variables: their order may then matter even without common tensors.
 bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
   const auto holds_state = [](const TfLiteTensor& tensor) {
     return tensor.type == kTfLiteResource || tensor.is_variable;
@@ -114,8 +114,8 @@ class Delays {
     return uses_[Output(i)].reads == 1 && is_claimed_[Reader(i)];
   }
 
-  // Bytes that each node reads which may wait. A producer that may wait too counts with the bytes that it reads itself,
-  // if they are fewer than those that it writes.
+  // For each node that may wait: the bytes that it makes its partition read. An input whose producer may wait too
+  // counts with that producer's own reads, if these are fewer bytes.
   std::vector<double> FindReads() const {
     std::vector<double> reads(plan_.size()), needed = bytes_;
     for (size_t i = 0; i < plan_.size(); ++i) {

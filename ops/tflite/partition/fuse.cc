@@ -38,7 +38,7 @@ class SoleReaders {
     return &steps_[writer->second];
   }
 
-  // Calls Find, and removes the found step from the result.
+  // Does the same as Find, and marks the step as fused, so that it leaves the list.
   const Step* Take(int tensor, std::initializer_list<const OpType*> types) {
     const Step* const found = Find(tensor, types);
     if (found != nullptr) is_taken_[Number(*found)] = true;

@@ -12,9 +12,9 @@ namespace {
 constexpr double kMultiplyAddsPerCycle = 8;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
-// Ops whose cost is estimated from their weights, the second input.
+// The cost of these ops is estimated from the size of their weights, their second input.
 constexpr int32_t kLayers[] = {kTfLiteBuiltinConv2d, kTfLiteBuiltinDepthwiseConv2d, kTfLiteBuiltinFullyConnected};
-// Ops that take about a cycle per value.
+// These ops take about a cycle per value.
 constexpr int32_t kOthers[] = {
     kTfLiteBuiltinAdd,      kTfLiteBuiltinAveragePool2d, kTfLiteBuiltinConcatenation, kTfLiteBuiltinDequantize,
     kTfLiteBuiltinLogistic, kTfLiteBuiltinMaxPool2d,     kTfLiteBuiltinMul,           kTfLiteBuiltinRelu,

@@ -16,7 +16,7 @@ constexpr uint64_t kTimes = 128;
 }  // namespace
 
 RepackBudget::RepackBudget(const TfLiteContext& context) {
-  // Tensors may share their data too.
+  // Tensors that share their data count once.
   std::unordered_map<const void*, size_t> constants;
   for (size_t i = 0; i < context.tensors_size; ++i) {
     const TfLiteTensor& tensor = context.tensors[i];

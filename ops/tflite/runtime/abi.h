@@ -246,7 +246,7 @@ LITEBNN_ASSERT_OFFSET(TfLiteTensor, is_variable, 77, 45);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, quantization, 80, 48);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, sparsity, 96, 56);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, dims_signature, 104, 60);
-// The runtime's tensors are in an array.
+// The size matters as well as the offsets, because the runtime keeps its tensors in an array.
 static_assert(sizeof(TfLiteTensor) == (kPointer == 8 ? 112 : 64));
 
 LITEBNN_ASSERT_OFFSET(TfLiteNode, inputs, 0, 0);

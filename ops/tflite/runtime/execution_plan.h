@@ -16,7 +16,7 @@ struct PlannedNode {
   const char* OpName() const;
 };
 
-// Both functions return false after the runtime has reported an error.
+// ReadNode and ReadExecutionPlan return false after the runtime has reported an error.
 bool ReadNode(TfLiteContext* context, int index, PlannedNode* node);
 bool ReadExecutionPlan(TfLiteContext* context, std::vector<PlannedNode>* plan);
 

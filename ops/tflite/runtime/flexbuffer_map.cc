@@ -62,7 +62,7 @@ bool FlexbufferMap::ReadMap() {
   size_t map;
   const uint8_t width = WidthOf(root_type);
   if (!FollowOffset(size_ - 2 - root_width, root_width, &map) || !ReadVector(map, width, &values_)) return false;
-  // One packed type per value follows the values.
+  // After the values follow their packed types, one byte for each.
   if (values_.count > kMaxKeys || values_.count > size_ - values_.begin - values_.count * width) return false;
 
   // The values are preceded by the offset of the keys, the width of the keys, and the number of values.

@@ -26,7 +26,7 @@ static_assert(kMaxWords <= Offsets::MaxWords());
 // Bytes of weights that are unpacked at a time: at least one block of nibbles for a full tile.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 
-// Pixel pairs summed before their outputs are written, so that stores overlap with the next sums.
+// Pixel pairs that are summed before their outputs are written, so that stores overlap with the next sums.
 constexpr int32_t kBatchPairs = 8;
 
 // Four times a vector's even or odd bytes, as 16-bit values.
@@ -61,7 +61,7 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
               ByteSums* sums) {
   for (int32_t pair = 0; pair < count; pair += kPairs, sums += 4) {
     const uint16_t* offsets[kPairs];
-    // The last pair stands in for missing ones.
+    // If fewer than kPairs pairs are left, the last one is summed again in place of the missing ones.
 #pragma GCC unroll 4
     for (int p = 0; p < kPairs; ++p) offsets[p] = pairs[Min(pair + p, count - 1)];
     const TileSums<kPairs> tile(offsets, block.pieces, block.count, weights);

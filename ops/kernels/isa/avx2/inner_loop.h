@@ -14,8 +14,8 @@ namespace litebnn {
 namespace {
 
 constexpr int32_t kVectorChannels = 32;
-// Distance between the offsets of two tables, in pairs of bytes. With it 16 tables are 128 apart, the largest factor
-// that a multiplication of bytes takes.
+// Distance between two adjacent tables, in units of two bytes. Sixteen tables are then 128 units apart, the largest
+// factor that a multiplication of bytes takes.
 constexpr int32_t kTableStride = 8;
 
 alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F,
@@ -35,7 +35,7 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "vpshufb " weights ", %%ymm" #table ", %%ymm" #spare "\n" \
   "vpaddb %%ymm" #spare ", %%ymm" #sum ", %%ymm" #sum "\n"
 
-// Nibble i of a tile of 1, 2 or 4 pixel pairs.
+// Looks up nibble i of each pixel, for a tile of 1, 2 or 4 pixel pairs.
 #define LITEBNN_NIBBLE_OF_1(DO, i)                                             \
   LITEBNN_TABLE(0, ax, i, 12)                                                  \
   DO(8, #i "*128(%[weights])", 12, 13) DO(9, #i "*128+32(%[weights])", 12, 13) \
@@ -58,7 +58,7 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "add $2*" #i ", %[offsets0]\n add $2*" #i ", %[offsets1]\n" \
   "add $2*" #i ", %[offsets2]\n add $2*" #i ", %[offsets3]\n add $32*" #i ", %[weights]\n"
 
-// Adds a group's sums to the totals. MASK is a register if the tile leaves one free; otherwise it is loaded.
+// Adds a group's sums to the totals. MASK is a register if the tile leaves one free, otherwise a constant in memory.
 #define LITEBNN_FOLD(sum, even, odd, MASK)                                             \
   "vpsrlw $4, %%ymm" #sum ", %%ymm12\n vpand " MASK ", %%ymm" #sum ", %%ymm" #sum "\n" \
   "vpaddw %%ymm12, %" #odd ", %" #odd "\n vpaddb %%ymm" #sum ", %" #even ", %" #even "\n"
@@ -103,10 +103,10 @@ struct TileSums {
   // the latter at the end saves a mask in the loop.
   __m256i even[4], odd[4];
 
-  // Pieces index `offsets`, the table offsets of each pair. The layout of `weights` is
+  // `offsets` has the table offsets of each pair, and a piece is a range of them. The layout of `weights` is
   // [nibbles of all pieces][kVectors][32 channels], one nibble a byte.
   TileSums(const uint16_t* const* offsets, const Piece* pieces, int32_t count, const uint8_t* weights) {
-    // Local variables, because compilers would keep the members in memory.
+    // Local variables, because compilers would keep members in memory instead of registers.
     __m256i even0 = _mm256_setzero_si256(), even1 = even0, even2 = even0, even3 = even0;
     __m256i odd0 = even0, odd1 = even0, odd2 = even0, odd3 = even0;
     for (int32_t piece = 0; piece < count; ++piece) {

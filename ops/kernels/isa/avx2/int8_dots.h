@@ -20,7 +20,8 @@ struct EightDots {
   // The largest distance of a scaled sum from the integer that it was rounded to.
   struct Check {
     __m256 farthest = _mm256_setzero_ps();
-    // The error of a float below 256 is less than 2^-14; larger ones are clamped.
+    // The rounding is uncertain if a sum is nearly halfway between two integers. The error of a float below 256 is less
+    // than 2^-14, and larger sums are clamped.
     bool IsUnsure() const {
       return _mm256_movemask_ps(_mm256_cmp_ps(farthest, _mm256_set1_ps(0.5f - 0x1p-14f), _CMP_GT_OQ)) != 0;
     }
@@ -52,7 +53,7 @@ struct EightDots {
     const Ints odd =
         _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(sums, 32), _mm256_srli_epi64(multiplier, 32)), half);
     const Ints high = _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xAA);
-    // Without a shift nothing is added.
+    // If the shift is 0, this is 0: there is no second rounding.
     const Ints shifted_half = _mm256_srli_epi32(_mm256_sllv_epi32(_mm256_set1_epi32(1), shift), 1);
     const Ints sign = _mm256_srai_epi32(_mm256_and_si256(high, _mm256_sub_epi32(_mm256_setzero_si256(), shift)), 31);
     return _mm256_srav_epi32(_mm256_add_epi32(_mm256_add_epi32(high, sign), shifted_half), shift);

@@ -147,7 +147,7 @@ void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, 
 #pragma GCC unroll 8
     for (int w = 0; w < kWords; ++w) filter[w][v] = _mm512_load_si512(weights + w * kTileChannels + first);
   }
-  // Tested for each pixel, because a copy of the loop per kind would be large.
+  // The kind is tested for each pixel, because a copy of the loop for each kind would make the code large.
   const EpilogueKind kind = task.epilogue_kind;
   const ptrdiff_t pixel_stride = task.pixel_stride, stride = task.output_channels;
   const int64_t width = task.output_width;

@@ -21,7 +21,8 @@ struct Dots {
   // The largest distance of a scaled sum from the integer that it was rounded to.
   struct Check {
     __m512 farthest = _mm512_setzero_ps();
-    // The error of a float below 256 is less than 2^-15; larger ones are clamped.
+    // The rounding is uncertain if a sum is nearly halfway between two integers. The error of a float below 256 is less
+    // than 2^-15, and larger sums are clamped.
     bool IsUnsure() const { return _mm512_cmp_ps_mask(farthest, _mm512_set1_ps(0.5f - 0x1p-15f), _CMP_GT_OQ) != 0; }
   };
 
@@ -61,7 +62,7 @@ struct Dots {
     const Ints odd =
         _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sums, 32), _mm512_srli_epi64(multiplier, 32)), half);
     const Ints high = _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
-    // Without a shift nothing is added.
+    // If the shift is 0, this is 0: there is no second rounding.
     const Ints shifted_half = _mm512_srli_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), shift), 1);
     const Ints sign = _mm512_srai_epi32(_mm512_and_si512(high, _mm512_sub_epi32(_mm512_setzero_si512(), shift)), 31);
     return _mm512_srav_epi32(_mm512_add_epi32(_mm512_add_epi32(high, sign), shifted_half), shift);

@@ -28,7 +28,7 @@ struct SixteenLanes {
     count == kLanes ? Store(values, output) : _mm512_mask_storeu_ps(output, First(count), values);
   }
   static void StoreFirst(Ints values, int8_t* output, int32_t count) {
-    // Without a mask, because AMD's CPUs store with one in many steps.
+    // A full vector is stored without a mask, because masked stores are slow on AMD's CPUs.
     const __m128i bytes = _mm512_cvtepi32_epi8(values);
     count == kLanes ? _mm_storeu_si128(reinterpret_cast<__m128i*>(output), bytes)
                     : _mm_mask_storeu_epi8(output, First(count), bytes);

@@ -138,8 +138,8 @@ FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
   });
 }
 
-// Adds the sums of some of a window's chunks, from vector `sum` on, to the dot products. `first`: these are the
-// window's first chunks.
+// Adds the sums of some of a window's chunks, from vector `sum` on, to the dot products. `first` is true for the
+// window's first chunks, which start the dot products.
 void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sums, int32_t sum, bool fits_byte,
              bool first, int32_t (&dots)[kLanePixels][kTileChannels]) {
   const __m512i depth = _mm512_set1_epi32(task.depth);
@@ -284,7 +284,7 @@ struct StagedTask {
       LanePixels lanes = {static_cast<int32_t>(Min<int64_t>(kLanePixels, together - lane)), {}, {}};
       const uint8_t* windows[kLanePixels];
       for (int p = 0; p < kLanePixels; ++p) {
-        // The last lane stands in for missing ones.
+        // If fewer than four lanes are left, the last one is computed again in place of the missing ones.
         lanes.pixel[p] = first_pixel(lane + Min(p, lanes.count - 1));
         windows[p] = Window(lanes.pixel[p]);
       }

@@ -32,7 +32,8 @@ struct ChunkCutter {
   alignas(64) uint16_t shifts[kCutChunks] = {};
   alignas(64) uint16_t masks[kCutChunks] = {};
 
-  // The offsets of consecutive taps are `length` apart; the last offset of each may belong to no chunk.
+  // `length` is the number of offsets from one tap to the next. It may be one more than a tap has chunks; the last
+  // offset then has no chunk.
   constexpr ChunkCutter(int32_t tap_words, int32_t length) {
     for (int32_t i = 0, chunk = 0, first_byte = 0; i < kCutChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));

@@ -30,9 +30,9 @@ constexpr int32_t kMaxVectors = 4;
 constexpr int32_t kMaxWindows = 2;
 // Bytes of compensations before the weights of a vector of channels: one int32 per channel (chunks.h).
 constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
-// A chunk adds at most 3, and a byte holds 255.
+// A byte holds sums up to 255, and a chunk adds at most 3.
 constexpr int32_t kMaxByteChunks = 255 / 3;
-// Sixteen chunks carry at most 3 to the high sum.
+// The high sum counts sixteens. It grows by at most 3 in sixteen chunks, so a byte suffices too.
 constexpr int32_t kMaxChunks = 16 * kMaxByteChunks;
 
 constexpr int Parity(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)) % 2; }

@@ -20,7 +20,8 @@ namespace {
 // Limit, per vector of channels, for the tables that adjacent windows share. More of them would save work but leave the
 // L1 cache.
 constexpr int32_t kMaxSharedTables = 360;
-// Tables that fit the memory: more than one window needs, so that windows with many chunks share tables too.
+// Limit for the tables of a strip. It is above what one window needs, so that windows with many chunks share tables
+// too.
 constexpr int32_t kMaxTables = 2048;
 static_assert(kMaxTables >= kMaxChunks, "");
 

@@ -42,7 +42,7 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   if (count > 0) vst1q_u16_x2(out, vld2q_dup_u16(halves));
 }
 
-// The loops for chunks of `words` words: [out of order, in order].
+// The loops for chunks of `words` words: one for out-of-order cores, one for in-order cores.
 struct ChunkLoops {
   int32_t words;
   SumWindowsLoop* loops[2];
@@ -54,7 +54,7 @@ constexpr ChunkLoops kChunkLoops[] = {
     {1, {litebnn_sum_windows_1, litebnn_sum_windows_in_order_1}},
 };
 
-// The loop that reads the windows, and the pointer increments between its chunks.
+// The loop for a layer's chunks, and the bytes that are added to its pointer after each chunk of a window.
 struct Plan {
   Plan(const BconvTask& task, bool in_order, void* memory) : increments(static_cast<int64_t*>(memory)) {
     const ChunkLoops* chunk = kChunkLoops;
@@ -77,7 +77,8 @@ struct Plan {
     for (int64_t* last = increments + piece_chunks - 1; last < increment; last += piece_chunks) *last = 0;
   }
 
-  // Words of a window that are summed together, and the increments of the piece that begins at `word`.
+  // A long window is summed in pieces of PieceWords() words. IncrementsFrom gives the increments of the piece that
+  // begins at `word`.
   int32_t PieceWords() const { return kMaxWords / chunk_words * chunk_words; }
   const int64_t* IncrementsFrom(int32_t word) const { return increments + word / chunk_words; }
 
@@ -122,7 +123,8 @@ template <bool kRelu>
 __attribute__((always_inline)) inline void FloatDots(int32_t depth, uint16x8_t sums, float32x4_t& low,
                                                      float32x4_t& high) {
   if (kRelu) {
-    // A saturating subtraction includes the RELU. Widening doubles the half.
+    // A saturating subtraction includes the RELU. It is done on half the dot product, which fits 16 bits; widening
+    // doubles it.
     const uint16x8_t half = vqsubq_u16(vdupq_n_u16(static_cast<uint16_t>(depth / 2)), sums);
     low = vcvtq_f32_u32(vshll_n_u16(vget_low_u16(half), 1));
     high = vcvtq_f32_u32(vshll_high_n_u16(half, 1));

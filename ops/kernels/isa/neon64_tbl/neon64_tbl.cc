@@ -100,7 +100,7 @@ struct FloatWriter {
       int32_t channel = self.tile.channel;
       const ChannelConstants* constants = self.tile.constants;
       const ChannelConstants* const end = constants + self.tile.vectors;
-      // The number of vectors is even.
+      // The number of vectors is even, so two are written at a time.
       for (; constants != end; constants += 2, bytes += 2, before += 2, channel += 2 * kVectorChannels) {
         self.WriteVector<0>(*bytes, *before, *constants, parities, channel, pixels);
         self.WriteVector<1>(bytes[1], before[1], constants[1], parities, channel, pixels);
@@ -135,7 +135,7 @@ struct FloatWriter {
     }
   }
 
-  // Writes eight channels.
+  // Writes eight channels of a pixel: half a vector of bytes.
   template <int kVector, int kHalf>
   __attribute__((always_inline)) void WriteHalf(uint16x8_t sums, const ChannelConstants& constants,
                                                 const FourEpilogues& epilogues, Value* pixel) const {

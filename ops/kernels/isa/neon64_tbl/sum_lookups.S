@@ -135,7 +135,8 @@
   add \to, \to, x8, lsl #2
 .endm
 
-// Subtracts the nibbles of two groups from the count; a shorter piece makes it negative.
+// Loads the next piece and subtracts 14, the nibbles of two groups, from its count. The result is negative if the piece
+// is shorter.
 .macro next_piece pairs
   ldr x8, [x2], #8
   piece_of_pair x6, 0
@@ -152,7 +153,7 @@
 
 .macro sum_lookups pairs
 begin litebnn_sum_lookups_\pairs
-  // End of the pieces, which are 16 bytes each.
+  // x3 becomes the end of the array of pieces, which have 16 bytes each.
   add x3, x2, x3, lsl #4
   next_piece \pairs
   b.lt 0f
@@ -195,7 +196,8 @@ begin litebnn_sum_lookups_\pairs
 end litebnn_sum_lookups_\pairs
 .endm
 
-// The endings get two kinds of sums: pixel 0 plus 16 times pixel 1, modulo 256, and pixel 1 alone.
+// The macros below end a loop. They get two kinds of sums: pixel 0 plus 16 times pixel 1, modulo 256, and pixel 1
+// alone.
 
 // Stores both unchanged.
 .macro store both, pixel1

@@ -23,20 +23,20 @@ struct OneLane {
   static void StoreFirst(Floats values, float* output, int32_t) { *output = values; }
   static void StoreFirst(Ints values, int8_t* output, int32_t) { *output = static_cast<int8_t>(values); }
   static Ints LoadBytes(const int8_t* values, int32_t) { return *values; }
-  // Popcount sums, in the integer type of the ISA.
+  // Loads popcount sums, and returns them in the ISA's integer type.
   static Ints LoadSums(const int32_t* sums) { return *sums; }
-  // depth - 2 * sums. Twice a sum may overflow an int32_t.
+  // Returns depth - 2 * sums. The sum is subtracted twice, because twice a sum may overflow an int32_t.
   static Ints Dots(Ints depth, const int32_t* sums) { return depth - *sums - *sums; }
 
   static Floats Add(Floats a, Floats b) { return a + b; }
   static Floats Multiply(Floats a, Floats b) { return a * b; }
-  // a > b ? a : b, also if one is NaN.
+  // Returns a > b ? a : b, also if one is NaN.
   static Floats Larger(Floats a, Floats b) { return a > b ? a : b; }
   // PRELU: multiplies values below 0 by their slope; NaN and -0 are unchanged.
   static Floats Prelu(Floats values, Floats slopes) { return values < 0.0f ? values * slopes : values; }
   // Values that are not above 0 become +0, including NaN and -0.
   static Floats Rectify(Floats values) { return Larger(values, 0.0f); }
-  // A NaN becomes `low`.
+  // Clamps values to [low, high]; a NaN becomes `low`.
   static Floats Clamp(Floats values, Floats low, Floats high) {
     const Floats above = Larger(values, low);
     return above < high ? above : high;
@@ -49,11 +49,11 @@ struct OneLane {
 
   static Ints Add(Ints a, Ints b) { return a + b; }
   static Ints Subtract(Ints a, Ints b) { return a - b; }
-  // values + (a == b && c == d ? difference : 0)
+  // Returns values + (a == b && c == d ? difference : 0) in each lane.
   static Ints AddIfEqual(Ints values, Ints difference, Ints a, Ints b, Ints c, Ints d) {
     return values + (a == b && c == d ? difference : 0);
   }
-  // Halves values that are even, so that an ISA may shift instead of dividing.
+  // Halves values. All of them are even, so an ISA may shift instead of dividing.
   static Ints Half(Ints values) { return values / 2; }
   static Ints Clamp(Ints values, Ints low, Ints high) {
     const Ints above = values > low ? values : low;

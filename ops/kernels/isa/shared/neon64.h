@@ -43,7 +43,7 @@ __attribute__((always_inline)) inline void StorePair(float* output, float32x4_t 
                    : "memory");
 }
 
-// The same for values that fit into bytes.
+// Stores a pair of vectors as bytes; the values fit.
 template <int kFirst>
 __attribute__((always_inline)) inline void StorePair(int8_t* output, int32x4_t low, int32x4_t high) {
   vst1_s8(output + kFirst, vmovn_s16(vcombine_s16(vmovn_s32(low), vmovn_s32(high))));

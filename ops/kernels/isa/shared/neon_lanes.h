@@ -58,7 +58,7 @@ struct FourLanes {
     return vbslq_f32(IsBelowZero(values), vmulq_f32(values, slopes), values);
   }
 #if defined(__aarch64__)
-  // These instructions return the number if the other operand is NaN.
+  // The NEON instructions for the larger and the smaller number return the number if the other operand is NaN.
   static Floats Rectify(Floats values) { return vmaxnmq_f32(values, vdupq_n_f32(0.0f)); }
   static Floats Clamp(Floats values, Floats low, Floats high) { return vminnmq_f32(vmaxnmq_f32(values, low), high); }
   static Ints Round(Floats values) { return vcvtaq_s32_f32(values); }

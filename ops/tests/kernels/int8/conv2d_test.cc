@@ -158,7 +158,7 @@ LITEBNN_TEST_EVERY_ISA(Int8Conv2dTest);
 TEST_P(Int8Conv2dTest, GivesTheReferencesBits) { ExpectReferenceResults(isa()); }
 
 #if LITEBNN_X86 || defined(__aarch64__)
-// The kernels that this CPU's best ISA passes over for another one.
+// Tests the kernels without dot products too, which an ISA does not choose if this CPU has dot products.
 TEST(Int8Conv2d, KernelsWithoutDotProductsGiveTheReferencesBits) {
   Isa isa = *FindIsa("portable");
 #if LITEBNN_X86

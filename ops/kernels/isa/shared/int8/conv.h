@@ -22,7 +22,7 @@ struct Int8Tile {
   using Ints = typename Dots::Ints;
   static constexpr int32_t kChannels = kVectors * Dots::kLanes;
 
-  // Sums of kPixels windows, pixel_stride apart, in the channels from `channel` on.
+  // Computes the sums of kPixels windows, which are pixel_stride bytes apart, in the channels from `channel` on.
   __attribute__((always_inline)) static void Sum(const Int8ConvTask& task, const uint8_t* window, int32_t channel,
                                                  Ints (&sums)[kPixels][kVectors]) {
 #pragma GCC unroll 4
@@ -35,7 +35,7 @@ struct Int8Tile {
     Dots::template AddWindows<kPixels, kVectors>(task, window, weights, sums);
   }
 
-  // Not inlined, because it is called for few pixels.
+  // Not inlined, because few pixels are computed by it, so that the time of a call does not matter.
   __attribute__((noinline, cold)) static void WriteExactly(const Int8ConvTask& task, const uint8_t* window,
                                                            int32_t channel, int8_t* output) {
     Ints sums[1][kVectors];
@@ -78,7 +78,7 @@ struct Int8Tile {
   }
 };
 
-// Sums steps one after the other; traits with other instructions override it.
+// Adds the products of one step after the other. A trait whose instructions take several steps at once overrides it.
 template <typename Dots, int kPixels, int kVectors>
 __attribute__((always_inline)) inline void AddSteps(const Int8ConvTask& task, const uint8_t* window,
                                                     const uint8_t* weights,
