@@ -52,8 +52,8 @@ SECTIONS = {
         "sdk",
         "troubleshooting",
     ),
-    "Reference": ("ops", "python-api", "c-api", "performance"),
-    "Inside": ("kernels", "lookups", "micro-kernels", "partitions", "threads", "decisions"),
+    "Reference": ("ops", "python-api", "c-api", "performance", "layer-times"),
+    "Inside": ("kernels", "lookups", "int8-kernels", "micro-kernels", "partitions", "threads", "decisions"),
     "Project": ("architecture", "testing", "release", "../CONTRIBUTING", "../SECURITY", "../CHANGELOG"),
 }
 

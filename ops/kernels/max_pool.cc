@@ -96,7 +96,7 @@ void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const in
         }
       }
       for (int32_t i = 0; i < some; ++i) {
-        // The quotient of integers below 2^24 is truncated as if it were exact.
+        // A float quotient of integers below 2^24 truncates to the same integer as the exact quotient.
         const int32_t rounded = sums[i] > 0 ? sums[i] + half : sums[i] - half;
         const auto average = static_cast<int32_t>(static_cast<float>(rounded) / count);
         const int32_t above = average > output_min ? average : output_min;

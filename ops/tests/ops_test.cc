@@ -230,7 +230,7 @@ TEST(Conv, ShapesThatOverflow) {
   Graph graph = ConvGraph({});
   graph.tensors[kFilter].shape = {kMax, kMax, kMax, 2};
   ExpectRefused(graph, "filter (tensor 1 'a tensor'): expected 1 to 2147483647 values");
-  // The input fits, the output does not.
+  // The input has an allowed number of values, but the output has more than 2147483647.
   graph = ConvGraph({});
   graph.tensors[kInput].shape = {1, 20000, 20000, 2};
   graph.inputs.clear();

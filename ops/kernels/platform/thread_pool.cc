@@ -76,7 +76,7 @@ class Account {
  public:
   explicit Account(int backoff_factor) : backoff_factor_(backoff_factor) {}
 
-  // True while the caller works alone, because the workers have cost it time.
+  // True while the caller works alone, because the workers have cost more time than they saved.
   bool IsBackingOff() {
     if (is_backing_off_ && Clock::now() >= end_of_backoff_) is_backing_off_ = false;
     return is_backing_off_;
@@ -243,7 +243,7 @@ class Workers {
   std::condition_variable wake_, finished_;
   std::atomic<bool> stop_{false};
   std::atomic<int> sleeping_{0};
-  // Written before its units can be claimed, and read only by threads that have claimed some.
+  // The job is written before its units can be claimed, and read only by threads that have claimed some.
   Job job_ = {};
   PaddedWord unclaimed_, unfinished_;
 };

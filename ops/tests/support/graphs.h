@@ -46,7 +46,7 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
 // packed signs are concatenated and convolved. With `both_read`, the sum of the first batch norm is an output too.
 Graph BatchNormGraph(int channels, int second_channels, bool both_read);
 
-// A CONCATENATION of one convolution's output per number of channels and of an input. It is followed by a MUL, a
+// A CONCATENATION of an input and of convolutions' outputs, one for each of `channels`. It is followed by a MUL, a
 // MAX_POOL_2D with these options, and an ADD with this activation, each of which is optional.
 struct JoinedParams {
   std::vector<int> image = {1, 6, 6};

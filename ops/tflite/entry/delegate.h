@@ -27,10 +27,11 @@ class Delegate {
   static Delegate* FromC(TfLiteDelegate* delegate) { return static_cast<Delegate*>(delegate->data_); }
 
   const DelegateOptions& options() const { return options_; }
-  // Null after an error has been reported. The first caller's recommended number of threads decides for all.
+  // The pool, which the first call makes with its caller's recommended number of threads. Null after an error has been
+  // reported.
   ThreadPool* GetThreadPool(TfLiteContext* context);
-  // Held while a partition uses the threads and the arena, because interpreters on different threads may share the
-  // delegate.
+  // A partition holds this mutex while it uses the threads and the arena, because interpreters on different threads may
+  // share the delegate.
   std::mutex& run_mutex() { return run_mutex_; }
   Arena& arena() { return arena_; }
 

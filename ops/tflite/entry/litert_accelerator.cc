@@ -81,7 +81,7 @@ std::string FindOptions(const LiteRtRuntimeContext& runtime, LiteRtEnvironment e
   return folder.empty() ? num_threads : num_threads + ReadFile(folder + kOptionsFile);
 }
 
-// Keys and values of "key=value" words.
+// The options as two lists, made from a text of "key=value" words.
 struct OptionList {
   explicit OptionList(const std::string& text) {
     constexpr const char* kSpace = " \t\r\n";

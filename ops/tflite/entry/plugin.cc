@@ -87,7 +87,8 @@ Delegate* CreateOrReport(const char* const* keys, const char* const* values, siz
   return delegate;
 }
 
-// For loaders without an error callback, such as TfLiteExternalDelegateCreate, which prints nothing itself.
+// Prints the error to stderr for loaders without an error callback, such as TfLiteExternalDelegateCreate, which print
+// nothing themselves.
 void PrintError(const char* message) { std::fprintf(stderr, "%s\n", message); }
 
 }  // namespace
