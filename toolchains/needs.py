@@ -33,10 +33,8 @@ MAKE_QUICKNET = (
     "build/peer-venv/bin/python -m bench.zoo.make_models QuickNet (bench/zoo/make_models.py says how to make peer-venv)"
 )
 # larq-zoo's metadata asks for a protobuf that is older than TensorFlow's, and its package `tests` hides the project's.
-INSTALL_LARQ_ZOO = (
-    "pip install --no-deps larq-zoo zookeeper && pip install typeguard click"
-    f" && rm -r {Path(sysconfig.get_path('purelib'), 'tests')}"
-)
+_TESTS = Path(sysconfig.get_path("purelib"), "tests")
+INSTALL_LARQ_ZOO = f"pip install --no-deps larq-zoo zookeeper && pip install typeguard click && rm -r {_TESTS}"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEBIAN = "http://deb.debian.org/debian"
 # The registry where npm is not installed. An installed npm has a setting of its own.

@@ -1,6 +1,8 @@
 """Converted networks of litebnn.keras on each backend, against their trainers and against the same ones in larq."""
 
 import importlib
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,20 +11,30 @@ import pytest
 
 import litebnn
 from tests.needs import imported, need
-from tests.trainers.backends import run_on, torch_keras_python
+from tests.trainers.torch_environment import torch_python
+from toolchains.targets import ROOT
+
+# The environment variable that names a Python with Keras 3, torch and litert-torch, to use instead of bootstrap's.
+PYTHON_VARIABLE = "LITEBNN_KERAS_TORCH_PYTHON"
 
 
 @pytest.fixture(scope="module")
 def torch_keras() -> str:
     """The Python with Keras 3 on torch."""
-    return torch_keras_python()
+    return os.environ.get(PYTHON_VARIABLE) or str(torch_python("keras>=3.15"))
+
+
+def run(python: str, backend: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    variables = {"KERAS_BACKEND": backend, "PYTHONPATH": f"{ROOT / 'converter'}{os.pathsep}{ROOT}"}
+    environment = {key: value for key, value in os.environ.items() if key != "TF_USE_LEGACY_KERAS"} | variables
+    return subprocess.run([python, *arguments], capture_output=True, text=True, cwd=ROOT, env=environment)
 
 
 def make_networks(kind: str, backend: str, python: str, folder: Path, count: int) -> Path:
     """Makes random networks with a trainer; returns the folder with its outputs and conversions."""
     folder.mkdir()
     program = ("-m", "tests.support.keras_networks", kind, str(folder), "0", str(count))
-    result = run_on(backend, python, *program)
+    result = run(python, backend, *program)
     assert result.returncode == 0, result.stderr[-3000:]
     return folder
 
@@ -55,24 +67,24 @@ def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
 @pytest.mark.deep
 def test_the_torch_backend_has_everything_that_tensorflow_has(torch_keras: str, tmp_path: Path) -> None:
     """Checks values, gradients, training with Bop, flip ratios and saved models."""
-    result = run_on("torch", torch_keras, "-m", "tests.support.keras_backend", str(tmp_path))
+    result = run(torch_keras, "torch", "-m", "tests.support.keras_backend", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
 
 
 @pytest.mark.deep
 @pytest.mark.usefixtures("library")
 def test_inputs_and_outputs_of_the_torch_backend_come_in_order_and_by_name(torch_keras: str) -> None:
-    result = run_on("torch", torch_keras, "-m", "tests.support.keras_interfaces", "torch", "0", "6")
+    result = run(torch_keras, "torch", "-m", "tests.support.keras_interfaces", "torch", "0", "6")
     assert result.returncode == 0, result.stderr[-3000:]
 
 
 @pytest.mark.deep
 def test_jax_trains_and_says_that_it_cannot_export(tmp_path: Path) -> None:
     need("jax")
-    result = run_on("jax", sys.executable, "-m", "tests.support.keras_backend", str(tmp_path))
+    result = run(sys.executable, "jax", "-m", "tests.support.keras_backend", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
     convert = ("-m", "litebnn", "convert", str(tmp_path / "model.keras"), "-o", str(tmp_path / "out.tflite"))
-    converted = run_on("jax", sys.executable, *convert)
+    converted = run(sys.executable, "jax", *convert)
     assert converted.returncode == 1
     assert converted.stderr.count("\n") == 1
     assert 'the backend "jax", which cannot export: set KERAS_BACKEND=tensorflow or torch' in converted.stderr
@@ -94,7 +106,7 @@ def test_importing_imports_keras_and_nothing_else() -> None:
         assert not {"larq", "tf_keras", "litert_torch"} & set(sys.modules)
     """
     need("keras")
-    result = run_on("tensorflow", sys.executable, "-c", "\n".join(line.strip() for line in code.splitlines()))
+    result = run(sys.executable, "tensorflow", "-c", "\n".join(line.strip() for line in code.splitlines()))
     assert result.returncode == 0, result.stderr
 
 

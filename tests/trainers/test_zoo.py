@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +13,11 @@ import pytest
 import litebnn
 from litebnn.zoo.networks import NETWORKS
 from tests.needs import imported, need
-from tests.trainers.backends import run_on, torch_keras_python
 from toolchains.targets import ROOT
 
 # Shapes of the weights of each layer in the files that larq-zoo 2.4 saves, in their order.
 LAYERS = json.loads(Path(__file__).with_name("zoo_layers.json").read_text(encoding="utf-8"))
 SMALL = (64, 64, 3)
-# A network of each file of litebnn.keras.zoo.
-ONE_OF_EACH = ("QuickNetSmall", "BinaryAlexNet", "RealToBinaryNet", "MeliusNet22")
 
 
 @pytest.fixture(scope="module")
@@ -149,38 +144,6 @@ def test_features_take_any_size_and_a_tensor(zoo: Any) -> None:
     assert model.inputs[0] is images
 
 
-@pytest.fixture(scope="module")
-def computed_by_tensorflow(zoo: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, np.ndarray]]:
-    """A folder with random weights of networks as Keras 2 saves them and with images, and the networks' outputs."""
-    keras_zoo, h5py = imported("tests.support.keras_zoo", "keras"), imported("h5py", "keras")
-    folder, rng = tmp_path_factory.mktemp("backends"), np.random.default_rng(0)
-    images, photo = rng.standard_normal((3, *SMALL)), rng.integers(0, 256, (40, 60, 3))
-    np.savez(folder / "inputs.npz", images=images.astype(np.float32), photo=photo.astype(np.uint8))
-    for name in ONE_OF_EACH:
-        model = getattr(zoo, name)(weights=None, input_shape=SMALL, num_classes=keras_zoo.CLASSES)
-        layers = [[np.array(weight) for weight in layer] for layer in layers_of(model)]
-        for weight in (weight for layer in layers for weight in layer if weight.ndim == 1):
-            weight += rng.uniform(0.1, 0.5, weight.shape).astype(np.float32)
-        write_weights(h5py, folder / f"{name}.h5", layers)
-    return folder, keras_zoo.outputs(folder, ONE_OF_EACH)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_other_backends_compute_what_tensorflow_does(
-    backend: str, computed_by_tensorflow: tuple[Path, dict[str, np.ndarray]]
-) -> None:
-    folder, expected = computed_by_tensorflow
-    result = run_on(backend, torch_keras_python(), "-m", "tests.support.keras_zoo", str(folder), *ONE_OF_EACH)
-    assert result.returncode == 0, result.stderr[-3000:]
-    found = np.load(folder / f"{backend}.npz")
-    np.testing.assert_allclose(found["preprocessed"], expected["preprocessed"], atol=1e-5)
-    for name in ONE_OF_EACH:
-        assert expected[name].std() > 0.01, name
-        # A sign that rounding flips changes an image's outputs. Most images have none, so the median is compared.
-        assert np.median(np.abs(found[name] - expected[name]).max(axis=1)) <= 1e-5, name
-
-
 @pytest.mark.long
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", NETWORKS)
@@ -194,34 +157,14 @@ def test_outputs_and_files_are_those_of_larq_zoo(name: str, zoo: Any, tmp_path: 
     data, build = np.load(tmp_path / f"{name}.npz"), getattr(zoo, name)
     model = build(weights=tmp_path / f"{name}.h5")
     features = build(weights=tmp_path / f"{name}.notop.h5", include_top=False, input_shape=(224, 224, 3))
-
-    def gaps(model: Any, key: str) -> np.ndarray:
-        found = np.abs(np.asarray(model(data["images"], training=False)) - data[key])
-        return found.reshape(len(found), -1).max(axis=1) / np.abs(data[key]).max()
-
-    for each, key in ((model, "probabilities"), (features, "features")):
-        # A sign that rounding flips changes an image's outputs. Most images have none, so the median is compared.
-        assert np.median(gaps(each, key)) <= 1e-5
-        with rounded_as_in_keras_2():
-            assert gaps(each, key).max() <= 1e-5
+    gaps = [
+        np.abs(np.asarray(each(data["images"], training=False)) - data[key])
+        .reshape(len(data["images"]), -1)
+        .max(axis=1)
+        / np.abs(data[key]).max()
+        for each, key in ((model, "probabilities"), (features, "features"))
+    ]
+    # A sign that rounding flips changes an image's outputs. Most images have no such sign, so the median is compared.
+    for gap in gaps:
+        assert np.median(gap) <= 1e-5
     assert len(litebnn.convert_keras_model(model)) <= (tmp_path / f"{name}.tflite").stat().st_size + 1024
-
-
-@contextmanager
-def rounded_as_in_keras_2() -> Iterator[None]:
-    """Batch norms infer by the op that Keras 2 has for images; Keras 3 multiplies and adds in another order."""
-    keras, tf = imported("keras", "keras"), imported("tensorflow", "keras")
-    own = keras.layers.BatchNormalization.call
-
-    def infer(self: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        if len(inputs.shape) != 4:
-            return own(self, inputs, training, mask)
-        mean, variance = self.moving_mean.value, self.moving_variance.value
-        scale = self.gamma.value if self.scale else tf.ones_like(mean)
-        offset = self.beta.value if self.center else tf.zeros_like(mean)
-        op = tf.compat.v1.nn.fused_batch_norm
-        return op(inputs, scale, offset, mean, variance, self.epsilon, is_training=False)[0]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keras.layers.BatchNormalization, "call", infer)
-        yield
