@@ -148,8 +148,8 @@ TEST(Delay, WhatReadsAConvolutionWithItsReaderDoesToo) {
   }
 }
 
-// Nodes 0, 4 and 6 are claimed, each in its own partition, because 3 and 5 between them are not. Node 6 reads the
-// output of 1, and with `with_one_rung` node 4 that of 2.
+// Nodes 0, 4 and 6 are claimed. The nodes 3 and 5 between them are not, so each of the three is in its own partition.
+// Node 6 also reads the output of node 1. If `with_one_rung`, node 4 also reads the output of node 2.
 struct Ladder {
   explicit Ladder(bool with_one_rung) {
     const auto image = [this] { return plan.AddTensor({1, 4, 4, 64}); };

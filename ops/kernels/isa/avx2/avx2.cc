@@ -37,8 +37,8 @@ __m256i FourTimesOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_
 struct ByteSums {
   __m256i even, odd;
 
-  // Pixel 1 in the format that `even` has for pixel 0. Pixel 0 needs FourTimesOdd(even) too, so the compiler computes
-  // it once.
+  // The sums of pixel 1, one byte a channel, as `even` has those of pixel 0. Callers also compute FourTimesOdd(even),
+  // so the compiler does it once for both.
   __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourTimesOdd(even), 2)); }
 };
 
