@@ -28,10 +28,13 @@ with contextlib.suppress(ImportError):
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="also run the tests marked deep")
     parser.addoption("--long", action="store_true", help="run all tests, also those marked long")
+    parser.addoption("--remaining", action="store_true", help="leave out the tests that passed in the run before")
     parser.addoption("--target", action="append", help="what to emulate in tests/emulated, instead of rpi4 and rpi3")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Passed(config))
     targets = config.getoption("--target")
     if not targets:
         return
@@ -67,12 +70,50 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         need(*marker.args)
 
 
+# The name of the list of passed tests in pytest's cache.
+PASSED = "litebnn/passed"
+
+
+def _cache(config: pytest.Config) -> pytest.Cache | None:
+    """pytest's cache; None with `-p no:cacheprovider`."""
+    return getattr(config, "cache", None)
+
+
+class _Passed:
+    """Records the tests that pass. xdist reports those of all workers to the process that starts them."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.cache = _cache(config)
+        self.names: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            self.names.append(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        if self.cache:
+            self.cache.set(PASSED, self.names)
+
+
 def _are_deep(config: pytest.Config) -> bool:
     """True if deep tests run: all of them, or those of a target that the user requests."""
     return any(map(config.getoption, ("--deep", "--long", "--target")))
 
 
+def _leave_out_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the tests that passed in the run before, except those that do more in the deep tier."""
+    cache = _cache(config)
+    names = set(cache.get(PASSED, []) if cache else [])
+    parts: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for item in items:
+        parts[item.nodeid in names and "are_deep" not in item.fixturenames].append(item)
+    config.hook.pytest_deselected(items=parts[True])
+    items[:] = parts[False]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--remaining"):
+        _leave_out_passed(config, items)
     tiers = {"long": config.getoption("--long"), "deep": _are_deep(config)}
     for item in items:
         for tier in [tier for tier, is_run in tiers.items() if not is_run]:

@@ -275,10 +275,17 @@ def lint(context: Context) -> None:
         "long": "run all tests, also those that take hours together",
         "target": "instead emulate this target: its wheel, the golden models and the C++ tests",
         "runtimes": "instead run the ops' suite in every runtime that litebnn serves, each fetched into build/runtimes",
+        "remaining": "leave out the tests that passed in the run before, as CI does in its second run",
     }
 )
 def test(
-    context: Context, k: str = "", deep: bool = False, long: bool = False, target: str = "host", runtimes: bool = False
+    context: Context,
+    k: str = "",
+    deep: bool = False,
+    long: bool = False,
+    target: str = "host",
+    runtimes: bool = False,
+    remaining: bool = False,
 ) -> None:
     """Lint, build for the host, and run the tests."""
     if target != "host":
@@ -292,5 +299,6 @@ def test(
     build(context)
     # Deep tests in one file share their builds. The limit of four workers bounds memory, as each loads TensorFlow.
     spread = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile" if deep or long else "--dist=worksteal")
-    tiers = [f"--{tier}" for tier, chosen in {"deep": deep, "long": long}.items() if chosen]
-    _python("-m", "pytest", *spread, *tiers, *(["-k", k] if k else []))
+    flags = {"deep": deep, "long": long, "remaining": remaining}
+    options = [f"--{name}" for name, chosen in flags.items() if chosen]
+    _python("-m", "pytest", *spread, *options, *(["-k", k] if k else []))

@@ -20,8 +20,9 @@ BARE = ROOT / ".ci" / "bare"
 TOOLS = [name for name, row in needs().items() if row.install.startswith("apt install") and (row.programs or row.files)]
 # The requirements of test helpers, by the module that tests import.
 HELPERS = {"cpp_builds": ("googletest", "clang"), "sshd": ("sshd",), "browser": ("chromium",)}
-# If a test computes the name of a requirement, it may be any compiler or emulator.
+# If a test computes the name of a requirement, it is a compiler or an emulator.
 COMPUTED = r'need\((?:f"|compiler|target)'
+COMPILERS = ("g++", "clang", "qemu")
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -30,10 +31,12 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 def files_that_need(name: str) -> list[Path]:
     """The test files that name a tool, compute its name, or take it from a helper."""
-    words = "|".join([f'"{re.escape(name)}"', COMPUTED, *(each for each, tools in HELPERS.items() if name in tools)])
+    words = [f'"{re.escape(name)}"', *(each for each, tools in HELPERS.items() if name in tools)]
+    if any(part in name for part in COMPILERS):
+        words.append(COMPUTED)
     files = [*(ROOT / "converter").rglob("*_test.py"), *(ROOT / "toolchains").glob("*_test.py")]
     files += [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
-    return sorted(path for path in files if re.search(words, path.read_text(encoding="utf-8")))
+    return sorted(path for path in files if re.search("|".join(words), path.read_text(encoding="utf-8")))
 
 
 def hidden_by_default() -> set[str]:

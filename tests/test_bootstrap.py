@@ -2,9 +2,11 @@
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
+import textwrap
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -420,3 +422,22 @@ def test_the_doctor_looks_at_the_environment_that_is_there() -> None:
     assert found[0]["name"] == "Python"
     used = bootstrap.VENV if bootstrap.runs(bootstrap.VENV) else Path(sys.prefix)
     assert str(used) in found[0]["detail"]
+
+
+def test_a_second_run_can_leave_out_what_passed(tmp_path: Path) -> None:
+    source = """
+        import os
+
+        def test_passes(): pass
+        def test_does_more_in_the_deep_tier(are_deep): pass
+        def test_fails_once(): assert "MENDED" in os.environ
+    """
+    (tmp_path / "test_three.py").write_text(textwrap.dedent(source), encoding="utf-8")
+
+    def run(*options: str, **variables: str) -> str:
+        command = [sys.executable, "-m", "pytest", "-p", "conftest", f"--rootdir={tmp_path}", *options, str(tmp_path)]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True).stdout
+
+    assert "1 failed, 2 passed" in run()
+    assert "2 passed, 1 deselected" in run("--remaining", "--deep", MENDED="1")
