@@ -153,8 +153,8 @@ def test_dependencies_point_one_way(uses: dict[str, list[str]], layers: Layers) 
 
 
 def picture(subgraph: str) -> set[tuple[str, str]]:
-    """The arrows in one part of the picture in docs/architecture.md, as pairs of layers."""
-    text = read("docs/architecture.md")
+    """The arrows in one part of the picture in docs/source-map.md, as pairs of layers."""
+    text = read("docs/source-map.md")
     labels = dict(re.findall(r'\b(\w+)\["([^"]+)"\]', text))
     (part,) = re.findall(rf"^  subgraph {subgraph}\[.*?^  end$", text, re.M | re.S)
     arrows = re.findall(r"^    (\w+)\S* --> (\w+)", part, re.M)
