@@ -8,7 +8,7 @@ namespace litebnn {
 /** Registers the delegate as an accelerator of `environment`, a litert::Environment or anything with its GetHolder().
  * False after one line on stderr::
  *
- *   auto environment = litert::Environment::Create(options);  // without the CPU, see docs/library.md
+ *   auto environment = litert::Environment::Create(options);  // without the CPU, see docs/compiled-model.md
  *   litebnn::RegisterAccelerator(*environment);
  *   auto model = litert::CompiledModel::Create(*environment, "model.tflite", litert::HwAccelerators::kCpu);
  */
