@@ -1,4 +1,4 @@
-// Packs rows of values to signs and unpacks them; threads share the rows.
+// Packs the signs of rows of values, and unpacks packed signs. Threads share the rows.
 #include "kernels/isa/isa.h"
 #include "kernels/platform/thread_pool.h"
 
@@ -10,7 +10,7 @@ constexpr double kCyclesPerValue = 0.2;
 
 template <typename Body>
 void ForRows(ThreadPool& pool, int64_t rows, int32_t channels, Body body) {
-  // The grain of 32 rows keeps each thread's part aligned to cache lines if the whole buffer is.
+  // The grain of 32 rows makes each thread's part begin at a cache line if the whole buffer does.
   const LoopSize size = {rows, kBitsPerWord, kCyclesPerValue * channels};
   ParallelFor(pool, size, [&body](int, int64_t begin, int64_t end) { body(begin, end - begin); });
 }
@@ -34,7 +34,7 @@ void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output) {
   static_assert(sizeof(bool) == 1, "a bool is read as a byte");
-  // False is the byte 0, the only value below 1, so it is packed as -1.
+  // The function packs values below 1 as -1. The byte of `false` is 0, so it becomes -1.
   PackInt8Signs(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
 }
 
@@ -49,7 +49,7 @@ void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const
 template <typename T>
 void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
                  T* output) {
-  // A table, because compilers turn a conditional into a branch that mispredicts on random bits.
+  // The table replaces a conditional, which compilers would turn into a branch that random bits mispredict.
   const T value_of[] = {plus_one, minus_one};
   ForRows(pool, rows, channels, [=](int64_t begin, int64_t count) {
     const uint32_t* words = input + begin * PackedWords(channels);

@@ -14,7 +14,7 @@ constexpr double kCyclesPerValue = 0.4;
 
 void GateImages(const Isa& isa, ThreadPool& pool, const GatedImages& images) {
   const LoopSize size = {images.images * images.rows * images.columns, 1, kCyclesPerValue * images.channels};
-  // If both operands are contiguous from row to row, an image is one long row.
+  // If the rows of both operands are contiguous in memory, each image is treated as one long row.
   const auto is_contiguous = [&](const GateOperand& operand) {
     return operand.row_stride == images.columns * operand.pixel_stride;
   };

@@ -1,8 +1,8 @@
 // The interface of the compute kernels: plain pointers and shapes, no TensorFlow Lite.
 //
-// Callers validate: every size is positive, and no product of sizes overflows. Functions do not throw; those that can
-// run out of memory return null or false. The bit layout is that of docs/ops.md: bit 1 is -1, channel 0 is the least
-// significant bit, padding bits are 0.
+// Callers check that every size is positive and that no product of sizes overflows. No function throws; a function that
+// runs out of memory returns null or false. Signs are packed as docs/ops.md describes: a 1 bit stands for -1, channel 0
+// is the least significant bit, and padding bits are 0.
 #pragma once
 
 #include <cstddef>
@@ -13,44 +13,45 @@ namespace litebnn {
 
 constexpr int32_t kBitsPerWord = 32;
 
-// Static, because files that are compiled for different ISAs must share no symbol.
+// The function is static, because files that are compiled for different ISAs must share no symbol.
 static constexpr int32_t PackedWords(int32_t channels) {
   return channels / kBitsPerWord + (channels % kBitsPerWord != 0 ? 1 : 0);
 }
 
 class ThreadPool;
 
-// An instruction set. Defined in kernels/isa/isa.h, opaque to users of this header.
+// An instruction set (ISA) and its kernels. The type is defined in kernels/isa/isa.h and opaque to users of this
+// header.
 struct Isa;
 
-// Returns the ISA with the name `isa` ("portable", "avx2", ...); a named ISA computes every layer itself. If `isa` is
-// null or empty, the environment variable LITEBNN_ISA is the name. Without either, returns the fastest ISA of this CPU,
-// which may leave a layer to another ISA that is faster for its shape. Null if the name is unknown or this CPU cannot
-// run that ISA.
+// Returns the ISA with the name `isa` ("portable", "avx2", ...), which then computes every layer itself. If `isa` is
+// null or empty, the environment variable LITEBNN_ISA names the ISA. Without either name, returns the fastest ISA of
+// this CPU, which may delegate a layer to another ISA that is faster for the layer's shape. Returns null if the name is
+// unknown or this CPU cannot run that ISA.
 const Isa* FindIsa(const char* isa);
 const char* IsaName(const Isa& isa);
 // Names of the ISAs that this CPU can run, fastest first, separated by ", ".
 const char* AvailableIsas();
 
-// Packs signs: `rows` rows of `channels` values become rows of PackedWords(channels) words.
+// Packs the signs of floats. Each of the `rows` rows has `channels` values, which become PackedWords(channels) words.
 void PackFloat32Signs(const Isa& isa, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
                       uint32_t* output);
 void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
                    int32_t zero_point, uint32_t* output);
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output);
-// Packs the signs of input * multiplier + addend, both given per channel. The product and the sum are rounded
-// separately. Output rows are `output_words` words apart.
+// Packs the signs of input * multiplier + addend; `multiplier` and `addend` have one value per channel. The product and
+// the sum are rounded separately. Output rows are `output_words` words apart.
 void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const float* multiplier, const float* addend,
                      int64_t rows, int32_t channels, uint32_t* output, int64_t output_words);
 
-// Unpacks signs to float, int8_t or bool: bit 0 becomes `plus_one`, bit 1 becomes `minus_one`.
+// Unpacks signs to float, int8_t or bool: a 0 bit becomes `plus_one`, a 1 bit becomes `minus_one`.
 template <typename T>
 void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
                  T* output);
 
 struct MaxPool2dGeometry {
-  int32_t batch, input_height, input_width, channels;  // for BMaxPool2d the number of packed words
+  int32_t batch, input_height, input_width, channels;  // for BMaxPool2d `channels` is packed words of a pixel
   int32_t output_height, output_width;
   int32_t filter_height, filter_width, stride_height, stride_width;
   int32_t pad_top, pad_left;
@@ -68,7 +69,8 @@ struct FloatPool {
   int32_t output_channels;  // floats from one output pixel to the next
 };
 void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const FloatPool& images);
-// Averages int8 values, rounded half away from zero, and clamps them. A window has fewer than 2^17 taps.
+// Averages the int8 values of each window, rounds halves away from zero, and clamps to [output_min, output_max]. A
+// window has fewer than 2^17 taps.
 void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input, int8_t output_min,
                    int8_t output_max, int8_t* output);
 
@@ -100,7 +102,7 @@ enum class Bconv2dOutputType { kFloat32, kInt8, kBitpacked };
 
 // The properties of a convolution that do not change when the input is resized.
 struct Bconv2dSpec {
-  int32_t channels_in;   // without padding bits, over all groups
+  int32_t channels_in;   // over all groups, without padding bits
   int32_t channels_out;  // a multiple of `groups`
   int32_t groups;        // if above 1, channels_in / groups is a multiple of 32
   int32_t filter_height, filter_width;
@@ -113,7 +115,7 @@ struct Bconv2dSpec {
   const int32_t* output_threshold;          // [channels_out]; kBitpacked only; read by Create only
   float output_scale;                       // kInt8 only
   int32_t output_zero_point;                // kInt8 only
-  int64_t output_pixels;                    // per image, 0 if unknown; the fastest ISA may depend on it
+  int64_t output_pixels;                    // per image, 0 if unknown; affects which ISA is the fastest
 };
 
 struct Bconv2dGeometry {
@@ -121,7 +123,7 @@ struct Bconv2dGeometry {
   int32_t pad_top, pad_left;
 };
 
-// The grid of an int8 tensor.
+// The quantization of an int8 tensor: the level n stands for scale * (n - zero_point).
 struct Int8Grid {
   float scale;
   int32_t zero_point;
@@ -132,13 +134,13 @@ struct Int8SumSpec {
   int32_t output_min, output_max;  // the fused activation's bounds
 };
 
-// The sum in floating point: the products of both operands, less their zero points, with their scales are added and
-// rounded, half away from zero. A few pairs of operands are exceptions, to which one is added. Then the result is
-// clamped to [low, high], and the zero point is added.
+// The sum of two int8 values, computed in float32. Each operand, less its zero point, is multiplied by its scale; both
+// products are added and rounded, halves away from zero. For a few pairs of operands, the exceptions, `difference` is
+// then added. The result is clamped to [low, high], and the zero point is added.
 struct FloatSum {
   static constexpr int32_t kMostExceptions = 3;
   struct Exception {
-    int32_t first, second;  // less the zero points
+    int32_t first, second;  // the operands, less their zero points
     int32_t difference;     // 1 or -1
   };
 
@@ -148,34 +150,38 @@ struct FloatSum {
   Exception exception[kMostExceptions];
 };
 
-// The sum of two int8 values on grids of their own, with the results of TensorFlow Lite's reference kernel.
+// The sum of two int8 values, each with its own quantization. The results equal those of TensorFlow Lite's reference
+// kernel.
 class Int8Sum {
  public:
-  // False if the grids differ so much that runtimes refuse them.
+  // Returns false if the scales differ so much that runtimes refuse the op.
   bool Set(const Int8SumSpec& spec);
   int8_t operator()(int8_t first, int8_t second) const;
-  // Finds floats that give the same result for every pair of values. All pairs near a tie are checked, as only these
-  // can differ. False if there are none nearby.
+  // Finds scales and exceptions with which FloatSum gives the same result as this object for every pair of values. Only
+  // pairs whose sum is nearly halfway between two integers can differ, so only those are checked. Returns false if no
+  // such scales are found.
   bool FindFloatSum(FloatSum* found) const;
 
  private:
-  // The least sums of the operands' values that give each result from `low` to `high`, and one above all sums.
+  // Sets least_sums[i] to the least sum of operand values (`first_` plus `second_`) whose result, without the zero
+  // point, is at least low + i. The element after that of `high` is larger than any sum.
   void FindLeastSums(int32_t low, int32_t high, int32_t* least_sums) const;
 
   Int8SumSpec spec_ = {};
-  int32_t multiplier_ = 0, shift_ = 0;          // the scale of the sum of both operands
-  int32_t first_[256] = {}, second_[256] = {};  // the operands' values in units of the sum, by level + 128
+  int32_t multiplier_ = 0, shift_ = 0;          // fixed-point scale from operand values to output levels
+  int32_t first_[256] = {}, second_[256] = {};  // operand values on a common scale, by level + 128
 };
 
-// The epilogue: operations on outputs. Those on floats are in this order; a gate implies slopes and an addend, and
-// excludes the RELU.
+// The epilogue: operations that a convolution applies to its outputs. Operations on floats are applied in the order of
+// the members. A gate requires slopes and an addend, and excludes `rectify_sum`.
 struct Bconv2dEpilogue {
   const float* gate = nullptr;    // per channel, multiplies the outputs; null for none
   int64_t gate_stride = 0;        // floats from one image's gate to the next; 0 if all images share it
   const float* slope = nullptr;   // per channel, multiplies negative values (PRELU)
   const float* addend = nullptr;  // has the output's shape and may be the output; null for none
   bool rectify_sum = false;       // applies RELU to the sum
-  // int8 outputs are the first operand of the sum, this is the second; has the output's shape and may be the output.
+  // The second operand of the int8 sum, whose first operand is the convolution's output; null for none. It has the
+  // output's shape and may be the output.
   const int8_t* int8_addend = nullptr;
   FloatSum int8_sum = {};
 };
@@ -183,50 +189,54 @@ struct Bconv2dEpilogue {
 // A binary convolution whose weights are repacked for one ISA.
 class Bconv2d {
  public:
-  // `filter` holds packed OHWI words, PackedWords(channels_in / groups) words a tap, and is not kept. Null if memory
-  // ran out.
+  // `filter` holds packed words in OHWI order, PackedWords(channels_in / groups) words per tap. It is not used after
+  // the call. Returns null if memory ran out.
   static std::unique_ptr<Bconv2d> Create(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter);
   virtual ~Bconv2d() = default;
 
-  // The ISA that computes: the one given to Create, or a faster one for this filter.
+  // The ISA that computes the convolution: the one given to Create, or one that is faster for this filter.
   virtual const Isa& isa() const = 0;
 
-  // Must be called before Run and after each change of the input's shape. False if memory ran out.
+  // Resize must be called before Run, and again after each change of the input's shape. Returns false if memory ran
+  // out.
   virtual bool Resize(const Bconv2dGeometry& geometry) = 0;
   // Bytes of scratch memory, aligned to 64, that Run needs with `num_threads` threads and the current geometry.
   virtual size_t WorkspaceBytes(int num_threads) const = 0;
-  // Bytes held: repacked weights, channel constants, window offsets and padding corrections.
+  // Bytes of memory that this object owns: repacked weights, channel constants, window offsets and padding corrections.
   virtual size_t OwnedBytes() const = 0;
-  // True if Run accepts a gate with the current geometry. If not, GateImages computes the same from the output.
+  // True if Run accepts a gate with the current geometry. If false, callers pass the output to GateImages, with the
+  // same result.
   virtual bool gates() const = 0;
-  // True if Run accepts an addend of int8 outputs.
+  // True if Run accepts `int8_addend` in the epilogue.
   virtual bool adds_int8() const = 0;
-  // Allocates nothing. The result does not depend on the number of threads. An epilogue requires the output's type.
+  // Run allocates no memory. The result does not depend on the number of threads. The epilogue's operations must be for
+  // the output's type, float32 or int8.
   virtual void Run(ThreadPool& pool, const uint32_t* input, const Bconv2dEpilogue& epilogue, void* output,
                    void* workspace) const = 0;
 };
 
-// An int8 convolution of few input channels, such as a network's first one. Its results are those of TensorFlow Lite's
-// reference kernel, which are not always those of its faster ones.
+// An int8 convolution with few input channels, such as a network's first layer. The results equal those of TensorFlow
+// Lite's reference kernel, from which TensorFlow Lite's optimized kernels may differ.
 struct Int8Conv2dSpec {
   int32_t channels_in, channels_out;
   int32_t filter_height, filter_width, stride_height, stride_width;
   int32_t input_zero_point, output_zero_point;
   int32_t output_min, output_max;  // the fused activation's bounds
-  const int8_t* filter;            // OHWI, without -128; read by Create only
+  const int8_t* filter;            // OHWI weights, none of them -128; read by Create only
   const int32_t* bias;             // [channels_out], or null for 0; read by Create only
-  const double* scales;            // [channels_out], of the sums in units of the output; read by Create only
+  const double* scales;            // [channels_out], factors from sums to output levels; read by Create only
 };
 
 class Int8Conv2d {
  public:
   // True if every scale is above 0 and below 1, no weight is -128, and no sum can reach 2^29.
   static bool Supports(const Int8Conv2dSpec& spec);
-  // Null if memory ran out. The spec must be supported.
+  // Returns null if memory ran out. Supports(spec) must be true.
   static std::unique_ptr<Int8Conv2d> Create(const Isa& isa, const Int8Conv2dSpec& spec);
   virtual ~Int8Conv2d() = default;
 
-  // Must be called before Run and after each change of the input's shape. False if the padded image is too large.
+  // Resize must be called before Run, and again after each change of the input's shape. Returns false if the padded
+  // image is too large.
   virtual bool Resize(const Bconv2dGeometry& geometry) = 0;
   virtual size_t WorkspaceBytes() const = 0;
   virtual size_t OwnedBytes() const = 0;

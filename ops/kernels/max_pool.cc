@@ -1,5 +1,5 @@
-// Max pooling of packed signs and of floats, average pooling of int8. The maximum of signs is the AND of the window's
-// words.
+// Max pooling of packed signs and of floats, and average pooling of int8 values. The maximum of packed signs is the AND
+// of the window's words.
 #include <algorithm>
 
 #include "kernels/isa/isa.h"
@@ -8,15 +8,15 @@
 namespace litebnn {
 namespace {
 
-// Estimated cycles for one value or word of a window, and for each window.
+// Estimated cycles per value or word of a window, and additional cycles per window.
 constexpr double kCyclesPerValue = 0.2, kCyclesPerWindow = 10;
-// Channels whose sums an average keeps at a time.
+// Number of channels that AveragePool2d sums at a time.
 constexpr int32_t kSummedChannels = 64;
 
 // The taps of one output pixel that lie inside the input.
 struct Window {
   int64_t output_pixel;
-  int64_t input_pixel;  // of the first tap
+  int64_t input_pixel;  // input pixel of the first tap
   int64_t rows, columns;
 };
 
@@ -76,7 +76,7 @@ void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geomet
   });
 }
 
-// Plain loops over channels, which compilers vectorize for any CPU.
+// The function consists of plain loops over channels, which compilers vectorize for any CPU.
 void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input, int8_t output_min,
                    int8_t output_max, int8_t* output) {
   const int32_t channels = geometry.channels;

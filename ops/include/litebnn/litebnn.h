@@ -20,7 +20,7 @@ extern "C" {
 #define LITEBNN_EXPORT
 #endif
 
-/* The runtime's own structures, left incomplete here. */
+/* Structures that the runtime defines; this header needs only pointers to them. */
 struct TfLiteRegistration;
 struct TfLiteDelegate;
 struct LiteRtEnvironmentT; /* what a LiteRtEnvironment points to */
@@ -29,7 +29,7 @@ struct LiteRtEnvironmentT; /* what a LiteRtEnvironment points to */
 typedef struct LitebnnOp {
   /** The custom op's name in a model, such as "LceBconv2d". */
   const char* name;
-  /** The op's functions, in the form that a runtime takes. */
+  /** The structure with the op's functions that a runtime accepts. */
   const struct TfLiteRegistration* registration;
 } LitebnnOp;
 

@@ -6,7 +6,7 @@
 namespace litebnn {
 
 /** Registers the delegate as an accelerator of `environment`, a litert::Environment or anything with its GetHolder().
- * False after one line on stderr::
+ * Returns false, after one line on stderr, if that failed::
  *
  *   auto environment = litert::Environment::Create(options);  // without the CPU, see docs/compiled-model.md
  *   litebnn::RegisterAccelerator(*environment);

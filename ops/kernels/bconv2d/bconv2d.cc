@@ -12,11 +12,12 @@
 namespace litebnn {
 namespace {
 
-// Estimated cycles per output and per staged byte, in addition to the multiply-adds.
+// Estimated cycles per output in addition to its multiply-adds, and per byte that is staged (copied into the padded
+// frame).
 constexpr double kCyclesPerOutput = 0.5, kCyclesPerStagedByte = 0.06;
 
-// A gate is fused only if each group has a multiple of this many channels, which every ISA computes in whole tiles. A
-// partial tile with a gate is slower than a separate pass.
+// A gate is fused only if a group's channels are a multiple of this number, which every ISA computes in whole tiles.
+// For a partial tile, a fused gate is slower than a separate pass over the outputs.
 constexpr int32_t kGatedChannels = 64;
 
 size_t OutputPixelBytes(const Bconv2dSpec& spec) {
@@ -106,7 +107,7 @@ class LoweredBconv2d final : public Bconv2d {
   }
 
  private:
-  // Estimated cycles of one core for that many pixels of an image.
+  // Estimated cycles that one core needs for `pixels` output pixels in all channels.
   double Cycles(int64_t pixels) const {
     const double outputs = static_cast<double>(pixels) * spec_.channels_out;
     return outputs * (filter_.depth / isa_.macs_per_cycle + kCyclesPerOutput);

@@ -6,7 +6,8 @@
 namespace litebnn {
 namespace {
 
-// Upper limit for one padded image. No sensible model comes near it, but a hostile dilation would exceed it.
+// Upper limit for the bytes of one padded image. Sensible models stay far below it, but a hostile dilation would exceed
+// it.
 constexpr double kMaxFrameBytes = 1 << 30;
 
 bool WindowsArePixels(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry) {
@@ -14,7 +15,7 @@ bool WindowsArePixels(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry) 
          geometry.output_height == geometry.input_height && geometry.output_width == geometry.input_width;
 }
 
-// Input positions from the first to the last that the windows of one dimension touch.
+// Number of input positions along one dimension, from the first to the last one that any window touches.
 int64_t Span(int32_t output, int32_t stride, int32_t filter, int32_t dilation) {
   return int64_t{output - 1} * stride + int64_t{filter - 1} * dilation + 1;
 }
@@ -43,7 +44,7 @@ bool Frame::Resize(const Isa& for_isa, const Bconv2dSpec& spec, const Bconv2dGeo
   in_place = !has_padding &&
              (isa->stage == nullptr || (isa->stages_pixels && spec.groups == 1 && WindowsArePixels(spec, geometry)));
   const auto bytes = static_cast<int64_t>(pixel_bytes);
-  // In floating point, because a product of integers might overflow.
+  // The product is computed in floating point, because integers might overflow.
   const double pixels = static_cast<double>(staged_height) * static_cast<double>(staged_width);
   if (!in_place && pixels * static_cast<double>(bytes) > kMaxFrameBytes) return false;
   height = in_place ? geometry.input_height : static_cast<int32_t>(staged_height);

@@ -1,6 +1,6 @@
 // The memory that a convolution's windows are read from: the packed input itself, or a frame, which is a padded copy of
-// one image. In both, the window of an output pixel is a few contiguous runs of words. Their offsets from the window's
-// start are the same for all pixels.
+// one image. In both, the window of an output pixel consists of a few contiguous runs of words. The offsets of the runs
+// from the window's start are the same for all pixels.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,19 @@
 
 namespace litebnn {
 
-// If every window is exactly one pixel, returns the whole batch as one long row of pixels, whose tiles no row end
-// interrupts. Otherwise returns `geometry`.
+// If every window is exactly one pixel, returns a geometry in which the whole batch is one long row. A tile of pixels
+// can then span rows and images. Otherwise returns `geometry`.
 Bconv2dGeometry Flatten(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry);
 
 struct Frame {
-  // `runs` is PackedFilter::runs. False if memory ran out, or if a hostile dilation asks for too much.
+  // Sets all members for a new geometry. `runs` is PackedFilter::runs. Returns false if memory ran out, or if a hostile
+  // dilation makes the frame too large.
   bool Resize(const Isa& isa, const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, int32_t runs);
-  // Copies rows [begin, end) of an image into the frame. Must not be called if `in_place`.
+  // Writes rows [begin, end) of the frame: an image's packed rows and the padding around them. Must not be called if
+  // `in_place`.
   void StageRows(const uint32_t* image, int64_t begin, int64_t end, uint8_t* frame) const;
   size_t RowBytes() const { return pixel_bytes * static_cast<size_t>(width); }
-  // One image's share of the workspace; 0 if the input is read in place.
+  // Bytes of the workspace that the frame of one image takes; 0 if the input is read in place.
   size_t FrameBytes() const { return in_place ? 0 : AlignUp(RowBytes() * static_cast<size_t>(height)); }
 
   const Isa* isa = nullptr;

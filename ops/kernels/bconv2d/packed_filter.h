@@ -1,4 +1,5 @@
-// A filter in the layout of the ISA that computes it, and its channel constants: everything that outlives a resize.
+// A filter and its channel constants, in the layout of the ISA that computes the convolution. They stay the same when
+// the input is resized.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 namespace litebnn {
 
 struct PackedFilter {
-  // `filter` has the layout that Bconv2d::Create documents. False if memory ran out.
+  // Repacks `filter`, whose layout is described at Bconv2d::Create. Returns false if memory ran out.
   bool Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter);
 
   size_t bytes() const {
@@ -32,14 +33,14 @@ struct PackedFilter {
   AlignedBuffer<uint8_t> weights;
   AlignedBuffer<float> multiplier, bias;  // [groups, padded_channels], divided by an int8 output's scale
   AlignedBuffer<int32_t> threshold;       // [groups, padded_channels]
-  // Two-dimensional prefix sums of each tap's zero-padding correction, which is 2 * popcount - channels:
-  // [filter_height, filter_width, groups, padded_channels]. Empty without zero padding.
+  // Two-dimensional prefix sums over the taps' zero-padding corrections; a tap's correction is 2 * popcount - channels.
+  // The shape is [filter_height, filter_width, groups, padded_channels]. Empty without zero padding.
   AlignedBuffer<int32_t> tap_sums;
 
  private:
   bool Allocate(const Isa& isa, const Bconv2dSpec& spec);
   void SetParameters(const Bconv2dSpec& spec, int32_t channel, int32_t slot);
-  // Turns the corrections of single taps in `tap_sums` into prefix sums.
+  // Replaces the corrections of single taps in `tap_sums` by their prefix sums.
   void SumTaps(int32_t filter_width);
 };
 

@@ -5,22 +5,23 @@
 namespace litebnn {
 namespace {
 
-// Upper limit for corrections and for output positions in one dimension. No sensible model comes near it, but a hostile
-// geometry would exceed it.
+// Upper limit for the number of corrections, and for the output positions of one dimension. Sensible models stay far
+// below it, but a hostile geometry would exceed it.
 constexpr int64_t kMaxCorrections = int64_t{1} << 24;
 
-// Output positions of one dimension, classified by the taps that lie inside the input.
+// The output positions of one dimension, grouped into classes. Windows of one class have the same taps inside the
+// input.
 struct TapClasses {
   AlignedBuffer<TapRange> ranges;  // [count]
   int32_t count = 0;
 
-  // Sets the members, and in `class_of` the class of each output position. False if memory is exhausted.
+  // Sets the members, and stores the class of each output position in `class_of`. Returns false if memory ran out.
   bool Build(const Dimension& dimension, AlignedBuffer<int32_t>* class_of) {
     const auto positions = static_cast<size_t>(dimension.output);
     if (!class_of->Allocate(positions) || !ranges.Allocate(positions)) return false;
     for (int32_t position = 0; position < dimension.output; ++position) {
       const TapRange range = InsideTaps(dimension, position);
-      // From one position to the next, neither end of the tap range ever rises, so equal ranges are adjacent.
+      // Neither end of the tap range rises from one position to the next, so positions with equal ranges are adjacent.
       if (count == 0 || !(ranges.data()[count - 1] == range)) ranges.data()[count++] = range;
       class_of->data()[position] = count - 1;
     }
@@ -28,7 +29,7 @@ struct TapClasses {
   }
 };
 
-// Adds `sign` times the corrections of taps [0, rows) x [0, columns).
+// Adds `sign` times the corrections of the taps [0, rows) x [0, columns) to `corrections`.
 void AddTaps(const PackedFilter& filter, int32_t filter_width, int32_t rows, int32_t columns, int32_t sign,
              int32_t* corrections) {
   if (rows == 0 || columns == 0) return;
@@ -37,7 +38,7 @@ void AddTaps(const PackedFilter& filter, int32_t filter_width, int32_t rows, int
   for (int32_t slot = 0; slot < filter.parameters; ++slot) corrections[slot] += sign * sums[slot];
 }
 
-// Turns class numbers into offsets.
+// Multiplies class numbers by `factor`, which turns them into offsets.
 void Scale(AlignedBuffer<int32_t>& values, int32_t count, int32_t factor) {
   for (int32_t i = 0; i < count; ++i) values.data()[i] *= factor;
 }
@@ -77,7 +78,8 @@ bool PaddingCorrections::Build(const Bconv2dSpec& spec, const Bconv2dGeometry& g
     const auto add = [&](int32_t to_row, int32_t to_column, int32_t sign) {
       AddTaps(filter, spec.filter_width, to_row, to_column, sign, corrections);
     };
-    // All taps minus those of the range. In this order each partial sum is over distinct taps, so it fits an int32_t.
+    // The sum over the padded taps is that of all taps minus that of the taps inside the input. In this order each
+    // partial sum is over distinct taps, so it fits an int32_t.
     add(spec.filter_height, spec.filter_width, 1);
     add(y.end, x.end, -1);
     add(y.begin, x.end, 1);

@@ -1,5 +1,6 @@
-// Same-zero padding. The kernels compute padded taps as +1, so their sums need a correction per output channel. It
-// depends only on which taps are padded, so all output pixels of one such class share a row of corrections.
+// Corrections for same-zero padding. The kernels compute padded taps as +1, so each sum needs a correction, which
+// depends on the channel and on the taps that are padded. Output pixels with the same padded taps form a class and
+// share one row of corrections.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +16,18 @@ struct TapRange {
   bool operator==(const TapRange& other) const { return begin == other.begin && end == other.end; }
 };
 
-// One dimension of a convolution.
+// The sizes of a convolution along one dimension, height or width.
 struct Dimension {
   int32_t output, stride, dilation, pad, filter, input;
 };
 
-// The taps that lie inside the input at one output position.
+// Returns the taps of the window at output `position` that lie inside the input.
 TapRange InsideTaps(const Dimension& dimension, int32_t position);
 
-// The correction of output pixel (y, x), to be added to depth - 2 * popcount, is values[row_offsets[y] +
-// column_offsets[x] + slot]. Slots are those of PackedFilter's parameters.
+// The correction of output pixel (y, x) is values[row_offsets[y] + column_offsets[x] + slot]; it is added to depth - 2
+// * popcount. The slot of a channel is group * padded_channels + its number in the group.
 struct PaddingCorrections {
-  // False if memory ran out, or if a hostile geometry asks for too much.
+  // Returns false if memory ran out, or if a hostile geometry needs too many corrections.
   bool Build(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, const PackedFilter& filter);
   size_t bytes() const { return values.bytes() + row_offsets.bytes() + column_offsets.bytes(); }
 

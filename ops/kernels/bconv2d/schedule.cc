@@ -5,12 +5,12 @@
 namespace litebnn {
 namespace {
 
-// Parts per thread. Few large parts are better, because adjacent windows share work within a part.
+// Number of parts per thread. Few large parts are better, because adjacent windows of one part share computations.
 constexpr int64_t kPartsOfThread = 2;
 
 int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Minimum pixels of one part: whole tiles in whole rows of output.
+// Minimum number of output pixels in a part, which consists of whole rows and whole tiles.
 int64_t PixelGrain(const Isa& isa, const Bconv2dGeometry& geometry, int num_threads) {
   const int64_t pixels = int64_t{geometry.output_height} * geometry.output_width;
   const int64_t rows =
@@ -18,7 +18,7 @@ int64_t PixelGrain(const Isa& isa, const Bconv2dGeometry& geometry, int num_thre
   return CeilDivide(CeilDivide(pixels, kPartsOfThread * num_threads), rows) * rows;
 }
 
-// The share of all work that the busiest thread gets.
+// The fraction of all units that the busiest thread gets.
 double LongestShare(int64_t count, int64_t grain, int num_threads) {
   return static_cast<double>(CeilDivide(CeilDivide(count, grain), num_threads) * grain) / static_cast<double>(count);
 }
@@ -33,11 +33,11 @@ Schedule::Schedule(const Isa& isa, const Bconv2dSpec& spec, const PackedFilter& 
       group_channels_(filter.group_channels),
       tiles_in_group_(filter.padded_channels / isa.tile_channels),
       tile_channels_(isa.tile_channels) {
-  // Groups may share a word of packed output, which only one thread may write.
+  // Two groups may share a word of packed output, and only one thread may write a word.
   const bool words_are_shared =
       spec.output_type == Bconv2dOutputType::kBitpacked && groups_ > 1 && group_channels_ % kBitsPerWord != 0;
-  // Splitting by channels makes each part read the whole input, so it must be clearly more even. Each thread then gets
-  // one part.
+  // If a part is a range of channels, it reads the whole input. Channels are therefore split only if this balances the
+  // threads clearly better. Each thread then gets one part.
   const int64_t tiles = int64_t{tiles_in_group_} * groups_;
   by_channels_ = !words_are_shared &&
                  LongestShare(tiles, 1, num_threads) < 0.9 * LongestShare(pixels_, isa.tile_pixels, num_threads);

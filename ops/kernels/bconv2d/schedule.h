@@ -19,11 +19,12 @@ class Schedule {
   Schedule(const Isa& isa, const Bconv2dSpec& spec, const PackedFilter& filter, const Bconv2dGeometry& geometry,
            int num_threads);
 
-  // Threads share units [0, count()); a part is a multiple of grain().
+  // Threads share the units [0, count()), which are pixels or tiles of channels. They take units in multiples of
+  // grain().
   int64_t count() const { return by_channels_ ? int64_t{tiles_in_group_} * groups_ : pixels_; }
   int64_t grain() const { return grain_; }
 
-  // Calls visit(part) for each part of units [begin, end).
+  // Calls visit(part) for each part of the output that the units [begin, end) stand for.
   template <typename Visit>
   void ForEachPart(int64_t begin, int64_t end, Visit visit) const {
     if (!by_channels_) {

@@ -1,4 +1,4 @@
-// The sum of int8 images in TensorFlow Lite's arithmetic, and floats that give the same results.
+// The sum of int8 images in TensorFlow Lite's fixed-point arithmetic, and a float computation with the same results.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -11,20 +11,20 @@
 namespace litebnn {
 namespace {
 
-// The factor that the reference kernel multiplies operands by.
+// The factor by which TensorFlow Lite's reference kernel multiplies both operands before it scales them.
 constexpr int64_t kFactor = int64_t{1} << 20;
-// The largest ratio of an operand's scale to the sum's that is computed in floating point.
+// The largest ratio of an operand's scale to the output's scale for which floats compute the sum.
 constexpr float kMostScale = 4.0f;
-// Floats that are tried on each side of the exact scales.
+// Number of neighbouring floats that are tried above and below the exact scale of each operand.
 constexpr int kNeighbours = 3;
-// A bound for the errors of sums that are not clamped, with any of these scales. It includes those of the reference
-// kernel's fixed-point numbers.
+// Upper bound, in output levels, for the difference between a float sum and the reference kernel's fixed-point sum
+// before rounding. It holds for sums that are not clamped, with any scale that is tried.
 constexpr float kNearTie = 0x1p-10f;
-// Pairs of operands near a tie. A sum has some hundred of them, unless its scales put many sums exactly halfway between
-// two results.
+// Maximum number of operand pairs near a tie, that is, nearly halfway between two results. Most scales have a few
+// hundred pairs near a tie; some scales put many pairs exactly there.
 constexpr int32_t kMostPairs = 4096;
 
-// The float that is `steps` after `value`, or before if it is negative.
+// The float that is `steps` representable floats after `value`, or before it if `steps` is negative.
 float Move(float value, int steps) {
   for (; steps > 0; --steps) value = std::nextafter(value, 2 * value);
   for (; steps < 0; ++steps) value = std::nextafter(value, 0.0f);
@@ -86,9 +86,9 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
   int32_t least_sums[257];
   FindLeastSums(low, high, least_sums);
 
-  // The pairs of operands whose sums are so near a tie that the float and the fixed-point form may round differently.
+  // A pair of operands whose sum is so near a tie that floats and fixed-point numbers may round it differently.
   struct Pair {
-    int32_t first, second;  // less the zero points
+    int32_t first, second;  // the operands, less their zero points
     int32_t sum;
   };
   Pair pairs[kMostPairs];
@@ -126,7 +126,7 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
     }
   }
 
-  // Collects the exceptions; returns false if there are too many.
+  // Collects the exceptions that `floats` needs; returns false if they are too many.
   const auto agrees = [&](FloatSum* floats) {
     for (int32_t i = 0; i < count; ++i) {
       const int32_t difference = compare(pairs[i], *floats);
@@ -137,7 +137,7 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
     return true;
   };
   if (count == kMostPairs) return agrees(found) && found->exceptions == 0;
-  // Prefers floats without exceptions, but takes those with the fewest.
+  // The search ends at the first scales without exceptions; otherwise it takes those with the fewest.
   FloatSum best = nearest;
   best.exceptions = FloatSum::kMostExceptions + 1;
   for (int distance = 0; distance <= kNeighbours; ++distance) {

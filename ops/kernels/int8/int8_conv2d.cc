@@ -1,5 +1,6 @@
-// Lowers an int8 convolution to the interface in isa.h, in the same way for every ISA. The channels of a window's row
-// are contiguous, so a step of four bytes spans taps. Seven taps of three channels are 21 bytes, which are six steps.
+// Lowers an int8 convolution to the interface in isa.h, in the same way for every ISA. The values of a window's row are
+// contiguous, and are read in steps of four bytes that may span pixels. For example, seven pixels of three channels are
+// 21 bytes, which take six steps.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,13 +13,13 @@
 namespace litebnn {
 namespace {
 
-// The largest sum that Requantize takes.
+// The magnitude that sums must stay below, because Requantize requires it.
 constexpr int64_t kMaxSum = 1 << 29;
 // Upper limit for the bytes of a padded image.
 constexpr double kMaxFrameBytes = 1 << 30;
 // The last steps of a row may read this many bytes past the frame's end.
 constexpr size_t kSlack = 64;
-// Estimated cycles per output and per value of a frame, in addition to the multiply-adds.
+// Estimated cycles per output in addition to its multiply-adds, and per value that is copied into the padded frame.
 constexpr double kCyclesPerOutput = 0.3, kCyclesPerValue = 0.1;
 
 class LoweredInt8Conv2d final : public Int8Conv2d {
@@ -66,7 +67,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     if (bytes > kMaxFrameBytes) return false;
     task_.frame_row = static_cast<ptrdiff_t>(row_values_ * kernel_.tap_bytes);
     task_.row_stride = geometry.output_height == 1 ? 0 : task_.frame_row * spec_.stride_height;
-    // A single row or pixel has no next one: its stride is never used, and might not fit in 32 bits.
+    // If there is no next row or pixel, the stride is never used. It is then 0, because it might not fit in 32 bits.
     task_.pixel_stride =
         geometry.output_width == 1 ? 0 : ptrdiff_t{spec_.stride_width} * spec_.channels_in * kernel_.tap_bytes;
     task_.output_width = geometry.output_width;
@@ -100,7 +101,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
  private:
   size_t FrameBytes() const { return static_cast<size_t>(frame_height_ * task_.frame_row); }
 
-  // Repacks a channel's filter. Its bias gets the part of the sum that the zero point and the kernel's offset add.
+  // Repacks a channel's filter and sets its bias, which compensates for the input's zero point and for the offset that
+  // the kernel adds to values.
   void PackChannel(int32_t channel, int32_t row_taps, int32_t step_taps, size_t padded) {
     const int32_t lanes = kernel_.vector_channels;
     const int8_t* weight = spec_.filter + ptrdiff_t{channel} * spec_.filter_height * row_taps;
@@ -138,7 +140,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     floats_.data()[padded + slot] = floats.nudge;
   }
 
-  // Copies rows [begin, end) of the padded image into the frame.
+  // Writes rows [begin, end) of the frame, which is the padded image.
   void Stage(const int8_t* image, int64_t begin, int64_t end, uint8_t* frame) const {
     const int64_t channels = spec_.channels_in;
     const int64_t left = std::min<int64_t>(geometry_.pad_left * channels, row_values_);
@@ -190,11 +192,11 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 
 bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
   const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * spec.channels_in;
-  // This limit also covers the zero weights that fill up a row's last step.
+  // This limit leaves room for the zero weights that fill up a row's last step.
   if (depth > kMaxSum / (256 * 128)) return false;
   for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
     const int8_t* const weights = spec.filter + channel * depth;
-    // A loop without branches is vectorized.
+    // The loop has no branches, so that compilers vectorize it.
     int32_t magnitudes = 0, least = 0;
     for (int64_t i = 0; i < depth; ++i) {
       magnitudes += std::abs(int32_t{weights[i]});

@@ -20,11 +20,11 @@ class AlignedBuffer {
   AlignedBuffer& operator=(const AlignedBuffer&) = delete;
   ~AlignedBuffer() { std::free(block_); }
 
-  // Frees the previous contents. False if memory ran out.
+  // Frees the previous memory and allocates `count` elements. Returns false if memory ran out.
   bool Allocate(size_t count) {
     std::free(block_);
     const size_t bytes = AlignUp(count * sizeof(T));
-    // calloc does not align.
+    // calloc does not align to kAlignment, so the block has room to round its address up.
     block_ = bytes == 0 ? nullptr : std::calloc(bytes + kAlignment, 1);
     bytes_ = block_ == nullptr ? 0 : bytes;
     data_ = block_ == nullptr ? nullptr : reinterpret_cast<T*>(AlignUp(reinterpret_cast<uintptr_t>(block_)));

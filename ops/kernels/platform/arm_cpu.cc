@@ -18,8 +18,8 @@ struct Cores {
   uint32_t part;
   ArmCores kind;
 };
-// Cores that are not listed count as out of order. Some of those need several micro-ops per TBL (Cortex-A57, A72, A73).
-// Others have more units that count bits than units that look bytes up (Cortex-X, Neoverse V).
+// A core that is not listed is kOutOfOrder: table lookups are no faster than CNT there. Cortex-A57, A72 and A73 need
+// several micro-ops per TBL. Cortex-X and Neoverse V cores have more execution units for CNT than for TBL.
 constexpr Cores kCores[] = {
     {kArm, 0xD02, ArmCores::kInOrder},       // Cortex-A34
     {kArm, 0xD03, ArmCores::kInOrder},       // Cortex-A53
@@ -49,7 +49,8 @@ ArmCores KindOf(uint64_t midr) {
   return ArmCores::kOutOfOrder;
 }
 
-// Reads the MIDR of core `index` from sysfs. False if Linux does not report it, for example for an offline core.
+// Reads the MIDR of core `index` from sysfs. Returns false if Linux does not report it, for example for an offline
+// core.
 bool ReadMidr(int index, uint64_t* midr) {
   char path[80];
   std::snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/regs/identification/midr_el1", index);
@@ -62,8 +63,8 @@ bool ReadMidr(int index, uint64_t* midr) {
   return read;
 }
 
-// The choice for a CPU with several kinds of cores. The in-order loop is as fast on out-of-order cores. Lookups make
-// in-order cores twice as slow, but gain more than that on cores with a fast TBL.
+// Chooses one kind for a CPU with several kinds of cores. The loop for in-order cores is equally fast on out-of-order
+// cores. Table lookups halve the speed of in-order cores, but cores with a fast TBL gain more than that.
 ArmCores CombineCores(bool any_in_order, bool any_out_of_order, bool any_lookups) {
   if (any_lookups && !any_out_of_order) return ArmCores::kLookups;
   return any_in_order ? ArmCores::kInOrder : ArmCores::kOutOfOrder;
@@ -83,7 +84,7 @@ ArmCores ReadCores() {
   if (any_in_order || any_out_of_order || any_lookups) {
     return CombineCores(any_in_order, any_out_of_order, any_lookups);
   }
-  // The core that runs this code, if the kernel lets programs read the register.
+  // If sysfs reports no core, the core that runs this code decides, provided that Linux lets programs read its MIDR.
   constexpr unsigned long kHwcapCpuid = 1ul << 11;
   if ((getauxval(AT_HWCAP) & kHwcapCpuid) == 0) return ArmCores::kOutOfOrder;
   __asm__("mrs %0, midr_el1" : "=r"(midr));
@@ -98,7 +99,7 @@ ArmCores CpuCores() {
 }
 
 bool CpuHasSme2() {
-  // A constant of our own, because older C libraries lack it.
+  // Older C libraries do not define this constant, HWCAP2_SME2.
   constexpr unsigned long kHwcap2Sme2 = 1ul << 37;
   return (getauxval(AT_HWCAP2) & kHwcap2Sme2) != 0;
 }

@@ -1,9 +1,10 @@
-// The kind of this 64-bit Arm CPU.
+// The kind of cores and the instruction sets of this 64-bit Arm CPU.
 #pragma once
 
 #if defined(__aarch64__)
 namespace litebnn {
-// The algorithm that suits all cores together that Linux reports, because threads may run on any of them.
+// The kind of cores that kernels are chosen for. It stands for all cores of the CPU, because threads may run on any of
+// them.
 enum class ArmCores {
   kInOrder,  // some or all cores are in order, such as Cortex-A53 and A55
   kOutOfOrder,
@@ -11,7 +12,7 @@ enum class ArmCores {
 };
 ArmCores CpuCores();
 bool CpuHasSme2();
-// SDOT and UDOT.
+// True if the CPU has the instructions SDOT and UDOT.
 bool CpuHasDotProducts();
 }  // namespace litebnn
 #endif

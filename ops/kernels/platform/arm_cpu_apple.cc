@@ -18,7 +18,7 @@ bool HasFeature(const char* name) {
 
 }  // namespace
 
-// All of Apple's cores for macOS are out of order, and look bytes up as fast as they add.
+// All of Apple's cores that run macOS are out of order, and their TBL is as fast as a vector addition.
 ArmCores CpuCores() { return ArmCores::kLookups; }
 
 bool CpuHasSme2() { return HasFeature("hw.optional.arm.FEAT_SME2"); }

@@ -1,5 +1,6 @@
-// The allocation functions of a shared library for macOS. Without these, the static C++ library's own would be linked
-// in, and exported: the linker of zig knows no list of exports. These stay hidden by -fvisibility-global-new-delete.
+// operator new and operator delete for the shared library on macOS. Without these definitions, zig's linker would take
+// those of the static C++ library. It would also export them, because it supports no list of exports. The compiler flag
+// -fvisibility-global-new-delete keeps the definitions below hidden.
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -13,7 +14,7 @@ void* AllocateOnce(size_t size, size_t alignment) noexcept {
   return posix_memalign(&block, alignment, bytes) == 0 ? block : nullptr;
 }
 
-// The standard asks for this loop: the handler may free memory, or throw.
+// The C++ standard requires this loop: after a failure, the new-handler may free memory for another attempt, or throw.
 void* Allocate(size_t size, size_t alignment) {
   for (;;) {
     if (void* block = AllocateOnce(size, alignment)) return block;

@@ -1,4 +1,4 @@
-// Shared libraries in this process, and the operating system's names for them.
+// Functions that load and find shared libraries in this process, and the ending of their file names.
 #pragma once
 
 #include <string>
@@ -14,17 +14,18 @@ namespace litebnn {
 #define LITEBNN_LIBRARY_SUFFIX ".so"
 #endif
 
-// Loads the library in a file, and leaves its symbols out of the process's own. Null if that fails, with the system's
-// reason in `problem`.
+// Loads the shared library at `path` without adding its symbols to the global ones of the process. On failure, returns
+// null and stores the system's reason in `problem`.
 void* OpenLibrary(const char* path, std::string* problem);
 
-// A library with this file name that the process has already loaded; null if there is none.
+// Returns the library with the file name `name` if the process has already loaded it, otherwise null.
 void* FindLoadedLibrary(const char* name);
 
-// Ends the use of a library. Null is allowed.
+// Releases a library that OpenLibrary or FindLoadedLibrary returned. Null is allowed.
 void CloseLibrary(void* library);
 
-// Address of an exported symbol of a library, or of the whole process if `library` is null. Null if there is none.
+// Returns the address of the symbol `name` that `library` exports, or null if there is none. A null `library` stands
+// for the whole process.
 void* FindSymbol(void* library, const char* name);
 
 // True if `path` is the file that this code was loaded from, or a link to it.

@@ -14,7 +14,8 @@ namespace litebnn {
 namespace {
 
 #if defined(__APPLE__)
-// dlopen finds a loaded library by its path or install name only, so the path is looked up by the file name.
+// Returns the path of the loaded library with the file name `name`. On macOS dlopen finds a loaded library only by its
+// path or install name.
 const char* FindPathOfLoaded(const char* name) {
   for (uint32_t i = 0; i < _dyld_image_count(); ++i) {
     const char* path = _dyld_get_image_name(i);

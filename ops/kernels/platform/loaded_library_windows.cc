@@ -5,7 +5,8 @@
 namespace litebnn {
 namespace {
 
-// stat has no numbers of files on Windows, but handles have.
+// Reads the volume and file numbers that identify the file at `path`. On Windows they come from a file handle, because
+// stat does not return them.
 bool ReadFileNumbers(const char* path, BY_HANDLE_FILE_INFORMATION* numbers) {
   constexpr DWORD kShared = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
   const HANDLE file = CreateFileA(path, 0, kShared, nullptr, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
@@ -15,7 +16,7 @@ bool ReadFileNumbers(const char* path, BY_HANDLE_FILE_INFORMATION* numbers) {
   return read;
 }
 
-// The system's words for its last error, and the number, by which it is looked up.
+// The system's message for its last error, with the error number.
 std::string DescribeLastError() {
   const DWORD number = GetLastError();
   char words[256];
@@ -29,7 +30,7 @@ std::string DescribeLastError() {
 }  // namespace
 
 void* OpenLibrary(const char* path, std::string* problem) {
-  // Libraries that it needs are also looked for in its own folder.
+  // The flag makes Windows also search the library's own folder for the libraries that it needs.
   void* library = LoadLibraryExA(path, nullptr, LOAD_WITH_ALTERED_SEARCH_PATH);
   if (library == nullptr) *problem = DescribeLastError();
   return library;

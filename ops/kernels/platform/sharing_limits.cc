@@ -1,4 +1,5 @@
-// The limits above which threads share a loop. Tests link their own, which share everything that can be split.
+// The limits above which threads share a loop. Tests link other values, with which threads share every loop that can be
+// split.
 #include "kernels/platform/thread_pool.h"
 
 namespace litebnn {

@@ -17,12 +17,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-// Time for which a waiting thread spins before it sleeps. It exceeds the caller's work between two shared loops of a
-// partition. The float ops between partitions take longer, and their threads need the core.
+// Time for which a waiting thread spins before it sleeps. It exceeds the time that the caller alone needs between two
+// shared loops of a delegated partition. The runtime's float ops between partitions take longer than this, and their
+// own threads need the cores.
 constexpr microseconds kSpin(30);
-// Upper limit for the credit: time that the workers have saved, and may cost again before the caller works alone.
+// Upper limit for an Account's credit: time that sharing has saved, and may cost again before the caller runs loops
+// alone.
 constexpr microseconds kMostCredit(100);
-// Limit for the units of a loop, so that two unit numbers fit a word.
+// Maximum number of units in a loop. Two unit numbers must fit one 32-bit word.
 constexpr int64_t kMaxUnits = 4096;
 constexpr size_t kCacheLine = 64;
 
@@ -32,12 +34,12 @@ void Pause() {
 #elif defined(__aarch64__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7)
   __asm__ __volatile__("yield" ::: "memory");
 #elif defined(__riscv)
-  __asm__ __volatile__(".4byte 0x0100000f" ::: "memory");  // PAUSE, which older CPUs take for a fence
+  __asm__ __volatile__(".4byte 0x0100000f" ::: "memory");  // PAUSE, which older CPUs execute as a fence
 #endif
 }
 
-// True if `is_true()` held before the spin time ended. It does not yield, which could cost many milliseconds if another
-// process wants the core.
+// Polls `is_true()` until it returns true, for at most kSpin; returns its last value. The loop does not yield to other
+// processes, because it might get the core back only after many milliseconds.
 template <typename IsTrue>
 bool Spin(IsTrue is_true) {
   constexpr int kPausesPerLook = 16;
@@ -50,8 +52,8 @@ bool Spin(IsTrue is_true) {
   }
 }
 
-// The units that no thread has claimed: [front, back). The caller claims from the front and the workers from the back.
-// Each so stays near its own data, in this loop and in the next one.
+// The units that no thread has claimed: [front, back). The caller claims units from the front, and the workers claim
+// units from the back. Each thread so tends to use the same data in consecutive loops.
 struct Unclaimed {
   uint32_t front, back;
 
@@ -60,7 +62,8 @@ struct Unclaimed {
   uint32_t size() const { return back - front; }
 };
 
-// A word on a cache line of its own, because threads poll it while its neighbours change.
+// An atomic word on its own cache line. Threads poll it, which would be slow if writes to other variables took the line
+// away.
 struct PaddedWord {
   char before[kCacheLine];
   std::atomic<uint32_t> word{0};
@@ -70,19 +73,20 @@ struct Range {
   uint32_t begin, end;
 };
 
-// Decides if the workers are worth their overhead. The time that they have cost never exceeds a constant plus 1 /
-// backoff_factor of the time that has passed.
+// Decides if sharing loops with the workers is worth the overhead. The total time lost by sharing never exceeds a
+// constant plus 1 / backoff_factor of the time that has passed.
 class Account {
  public:
   explicit Account(int backoff_factor) : backoff_factor_(backoff_factor) {}
 
-  // True while the caller works alone, because the workers have cost more time than they saved.
+  // True while the caller runs loops alone, because sharing has cost more time than it saved.
   bool IsBackingOff() {
     if (is_backing_off_ && Clock::now() >= end_of_backoff_) is_backing_off_ = false;
     return is_backing_off_;
   }
 
-  // Records a loop that took `shared`, and would have taken about `alone` on the caller's thread.
+  // Records a loop that took the time `shared`, and would have taken about the time `alone` on the caller's thread
+  // only.
   void Enter(Clock::duration alone, Clock::duration shared) {
     credit_ = std::min<Clock::duration>(credit_ + alone - shared, kMostCredit);
     if (backoff_factor_ == 0 || credit_ >= Clock::duration::zero()) return;
@@ -121,7 +125,7 @@ class Workers {
     for (int i = 0; i < count_; ++i) pthread_join(workers_[static_cast<size_t>(i)].id, nullptr);
   }
 
-  // False if memory ran out or a thread could not be started.
+  // Starts `count` threads. Returns false if memory ran out or a thread could not be started.
   bool Start(int count) {
     workers_.reset(new (std::nothrow) Worker[static_cast<size_t>(count)]);
     for (; workers_ != nullptr && count_ < count; ++count_) {
@@ -145,7 +149,8 @@ class Workers {
     const uint32_t first = PartOf(job.units);
     job_ = job;
     unfinished_.word.store(job.units, std::memory_order_relaxed);
-    // A thread that reads this value, or a later one derived from it, also sees the job.
+    // This store publishes `job_`: a thread that reads the stored value, or a value that a later claim derives from it,
+    // also sees the job.
     unclaimed_.word.store(Unclaimed{first, job.units}.ToWord());
     WakeOne();
     const Clock::time_point awake = Clock::now();
@@ -164,13 +169,15 @@ class Workers {
     pthread_t id;
   };
 
-  // Units that a thread claims next: a share of what is left, so that parts shrink and threads finish at the same time.
+  // Number of units that a thread claims next. It is a share of the unclaimed units, so that parts shrink and all
+  // threads finish at nearly the same time.
   uint32_t PartOf(uint32_t left) const { return std::max(1u, left / static_cast<uint32_t>(count_ + 1)); }
 
   bool HasUnclaimed() const { return Unclaimed::FromWord(unclaimed_.word.load()).size() > 0; }
 
-  // Claims a part of the current loop if any is left. That loop cannot end before the part is done, so `job_` stays
-  // valid. Loops that ended since the word was read do no harm, because the word alone holds all claims.
+  // Claims a part of the current loop; returns false if none is left. The loop cannot end before the claimed part is
+  // done, so `job_` stays valid. If a new loop begins after `word` is read, the exchange either fails or claims units
+  // of the new loop.
   bool Claim(int thread, Range* range) {
     uint32_t word = unclaimed_.word.load();
     for (;;) {
@@ -199,10 +206,11 @@ class Workers {
     finished_.wait(lock, is_finished);
   }
 
-  // Wakes one worker, which wakes the next, so that the caller can go on.
+  // Wakes one worker, which wakes the next one, so that the caller can begin its own part at once.
   void WakeOne() {
     if (sleeping_.load() == 0) return;
-    // The lock orders this after the check of a worker that is about to sleep.
+    // A worker that finds no units holds the lock until it sleeps. Taking the lock here ensures that the worker is
+    // notified.
     {
       const std::lock_guard<std::mutex> lock(mutex_);
     }
@@ -222,7 +230,7 @@ class Workers {
     }
   }
 
-  // False if the pool is being destroyed.
+  // Waits for a loop with unclaimed units. Returns false if the pool is being destroyed.
   bool WaitForWork() {
     const auto has_news = [this] { return stop_ || HasUnclaimed(); };
     if (!Spin(has_news)) {
@@ -243,7 +251,8 @@ class Workers {
   std::condition_variable wake_, finished_;
   std::atomic<bool> stop_{false};
   std::atomic<int> sleeping_{0};
-  // The job is written before its units can be claimed, and read only by threads that have claimed some.
+  // The job needs no lock. It is written before its units can be claimed, and only threads that have claimed some read
+  // it.
   Job job_ = {};
   PaddedWord unclaimed_, unfinished_;
 };
@@ -253,7 +262,8 @@ class SharingThreadPool final : public ThreadPool {
   SharingThreadPool(std::unique_ptr<Workers> workers, const SharingLimits& limits)
       : workers_(std::move(workers)), limits_(limits), account_(limits.backoff_factor) {}
   ~SharingThreadPool() override {
-    // In a forked child the workers do not exist, and may have held the locks.
+    // In a forked child the worker threads do not exist, and they may have held the mutex at the fork. The child leaks
+    // the memory instead of joining them.
     if (IsInChild()) static_cast<void>(workers_.release());
   }
 
@@ -274,7 +284,7 @@ class SharingThreadPool final : public ThreadPool {
   int64_t ItemsOfUnit(const LoopSize& size) const {
     const double least = std::max(limits_.least_part / size.cycles_per_item,
                                   static_cast<double>(size.count) / static_cast<double>(kMaxUnits));
-    // At most all items, which also prevents an overflow.
+    // A unit has at most all items. This limit also prevents an overflow of the conversion.
     const auto items = static_cast<int64_t>(std::min(least, static_cast<double>(size.count)));
     return std::max<int64_t>(1, (items + size.grain - 1) / size.grain) * size.grain;
   }

@@ -13,15 +13,18 @@ struct LoopSize {
   double cycles_per_item;  // estimate for one core
 };
 
-// Minimum costs of a loop for sharing it, in cycles of one core.
+// Costs below which a loop or a part of it is not shared, in cycles of one core.
 struct SharingLimits {
-  // For cheaper loops, moving data between cores and waiting for the last one costs more than sharing saves.
+  // Minimum cost of a shared loop. For a cheaper loop, moving data between cores and waiting for the last thread costs
+  // more than sharing saves.
   double least_loop;
-  // For cheaper loops, waking a thread that sleeps costs more than sharing saves.
+  // Minimum cost of a loop for which sleeping threads are woken. For a cheaper loop, waking costs more than sharing
+  // saves.
   double least_loop_to_wake;
-  // Minimum work that a thread claims at a time.
+  // Minimum cost of the part of a loop that a thread claims at a time.
   double least_part;
-  // After the workers have cost time, the caller works alone for this multiple of it; 0 disables the backoff.
+  // If sharing has cost more time than it saved, the caller runs loops alone for this multiple of the loss. 0 disables
+  // this backoff.
   int backoff_factor;
 };
 
@@ -29,15 +32,17 @@ extern const SharingLimits kSharingLimits;
 
 class ThreadPool {
  public:
-  // Null if a thread could not be started or memory ran out. `num_threads` includes the calling thread: 1 starts none.
+  // Returns null if a thread could not be started or memory ran out. `num_threads` includes the calling thread, so 1
+  // starts no thread.
   static std::unique_ptr<ThreadPool> Create(int num_threads, const SharingLimits& limits = kSharingLimits);
   virtual ~ThreadPool() = default;
   virtual int num_threads() const = 0;
 
   using Task = void (*)(void* context, int thread, int64_t begin, int64_t end);
-  // Runs `task` on parts of [0, count) that begin at multiples of `grain`, until all are done. The calling thread takes
-  // part and waits only for parts that others have begun. `thread` is 0 to num_threads() - 1 and never runs two parts
-  // at once. Allocates nothing. In a forked child the calling thread does everything.
+  // Runs `task` on parts of [0, count) that begin at multiples of `grain`, and returns when all parts are done. The
+  // calling thread runs parts too, and waits only for parts that other threads have begun. The task's argument `thread`
+  // is 0 to num_threads() - 1; a thread runs one part at a time. The call allocates no memory. In a forked child the
+  // calling thread runs all parts.
   virtual void ParallelFor(const LoopSize& size, Task task, void* context) = 0;
 };
 

@@ -19,10 +19,11 @@ Features ReadFeatures() {
   uint32_t eax = 0, ebx = 0, edx = 0;
   if (!__get_cpuid(1, &eax, &ebx, &features.leaf1_ecx, &edx)) return features;
   __get_cpuid_count(7, 0, &eax, &features.leaf7_ebx, &features.leaf7_ecx, &edx);
-  // Leaf 7 says how many subleaves it has.
+  // Subleaf 0 of leaf 7 returns the number of the last subleaf in EAX.
   uint32_t ecx = 0;
   if (eax >= 1) __get_cpuid_count(7, 1, &features.leaf7_1_eax, &ebx, &ecx, &edx);
-  // The registers that the operating system saves. XGETBV exists if bit 27, OSXSAVE, is set.
+  // XGETBV returns the register sets that the operating system saves. The instruction exists if bit 27, OSXSAVE, is
+  // set.
   if ((features.leaf1_ecx >> 27 & 1u) != 0) {
     uint32_t high = 0;
     __asm__("xgetbv" : "=a"(features.saved_state), "=d"(high) : "c"(0));
@@ -30,7 +31,7 @@ Features ReadFeatures() {
   return features;
 }
 
-// Cached, because a CPUID takes microseconds in virtual machines and every node asks.
+// The features are cached: CPUID takes microseconds in virtual machines, and every node of a model asks for them.
 const Features& CpuFeatures() {
   static const Features features = ReadFeatures();
   return features;
@@ -62,7 +63,7 @@ bool CpuHasAvx512Vbmi() {
 }
 
 bool CountsBitsFast(const char* vendor, uint32_t signature) {
-  // From family 15 on, the extended family field is added.
+  // From family 15 on, the CPU's family is the sum of two fields. In older families the second field is 0.
   const uint32_t family = (signature >> 8 & 0xFu) + (signature >> 20 & 0xFFu);
   constexpr uint32_t kZen5 = 0x1A;
   return std::strcmp(vendor, "AuthenticAMD") == 0 && family >= kZen5;

@@ -7,17 +7,18 @@
 #define LITEBNN_X86 1
 namespace litebnn {
 bool CpuHasAvx2();
-// AVX-512 F, DQ, BW, VL and VPOPCNTDQ.
+// True for AVX-512 with the extensions F, DQ, BW, VL and VPOPCNTDQ.
 bool CpuHasAvx512Popcount();
-// AVX2 and its own form of VNNI.
+// True for AVX2 with AVX-VNNI, the VNNI instructions that do not need AVX-512.
 bool CpuHasAvxVnni();
-// The features of CpuHasAvx512Popcount, and VNNI.
+// True if VNNI is available in addition to the features of CpuHasAvx512Popcount.
 bool CpuHasAvx512Vnni();
-// The features of CpuHasAvx512Popcount, and VBMI, BITALG, VNNI and GFNI.
+// True if VBMI, BITALG, VNNI and GFNI are available in addition to the features of CpuHasAvx512Popcount.
 bool CpuHasAvx512Vbmi();
 // True if the CPU runs two 64-byte VPOPCNTD per cycle (AMD Zen 5).
 bool CpuCountsBitsFast();
-// CpuCountsBitsFast for given CPUID values: leaf 0 EBX, EDX and ECX as text, leaf 1 EAX.
+// The result of CpuCountsBitsFast for given CPUID values. `vendor` is the text in EBX, EDX and ECX of leaf 0,
+// `signature` is EAX of leaf 1.
 bool CountsBitsFast(const char* vendor, uint32_t signature);
 }  // namespace litebnn
 #else
