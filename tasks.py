@@ -275,7 +275,7 @@ def lint(context: Context) -> None:
         "long": "run all tests, also those that take hours together",
         "target": "instead emulate this target: its wheel, the golden models and the C++ tests",
         "runtimes": "instead run the ops' suite in every runtime that litebnn serves, each fetched into build/runtimes",
-        "remaining": "leave out the tests that passed in the run before, as CI does in its second run",
+        "remaining": "leave out lint and the tests that passed in the run before, as in CI's second run",
     }
 )
 def test(
@@ -295,7 +295,8 @@ def test(
         build(context)
         _python("-m", "tests.runtimes.environments")
         return
-    lint(context)
+    if not remaining:
+        lint(context)
     build(context)
     # Deep tests in one file share their builds. The limit of four workers bounds memory, as each loads TensorFlow.
     spread = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile" if deep or long else "--dist=worksteal")
