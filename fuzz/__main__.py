@@ -91,7 +91,7 @@ def build(chosen: list[Target]) -> None:
     runtime = runtime_folder("host")
     options = {
         "LITEBNN_BUILD_FUZZERS": "ON",
-        # With -O2 and these sanitizers, clang takes minutes for a file of kernels.
+        # Clang takes minutes for a file of kernels with -O2 and these sanitizers.
         "CMAKE_CXX_FLAGS": "-O1",
         "LITEBNN_SANITIZE": "fuzzer-no-link,address,undefined,float-cast-overflow",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
