@@ -1,8 +1,8 @@
-// The interface of an instruction set (ISA): functions and the data that they work on.
+// The interface of an instruction set (ISA): its functions, and the structures that they take.
 //
-// A convolution is lowered in the same way for every ISA. The packed input is staged, that is copied into a frame with
-// the padding around it, or used in place. The window of an output pixel is then a few contiguous runs of words, at
-// offsets that are the same for all pixels. Create repacks the weights into the ISA's own layout.
+// Bconv2d lowers a convolution in the same way for every ISA. The packed input is staged, that is copied into a frame
+// with padding around it, or it is read in place. The window of an output pixel then consists of a few contiguous runs
+// of words, whose offsets are the same for all pixels. Bconv2d::Create repacks the weights into the ISA's layout.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,11 @@
 
 namespace litebnn {
 
-// The kind of an output and its epilogue: floats in four forms, int8 in two, and packed signs, which have none.
+// The type of outputs and the operations of their epilogue. There are four kinds for float outputs and two for int8
+// outputs. Packed signs (kBits) have no epilogue.
 enum class EpilogueKind { kNone, kAdd, kAddAndRectify, kGateAndAdd, kInt8, kInt8Add, kBits };
 
-// One group of one image, ready to compute. Pixels are numbered row by row.
+// Everything that bconv needs to compute one group of one image. Output pixels are numbered row by row.
 struct BconvTask {
   const uint8_t* input;                // window of output pixel 0
   bool is_staged;                      // false: windows are unstaged packed pixels, and bconv stages them itself
@@ -29,14 +30,14 @@ struct BconvTask {
   const uint8_t* weights;  // in the layout of pack_weights
   int32_t depth;           // multiply-adds per output, without padding bits
   int32_t channels;        // output channels of this group
-  // The next three are padded to a multiple of the ISA's tile_channels.
+  // `multiplier`, `bias` and `threshold` have one value per channel, padded to a multiple of the ISA's tile_channels.
   const float* multiplier;
   const float* bias;
   const int32_t* threshold;
   int32_t clamp_min, clamp_max;
   int32_t zero_point;
-  // Same-zero padding: output pixel (y, x) adds corrections[row_correction[y] + column_correction[x] + channel] to
-  // depth - 2 * popcount. Null if no correction is needed.
+  // Corrections for same-zero padding. Output pixel (y, x) adds corrections[row_correction[y] + column_correction[x] +
+  // channel] to depth - 2 * popcount. Null if no correction is needed.
   const int32_t* corrections;
   const int32_t* row_correction;
   const int32_t* column_correction;
@@ -62,7 +63,7 @@ struct FloatWindow {
   bool rectify;             // applies RELU to the sum
 };
 
-// Consecutive pixels of one row, and the gate that multiplies them.
+// Operands for consecutive pixels of one row, to compute output = RELU(PRELU(RELU(input * gate), slope) + addend).
 struct GatedPixels {
   const float *input, *gate;
   int64_t input_stride, gate_stride;  // floats from one pixel to the next; 0 if all pixels share the value
@@ -73,8 +74,9 @@ struct GatedPixels {
   float* output;
 };
 
-// One image of an int8 convolution, ready to compute. Windows lie in a frame, a padded copy of the image, whose values
-// have the kernel's form. A window row is read in steps of kStepBytes.
+// Everything that a kernel needs for the int8 convolution of one image. Windows lie in a frame, a padded copy of the
+// image. Each value of the frame has tap_bytes bytes and includes the kernel's offset. A row of a window is read in
+// steps of kInt8StepBytes.
 struct Int8ConvTask {
   const uint8_t* frame;
   ptrdiff_t frame_row;                 // bytes from one row of a window to the next
@@ -82,12 +84,12 @@ struct Int8ConvTask {
   int32_t filter_height, steps;
 
   const uint8_t* weights;  // [vectors of channels][filter rows][steps][taps of a step / lane_taps][channels][lane_taps]
-  ptrdiff_t vector_bytes;  // weights of a vector of channels
-  // The next six arrays have one value per channel, padded to whole vectors.
+  ptrdiff_t vector_bytes;  // bytes of weights per vector of channels
+  // The six arrays from `bias` to `nudge` have one value per channel, padded to whole vectors of channels.
   const int32_t* bias;
   const FixedPoint* scales;
-  const int32_t *multiplier, *shift;      // of `scales`
-  const float *float_multiplier, *nudge;  // the scale, and what its first rounding adds to magnitudes
+  const int32_t *multiplier, *shift;      // the members of `scales`
+  const float *float_multiplier, *nudge;  // the members of FloatScale
   int32_t zero_point, output_min, output_max;
   int32_t channels, output_width;
   int8_t* output;
@@ -95,12 +97,12 @@ struct Int8ConvTask {
 
 constexpr int32_t kInt8StepBytes = 4;
 
-// A kernel of int8 convolutions.
+// A kernel of int8 convolutions, and the data layout that it requires.
 struct Int8ConvKernel {
   int32_t vector_channels;
-  int32_t lane_taps;  // taps of a channel that lie side by side in the weights
-  int32_t tap_bytes;  // of a value in the frame and of a weight: 1 or 2
-  int32_t offset;     // is added to the values in the frame
+  int32_t lane_taps;  // consecutive taps of one channel in the weights
+  int32_t tap_bytes;  // bytes of a value in the frame and of a weight: 1 or 2
+  int32_t offset;     // added to every value in the frame
   double macs_per_cycle;
   // Computes output rows [begin, end).
   void (*rows)(const Int8ConvTask& task, int64_t begin, int64_t end);
@@ -110,27 +112,30 @@ struct Isa {
   const char* name;
   bool (*available)();
 
-  // Packs signs. If `channels` is no multiple of 32, the last word of each row is padded with 0 bits.
+  // Packs the signs of values. If `channels` is not a multiple of 32, the last word of each row is padded with 0 bits.
   void (*pack_float32_signs)(const float* input, int64_t rows, int32_t channels, uint32_t* output);
   void (*pack_int8_signs)(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output);
-  // Packs the signs of input * multiplier + addend, both given per channel. Output rows are `output_words` words apart.
+  // Packs the signs of input * multiplier + addend; `multiplier` and `addend` have one value per channel. Output rows
+  // are `output_words` words apart.
   void (*pack_affine_signs)(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output, int64_t output_words);
-  // output[channels] = max(floor, each channel's largest value); NaN is ignored.
+  // Computes one window of a max pool for all channels. The maximum is at least `floor`, and ignores NaN.
   void (*max_window)(const FloatWindow& window, float floor, float* output);
   void (*gate_pixels)(const GatedPixels& pixels, int64_t count);
 
   int32_t tile_pixels, tile_channels;
-  // Binary multiply-adds per cycle of bconv's inner loop, on a core that the ISA is meant for. Threads share work by
-  // it.
+  // Binary multiply-adds per cycle of bconv's inner loop, on a core that the ISA is meant for. Cost estimates of loops
+  // that threads share use this number.
   double macs_per_cycle;
-  // Bytes of a staged tap, and the conversion of `taps` taps from words; null if words are used as they are. A staged
-  // zero must be zero bytes.
+  // staged_bytes returns the bytes of a staged tap, and stage converts `taps` taps from words. Both are null if words
+  // are used as they are. A word of zeros must be staged as bytes of zeros.
   size_t (*staged_bytes)(int32_t tap_words) = nullptr;
   void (*stage)(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) = nullptr;
-  // True if bconv stages one-pixel windows itself, because none of them is read twice.
+  // True if bconv itself stages the pixels of a convolution whose windows are single pixels, each of which is read
+  // once.
   bool stages_pixels = false;
-  // The filter of one group: `channels` rows of taps * tap_words words. `packed` is zeroed by the caller.
+  // pack_weights repacks the filter of one group, which has `channels` rows of taps * tap_words words. The caller has
+  // zeroed `packed`.
   size_t (*packed_weights_bytes)(int32_t channels, int32_t taps, int32_t tap_words);
   void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed);
   size_t (*scratch_bytes)(int32_t words) = nullptr;  // null if none is needed
@@ -138,17 +143,19 @@ struct Isa {
   // is a multiple of tile_channels.
   void (*bconv)(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                 int32_t channel_end);
-  // True if bconv supports an epilogue with a gate, or one that adds to int8 outputs.
+  // `gates` is true if bconv supports an epilogue with a gate, `adds_int8` if it supports one that adds to int8
+  // outputs.
   bool gates = true, adds_int8 = true;
-  // Returns a faster ISA for this filter, or null if this one is the fastest. Not called if the user named an ISA.
+  // Returns an ISA that is faster for this filter, or null if there is none. It is not called if the user named an ISA.
   const Isa* (*better)(const Bconv2dSpec& spec) = nullptr;
-  // The kernel of int8 convolutions; depends on the CPU's instructions for dot products.
+  // Returns the kernel of int8 convolutions, which depends on the CPU's dot product instructions.
   const Int8ConvKernel& (*int8_conv)();
-  // True if the ISA suits this CPU better than others with the same instructions; null if there are no others.
+  // Returns true if this ISA is faster on this CPU than the ISAs that use the same instructions. Null if no other ISA
+  // uses the same instructions.
   bool (*suits)() = nullptr;
 };
 
-// Kernels of int8 convolutions, each for CPUs with its instructions.
+// Kernels of int8 convolutions. Each runs only on CPUs with the instructions in its name.
 extern const Int8ConvKernel kPortableInt8Conv;
 extern const Int8ConvKernel kAvx512VnniInt8Conv;
 extern const Int8ConvKernel kAvxVnniInt8Conv;
@@ -156,14 +163,15 @@ extern const Int8ConvKernel kAvx2Int8Conv;
 extern const Int8ConvKernel kNeon64Int8Conv;
 extern const Int8ConvKernel kNeon64DotInt8Conv;
 extern const Int8ConvKernel kNeon32Int8Conv;
-// The fastest one of this CPU among those that its ISA implies or that extend it.
+// Each function returns the fastest int8 kernel for this CPU, among the kernels that use the ISA's instructions or
+// extensions of them.
 const Int8ConvKernel& PortableInt8Conv();
 const Int8ConvKernel& Avx512Int8Conv();
 const Int8ConvKernel& Avx2Int8Conv();
 const Int8ConvKernel& Neon64Int8Conv();
 const Int8ConvKernel& Neon32Int8Conv();
 
-// All ISAs. Each one is defined only on the processor architectures that may have its instructions.
+// All ISAs. An ISA is defined only in builds for its processor architecture.
 extern const Isa kPortableIsa;
 extern const Isa kAvx512VbmiIsa;
 extern const Isa kAvx512Isa;

@@ -11,19 +11,20 @@ struct FixedPoint {
   int32_t shift;
 };
 
-// False if the scale is zero, negative or NaN, or rounds to 1 or more.
+// Returns false if the scale is zero, negative or NaN, or rounds to 1 or more.
 bool ToFixedPoint(double scale, FixedPoint* fixed);
 
-// The scale as the nearest float, and a nudge: half of the unit of the first rounding. The result is the product, moved
-// away from zero by the nudge and rounded to an integer. It may be wrong only if that is nearly halfway between two
-// integers.
+// A scale for requantization in floats: the nearest float, and half a unit of Requantize's first rounding. The product
+// of a sum and `multiplier` is moved away from zero by `nudge`, and rounded to an integer. This integer can differ from
+// Requantize's result only if the moved product is nearly halfway between two integers.
 struct FloatScale {
   float multiplier, nudge;
 };
 FloatScale ToFloat(const FixedPoint& scale);
 
-// |value| must be below 2^29. The high half of the doubled product is rounded first, halves upwards; the shift then
-// rounds halves away from zero. TensorFlow Lite calls this MultiplyByQuantizedMultiplier.
+// Multiplies `value`, whose magnitude must be below 2^29, by `scale` as TensorFlow Lite's MultiplyByQuantizedMultiplier
+// does. The high half of the doubled product is rounded first, halves upwards. The shift then rounds halves away from
+// zero.
 static inline int32_t Requantize(int64_t value, const FixedPoint& scale) {
   const int64_t high = (value * scale.multiplier + (int64_t{1} << 30)) >> 31;
   if (scale.shift == 0) return static_cast<int32_t>(high);

@@ -9,7 +9,7 @@
 namespace litebnn {
 namespace {
 
-// Fastest first. `suits` decides between ISAs with the same instructions.
+// The ISAs of this build, fastest first. Where several ISAs use the same instructions, `suits` decides between them.
 const Isa* const kIsas[] = {
 #if LITEBNN_X86
     &kAvx512VbmiIsa,
@@ -25,7 +25,7 @@ const Isa* const kIsas[] = {
 
 constexpr size_t kIsaCount = sizeof(kIsas) / sizeof(kIsas[0]);
 
-// The ISAs that are found by name: they compute every filter themselves, even if another ISA is faster.
+// Copies of the ISAs without `better`. A user who names an ISA gets its copy, which computes every filter itself.
 struct ForcedIsas {
   Isa isas[kIsaCount];
 
@@ -52,7 +52,8 @@ const Isa* FindByName(const char* name) {
   return nullptr;
 }
 
-// Made without allocating, because the name may be asked for after memory has run out.
+// The names of the available ISAs. The constructor allocates nothing, because callers may ask for the names after
+// memory has run out.
 struct Names {
   char text[128] = "";
 

@@ -7,7 +7,7 @@
 #include "kernels/isa/avx2/intrinsics.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 struct EightLanes {

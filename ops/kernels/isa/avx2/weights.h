@@ -9,7 +9,7 @@
 #include "kernels/isa/shared/lookup_weights.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 static_assert(kVectorChannels == kUnitChannels);

@@ -11,7 +11,7 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 // One vector holds 32 chunks with 16-bit offsets, cut from six whole words.

@@ -14,7 +14,7 @@
 #include "kernels/isa/isa.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 // Limit, per vector of channels, for the tables that adjacent windows share. More of them would save work but leave the

@@ -11,7 +11,7 @@
 #include "kernels/isa/shared/arithmetic.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 // The weights of a tile of channels.

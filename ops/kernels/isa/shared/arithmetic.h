@@ -1,5 +1,5 @@
-// Replacements for functions of <algorithm>. Those have one copy per program if not inlined, and the linker could
-// choose a copy that was compiled for another CPU.
+// Replacements for std::min and std::max. If a function of the standard library is not inlined, the linker keeps one
+// copy per program, which might be compiled for another CPU.
 #pragma once
 
 namespace litebnn {

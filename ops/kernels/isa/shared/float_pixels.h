@@ -1,5 +1,5 @@
-// Operations on float pixels, channel by channel: max pooling of a window, and the product with a gate, PRELU and sum.
-// An ISA implements max_window and gate_pixels with these templates.
+// Operations on float pixels, channel by channel: max pooling of a window, and the product with a gate, followed by
+// PRELU and a sum. An ISA implements max_window and gate_pixels with these templates.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@
 #include "kernels/isa/shared/lanes.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Computes whole groups of kVectors vectors from `channel` on, and returns the first channel that is left.
+// Computes the maxima of a window for groups of kVectors vectors of channels, from `channel` on. Returns the first
+// channel that does not fill a group.
 template <typename Lanes, int kVectors, bool kMultiplies>
 inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float floor, float* output) {
   constexpr int32_t kChannels = kVectors * Lanes::kLanes;
@@ -48,7 +49,8 @@ inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float f
 
 template <typename Lanes, bool kMultiplies>
 inline void MaxOfWindow(const FloatWindow& window, float floor, float* output) {
-  // Limited by the registers for vectors and their multipliers; most layers have at most 64 channels.
+  // Number of vectors that are computed together. Their maxima and multipliers must fit the registers, and most layers
+  // have at most 64 channels.
   constexpr int kVectors = kMultiplies || Lanes::kLanes > 4 ? 4 : 8;
   int32_t channel = MaxOfChannels<Lanes, kVectors, kMultiplies>(window, 0, floor, output);
   channel = MaxOfChannels<Lanes, 1, kMultiplies>(window, channel, floor, output);
@@ -67,7 +69,7 @@ struct GatedPixel {
   float* output;
 };
 
-// Computes `count` channels from `channel` on, 1 to kLanes.
+// Computes `count` channels of one pixel, from `channel` on. `count` is 1 to kLanes.
 template <typename Lanes, bool kAdds>
 __attribute__((always_inline)) inline void GateChannels(const GatedPixels& pixels, const GatedPixel& pixel,
                                                         int32_t channel, int32_t count) {

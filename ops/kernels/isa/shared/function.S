@@ -1,4 +1,5 @@
-// Directives before and after each assembly function. Its symbol is not exported from the library.
+// Macros with the directives that begin and end an assembly function. The function's symbol is not exported from the
+// library.
 
 #if defined(__APPLE__)
 .macro begin name

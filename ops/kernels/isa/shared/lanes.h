@@ -1,10 +1,10 @@
-// The vector operations that templates require of each ISA, and their scalar version OneLane.
+// The vector operations that the kernels' templates require of each ISA. OneLane is their scalar version.
 #pragma once
 
 #include <cstdint>
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 struct OneLane {
@@ -18,19 +18,19 @@ struct OneLane {
   static Floats Load(const float* values) { return *values; }
   static Ints Load(const int32_t* values) { return *values; }
   static void Store(Floats values, float* output) { *output = values; }
-  // `count` is 1 to kLanes. Lanes that are not loaded are undefined.
+  // Loads the first `count` lanes, 1 to kLanes. The other lanes are undefined.
   static Floats LoadFirst(const float* values, int32_t) { return *values; }
   static void StoreFirst(Floats values, float* output, int32_t) { *output = values; }
   static void StoreFirst(Ints values, int8_t* output, int32_t) { *output = static_cast<int8_t>(values); }
   static Ints LoadBytes(const int8_t* values, int32_t) { return *values; }
-  // Loads popcount sums, and returns them in the ISA's integer type.
+  // Loads popcount sums as a vector of integers.
   static Ints LoadSums(const int32_t* sums) { return *sums; }
   // Returns depth - 2 * sums. The sum is subtracted twice, because twice a sum may overflow an int32_t.
   static Ints Dots(Ints depth, const int32_t* sums) { return depth - *sums - *sums; }
 
   static Floats Add(Floats a, Floats b) { return a + b; }
   static Floats Multiply(Floats a, Floats b) { return a * b; }
-  // Returns a > b ? a : b, also if one is NaN.
+  // Returns a > b ? a : b in each lane, also if a value is NaN.
   static Floats Larger(Floats a, Floats b) { return a > b ? a : b; }
   // PRELU: multiplies values below 0 by their slope; NaN and -0 are unchanged.
   static Floats Prelu(Floats values, Floats slopes) { return values < 0.0f ? values * slopes : values; }
@@ -41,8 +41,8 @@ struct OneLane {
     const Floats above = Larger(values, low);
     return above < high ? above : high;
   }
-  // Rounds half away from zero; the values have been clamped. It adds the largest float below one half and truncates,
-  // so that values just below one half round to 0.
+  // Rounds half away from zero; the values have been clamped. The function adds the largest float below one half and
+  // truncates, so that values just below one half round to 0.
   static Ints Round(Floats values) {
     return static_cast<int32_t>(values + (values < 0.0f ? -0x1.fffffep-2f : 0x1.fffffep-2f));
   }
@@ -53,20 +53,20 @@ struct OneLane {
   static Ints AddIfEqual(Ints values, Ints difference, Ints a, Ints b, Ints c, Ints d) {
     return values + (a == b && c == d ? difference : 0);
   }
-  // Halves values. All of them are even, so an ISA may shift instead of dividing.
+  // Halves values, which are all even, so an ISA may shift instead of dividing.
   static Ints Half(Ints values) { return values / 2; }
   static Ints Clamp(Ints values, Ints low, Ints high) {
     const Ints above = values > low ? values : low;
     return above < high ? above : high;
   }
   static Floats ToFloats(Ints values) { return static_cast<float>(values); }
-  // Comparison results of at most 32 lanes. AppendAbove shifts the earlier bits up and inserts those of a > b below
-  // them; AppendBelowZero inserts those of negative values.
+  // Bits collects the results of comparisons, one bit per lane, at most 32. AppendAbove shifts the earlier bits up and
+  // inserts the results of a > b below them. AppendBelowZero does the same with the results of values < 0.
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return bits << 1 | (a > b ? 1u : 0u); }
   static Bits AppendBelowZero(Bits bits, Floats values) { return bits << 1 | (values < 0.0f ? 1u : 0u); }
   static uint32_t ToWord(Bits bits) { return bits; }
 
-  // Packed signs of 32 values.
+  // Returns the packed signs of 32 values: bit i is set if values[i] is below 0.
   static uint32_t BitsBelowZero(const float* values) { return BitsBelow(values, 0.0f); }
   template <typename T>
   static uint32_t BitsBelow(const T* values, T limit) {

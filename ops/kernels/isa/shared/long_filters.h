@@ -1,5 +1,5 @@
-// Filters that are too long for the 16-bit sums of lookup kernels. A filter is packed in pieces, each like a filter of
-// its own (lookup_weights.h), and the dot products of the pieces are added.
+// Convolutions whose filters are too long for the 16-bit sums of the table lookup kernels. A filter is packed in
+// pieces, each in the layout of a separate filter (lookup_weights.h). The dot products of the pieces are added.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 #include "kernels/isa/shared/output.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Pixels whose long windows are computed together.
+// Number of pixels whose long windows are computed together.
 constexpr int32_t kLongPixels = 16;
 
 // Scratch memory of one thread.
@@ -25,7 +25,7 @@ struct PiecesMemory {
   float ones[kTileChannels], zeros[kTileChannels];
 };
 
-// Computes a tile of channels for adjacent pixels of one row, whose windows begin at `first`.
+// Computes a tile of channels for adjacent pixels of one row. `first` is the window of the first pixel.
 template <typename Lanes, typename BconvPiece>
 void BconvLongTile(const BconvTask& task, const uint8_t* first, int64_t pixel, int32_t pixels, int32_t channel,
                    int32_t channels, PiecesMemory& memory, BconvPiece bconv_piece) {

@@ -6,9 +6,9 @@
 //
 //   (matching bits - parity(input) + parity(filter)) / 2
 //
-// which is 0, 1 or 2, because the bracket is even. The parities of a window and of a filter are counted outside of the
-// loop. Seven entries add up to at most 14, which fits four bits, so a byte serves two pixels: the nibbles of both
-// select the table.
+// which is 0, 1 or 2, because the dividend is even. The parities of a window and of a filter are counted outside of the
+// inner loop. Seven entries add up to at most 14, which fits four bits, so each byte of a table serves two pixels. Two
+// input nibbles, one of each pixel, select the table.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,16 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 constexpr int32_t kNibblesPerWord = kBitsPerWord / 4;
 constexpr int32_t kGroupNibbles = 7;
-// Nibbles until byte sums are widened to 16 bits: a byte holds 2 * 127. An even number of whole groups.
+// Number of nibbles after which byte sums are widened to 16 bits. A byte can hold the sum of 127 entries, each at most
+// 2. The number is the largest even multiple of a group.
 constexpr int32_t kMaxBlockNibbles = 126;
 
-// Consecutive nibbles whose table offsets are contiguous, from offset `first` on.
+// Consecutive nibbles of a window whose table offsets are contiguous. `first` is the index of the first offset.
 struct Piece {
   ptrdiff_t first;
   int32_t nibbles;

@@ -9,14 +9,14 @@
 #include "kernels/isa/shared/nibble_plan.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Tiles have 32, 64 or 128 channels.
+// A tile consists of one, two or four units, which have 32 channels each.
 constexpr int32_t kUnitChannels = 32;
 constexpr int32_t kTileChannels = 4 * kUnitChannels;
 
-// Channels of the next tile if `channels` are left.
+// Returns the number of channels in the next tile if `channels` channels are left.
 int32_t TileChannels(int32_t channels) {
   return channels <= kUnitChannels ? kUnitChannels : channels <= 3 * kUnitChannels ? 2 * kUnitChannels : kTileChannels;
 }
@@ -29,10 +29,10 @@ size_t PiecesBytes(int32_t channels, int32_t words) {
   return static_cast<size_t>((channels + kUnitChannels - 1) / kUnitChannels) * UnitBytes(words);
 }
 
-// Words of a tap in each piece of a long filter; the tap's last piece may have fewer.
+// Number of words in each piece of a long filter's tap; the last piece of a tap may have fewer.
 int32_t PieceWords(int32_t tap_words) { return Min(tap_words, kMaxWords); }
 
-// Calls visit(tap, word, words) for each piece.
+// Calls visit(tap, word, words) for each piece of a long filter: `words` words of `tap`, from `word` on.
 template <typename Visit>
 void ForEachPiece(int32_t taps, int32_t tap_words, Visit visit) {
   for (int32_t tap = 0; tap < taps; ++tap) {
@@ -49,10 +49,11 @@ size_t PackedWeightsBytes(int32_t channels, int32_t taps, int32_t tap_words) {
   return bytes;
 }
 
-// Layout: tiles of [channels] 16-bit compensations, then [nibbles / 2][channels] bytes of two nibbles.
-// Order::Compensation(lane) and Order::Byte(lane) are an ISA's positions within 32 channels.
+// Packs a filter in tiles. A tile has a 16-bit compensation for each of its channels, then [nibbles / 2][channels]
+// bytes of two nibbles each. Order::Compensation(lane) and Order::Byte(lane) return the positions of a channel within
+// its unit of 32 channels.
 //
-// A dot product is depth + 4 * E + 2 * parity(window) - compensation, with E the sum of the window's lookups. The
+// A dot product is depth + 4 * E + 2 * parity(window) - compensation, where E is the sum of the window's lookups. The
 // compensation is 8 * nibbles + 2 * parity(filter). parity() is the number of odd-parity nibbles.
 template <typename Order>
 void PackPiece(const uint32_t* filter, int32_t channels, int64_t row_words, int32_t words, uint8_t* packed) {
@@ -79,7 +80,7 @@ void PackPiece(const uint32_t* filter, int32_t channels, int64_t row_words, int3
   }
 }
 
-// A long filter is packed in pieces, each like a filter of its own.
+// Packs a filter. A long filter is packed in pieces, each in the layout of a separate filter.
 template <typename Order>
 void PackWeights(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed) {
   const int32_t words = taps * tap_words;

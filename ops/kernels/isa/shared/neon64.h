@@ -9,16 +9,17 @@
 #include "kernels/isa/shared/pack_signs.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// If rows need no padding, four words at a time save most of the sums across lanes.
+// Packs the signs of floats. If rows need no padding, four words are packed at a time, which saves most of the
+// additions across lanes.
 void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
   if (channels % kBitsPerWord != 0) return PackFloat32Signs<FourLanes>(input, rows, channels, output);
   int64_t words = rows * (channels / kBitsPerWord);
   const auto lanes = [&input](int word) {
     uint32x4_t bits = FourLanes::LanesBelowZero(input + word * kBitsPerWord);
-    // Serializes the words, because the compiler would run out of registers.
+    // The barrier makes the compiler compute one word after the other. Otherwise it would run out of registers.
     __asm__ volatile("" : "+w"(bits));
     return FourLanes::OwnBits(bits);
   };
@@ -29,8 +30,8 @@ void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels,
   PackFloat32Signs<FourLanes>(input, words, kBitsPerWord, output);
 }
 
-// Loads or stores a pair of vectors at an offset of kFirst floats. The compiler does not pair them if other loads and
-// stores are in between.
+// LoadPair and StorePair access two adjacent vectors, at an offset of kFirst floats, by one instruction. The compiler
+// would use two instructions if other loads and stores are in between.
 template <int kFirst>
 __attribute__((always_inline)) inline void LoadPair(const float* constants, float32x4_t& low, float32x4_t& high) {
   __asm__ volatile("ldp %q0, %q1, [%2, %3]" : "=w"(low), "=w"(high) : "r"(constants), "i"(kFirst * sizeof(float)));
@@ -43,7 +44,7 @@ __attribute__((always_inline)) inline void StorePair(float* output, float32x4_t 
                    : "memory");
 }
 
-// Stores a pair of vectors as bytes; the values fit.
+// Stores two vectors of integers as bytes. All values must fit an int8_t.
 template <int kFirst>
 __attribute__((always_inline)) inline void StorePair(int8_t* output, int32x4_t low, int32x4_t high) {
   vst1_s8(output + kFirst, vmovn_s16(vcombine_s16(vmovn_s32(low), vmovn_s32(high))));

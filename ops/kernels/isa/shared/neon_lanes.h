@@ -7,7 +7,7 @@
 #include <cstring>
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 struct FourLanes {
@@ -58,7 +58,7 @@ struct FourLanes {
     return vbslq_f32(IsBelowZero(values), vmulq_f32(values, slopes), values);
   }
 #if defined(__aarch64__)
-  // The NEON instructions for the larger and the smaller number return the number if the other operand is NaN.
+  // FMAXNM and FMINNM return the other operand if one operand is NaN.
   static Floats Rectify(Floats values) { return vmaxnmq_f32(values, vdupq_n_f32(0.0f)); }
   static Floats Clamp(Floats values, Floats low, Floats high) { return vminnmq_f32(vmaxnmq_f32(values, low), high); }
   static Ints Round(Floats values) { return vcvtaq_s32_f32(values); }
@@ -76,8 +76,8 @@ struct FourLanes {
     const Floats half = vbslq_f32(vdupq_n_u32(0x80000000u), values, vdupq_n_f32(0x1.fffffep-2f));
     return vcvtq_s32_f32(vaddq_f32(values, half));
   }
-  // Uses integer operations, because 32-bit NEON flushes subnormals to zero. Negative floats are the range from
-  // 0x80000001, after -0.0, to 0xFF800000, before the NaNs.
+  // Uses integer operations, because 32-bit NEON flushes subnormals to zero. The bits of negative floats range from
+  // 0x80000001, which follows -0.0, to 0xFF800000, which precedes the NaNs.
   static Bits IsBelowZero(Floats values) {
     const uint32x4_t from_first = vaddq_u32(vreinterpretq_u32_f32(values), vdupq_n_u32(0x7FFFFFFFu));
     return vcltq_u32(from_first, vdupq_n_u32(0x7F800000u));
@@ -96,7 +96,7 @@ struct FourLanes {
   static Ints Half(Ints values) { return vshrq_n_s32(values, 1); }
   static Ints Clamp(Ints values, Ints low, Ints high) { return vminq_s32(vmaxq_s32(values, low), high); }
   static Floats ToFloats(Ints values) { return vcvtq_f32_s32(values); }
-  // Each lane's bits are four positions apart until ToWord.
+  // The results of one lane stay four bits apart, until ToWord merges the lanes.
   static Bits Append(Bits bits, uint32x4_t is_set) { return vsliq_n_u32(is_set, bits, kLanes); }
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return Append(bits, vcgtq_s32(a, b)); }
   static Bits AppendBelowZero(Bits bits, Floats values) { return Append(bits, IsBelowZero(values)); }

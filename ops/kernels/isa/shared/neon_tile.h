@@ -1,4 +1,4 @@
-// The channel tile of the NEON ISAs that count bits.
+// The channel tile of the NEON ISAs that count bits with CNT.
 #pragma once
 
 #include <arm_neon.h>
@@ -8,20 +8,20 @@
 #include "kernels/isa/shared/tiled_weights.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Sums have 16 bits.
+// A tile has four vectors of eight channels, whose sums have 16 bits.
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kVectorChannels = 8;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 using Weights = TiledWeights<uint16_t, kTileChannels, kTileChannels>;
 constexpr int32_t kHalvesPerWord = Weights::kElementsPerWord;
 constexpr int32_t kWeightsWordBytes = kTileChannels * static_cast<int32_t>(sizeof(uint32_t));
-// More words would overflow the sums; longer windows are computed in pieces.
+// Number of words in the longest window whose sums fit 16 bits. Longer windows are computed in pieces.
 constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
 
-// Adds the sums of one piece and pixel to those of the pieces before it.
+// Adds the 16-bit sums of one pixel, for one piece of its window, to the 32-bit `popcounts`.
 inline void AddPiece(const uint16x8_t* sums, int32_t* popcounts) {
   for (int v = 0; v < kTileVectors; ++v, popcounts += kVectorChannels) {
     const int32x4_t low = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(sums[v])));

@@ -8,15 +8,18 @@
 #include "kernels/isa/shared/lookup_tables.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Four times a lookup plus twice a parity is at most 10 per nibble, and the sum must fit 16 bits.
+// Number of words in the longest window whose sums fit 16 bits. A nibble adds at most 10: four times a lookup, and
+// twice a parity.
 constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 
-// Nibbles of a window whose sums fit bytes, as pieces of contiguous table offsets.
+// Consecutive nibbles of a window, few enough for their sums to fit bytes. They are listed as pieces of contiguous
+// table offsets.
 struct NibbleBlock {
-  // A run has at least two words if there are several runs. The first and the last piece may be parts of a run.
+  // If a window has several runs, each has at least two words. The first and the last piece of a block may be parts of
+  // a run.
   Piece pieces[kMaxBlockNibbles / (2 * kNibblesPerWord) + 2];
   int32_t count;
 };
@@ -27,7 +30,8 @@ struct NibblePlan {
     const int32_t count = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
     const auto round_up = [](int32_t value, int32_t unit) { return (value + unit - 1) / unit * unit; };
     block = round_up((nibbles + count - 1) / count, 2);
-    // A block consists of whole runs or, because weights are packed in pairs, of an even number of whole groups.
+    // A block consists of whole runs or of an even number of whole groups, because weights are packed in pairs of
+    // nibbles.
     const int32_t units[] = {run_nibbles, 2 * kGroupNibbles};
     for (const int32_t unit : units) {
       if (round_up(block, unit) > kMaxBlockNibbles) continue;

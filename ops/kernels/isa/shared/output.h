@@ -1,5 +1,5 @@
-// The conversion of popcount sums to outputs. Every ISA does these operations in this order, with the vectors of its
-// own lanes.h, so that all give the same bits. Code that deviates says why.
+// The conversion of popcount sums to outputs. Every ISA uses these operations in this order, on the vectors of its own
+// lanes.h, so that all ISAs compute the same bits. Code with another order explains why.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "kernels/isa/shared/arithmetic.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 // Writes `count` (at most 32) bits at bit `offset` of a pixel's words. The first write to a word clears it, so one
@@ -24,9 +24,9 @@ inline void StoreBits(uint32_t* words, int64_t offset, int32_t count, uint32_t b
   if (shift + count > kBitsPerWord) word[1] = bits >> (kBitsPerWord - shift);
 }
 
-// Corrections of the group's channels at one pixel. Requires task.corrections.
+// Returns the padding corrections of the group's channels at `pixel`. task.corrections must not be null.
 inline const int32_t* CorrectionsOf(const BconvTask& task, int64_t pixel) {
-  // Outputs are fewer than 2^31, and a 64-bit division takes several times as long.
+  // The division has 32 bits, because a 64-bit division takes several times as long. There are fewer than 2^31 pixels.
   const auto number = static_cast<uint32_t>(pixel), width = static_cast<uint32_t>(task.output_width);
   return task.corrections + task.row_correction[number / width] + task.column_correction[number % width];
 }
@@ -35,7 +35,8 @@ inline ptrdiff_t OutputIndex(const BconvTask& task, int64_t pixel, int32_t chann
   return static_cast<ptrdiff_t>(pixel * task.output_channels + task.first_channel + channel);
 }
 
-// epilogue(channel) returns the epilogue of `count` channels from `channel` on, which stores its results itself.
+// The epilogue of float outputs. epilogue(channel, count) returns the epilogue for `count` channels from `channel` on.
+// Its method Store applies the operations to values and stores the results.
 template <typename Lanes, EpilogueKind kKind>
 struct Epilogue {
   using Floats = typename Lanes::Floats;
@@ -96,7 +97,8 @@ struct Epilogue<Lanes, EpilogueKind::kGateAndAdd> {
   }
 };
 
-// Multiplier and bias have been divided by the output's scale. Clamping before rounding keeps the conversion in range.
+// The epilogue of int8 outputs. Each channel's multiplier and bias have been divided by the output's scale. Values are
+// clamped before they are rounded, so that the conversion to integers cannot overflow.
 template <typename Lanes, bool kAdds>
 struct Int8Epilogue {
   using Floats = typename Lanes::Floats;
@@ -129,7 +131,7 @@ struct Int8Epilogue {
     return results;
   }
 
-  // The output's levels. `index` is the position of the first one in the output and in the addend.
+  // Returns the int8 levels of `values`. `index` is the position of the first level in the output and in the addend.
   __attribute__((always_inline)) Ints operator()(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
     Ints levels = Lanes::Round(Lanes::Clamp(values, low, high));
     if constexpr (kAdds) {
@@ -149,7 +151,8 @@ struct Int8Epilogue {
   using Channels = Int8Epilogue;
 };
 
-// Stores two adjacent vectors of values, from `channel` on. Bytes of both are stored at once.
+// Stores two adjacent vectors of values, the first one at `channel`. If outputs are bytes, one store writes both
+// vectors.
 template <typename Lanes, typename Epilogue>
 __attribute__((always_inline)) inline void StorePair(const Epilogue& epilogue, int32_t channel,
                                                      typename Lanes::Floats first, typename Lanes::Floats second,
@@ -174,9 +177,9 @@ __attribute__((always_inline)) inline auto WithEpilogue(const BconvTask& task, B
   return body(Epilogue<Lanes, EpilogueKind::kGateAndAdd>(task));
 }
 
-// Writes the outputs of kPixels pixels in `channels` channels from `channel` on. `sums` are popcounts, `stride` apart
-// from pixel to pixel; they and the channel constants are padded to whole vectors. All is inlined, so that a constant
-// number of channels unrolls the loops.
+// Writes the outputs of kPixels pixels in `channels` channels from `channel` on. `sums` are popcounts; those of the
+// next pixel follow after `stride` elements. The sums and the channel constants are padded to whole vectors. All
+// functions are inlined, so that the compiler unrolls loops over a constant number of channels.
 template <typename Lanes, int kPixels, typename Sum>
 struct TileOutputs {
   using Floats = typename Lanes::Floats;
@@ -197,7 +200,7 @@ struct TileOutputs {
     });
   }
 
-  // Null if no correction is needed.
+  // The padding corrections of pixel p from `channel` on; null if no correction is needed.
   __attribute__((always_inline)) const int32_t* Corrections(int64_t p) const {
     return task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel + p) + channel;
   }
@@ -205,7 +208,7 @@ struct TileOutputs {
   // Calls store(first channel, output index, values, count) for all channels of all pixels.
   template <typename Store>
   __attribute__((always_inline)) void ForEachValues(Store store) const {
-    // A local copy, because a compiler must assume that any store may modify the task.
+    // The local copy can stay in registers, because no store can modify it.
     const TileOutputs tile = *this;
     const float* const multipliers = task.multiplier + channel;
     const float* const biases = task.bias + channel;
@@ -239,7 +242,7 @@ struct TileOutputs {
 
   TileOutputs<Lanes, 1, Sum> Pixel(int p) const { return {task, pixel + p, channel, channels, sums + p * stride, 0}; }
 
-  // Not inlined, because copies for each kPixels would be large.
+  // Not inlined, because a copy for each value of kPixels would make the code large.
   template <typename Epilogue>
   __attribute__((noinline)) void WriteAlone(Epilogue epilogue) const {
     WriteValues(epilogue);
@@ -273,7 +276,7 @@ struct TileOutputs {
   }
 };
 
-// Writes one pixel's outputs. Loops over kUnrolledChannels channels are unrolled.
+// Writes one pixel's outputs. If there are kUnrolledChannels channels, the loop over them is unrolled.
 template <typename Lanes, int32_t kUnrolledChannels = 0, typename Sum>
 __attribute__((always_inline)) inline void WriteOutputs(const BconvTask& task, int64_t pixel, int32_t channel,
                                                         int32_t channels, const Sum* sums) {

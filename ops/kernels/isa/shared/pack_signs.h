@@ -1,4 +1,4 @@
-// Packs signs: 32 at a time with an ISA's lanes (lanes.h), shorter rows one by one.
+// Packs signs: 32 at a time with an ISA's vectors (lanes.h), and one by one in rows of fewer than 32 values.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Bit 1 is set for values below `limit`; pack_word(values) returns the bits of 32 values.
+// Packs rows of values; a value below `limit` becomes a 1 bit. pack_word(values) returns the bits of 32 values.
 template <typename T, typename PackWord>
 inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, uint32_t* output, PackWord pack_word) {
   const int32_t words = channels / kBitsPerWord, tail = channels % kBitsPerWord;
@@ -30,12 +30,12 @@ inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, ui
 
 template <typename Lanes>
 inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
-  // A lambda, because a function pointer might not be inlined.
+  // The lambda is inlined, whereas a function pointer might not be.
   const auto pack_word = [](const float* values) { return Lanes::BitsBelowZero(values); };
   PackRows(input, rows, channels, 0.0f, output, pack_word);
 }
 
-// Packed signs of `count` values, 1 to 32.
+// Returns the packed signs of input * multiplier + addend for `count` values, 1 to 32.
 template <typename Lanes>
 __attribute__((always_inline)) inline uint32_t AffineBitsBelowZero(const float* input, const float* multiplier,
                                                                    const float* addend, int32_t count) {
@@ -45,11 +45,11 @@ __attribute__((always_inline)) inline uint32_t AffineBitsBelowZero(const float* 
     const auto product = Lanes::Multiply(Lanes::LoadFirst(input + i, lanes), Lanes::LoadFirst(multiplier + i, lanes));
     bits = Lanes::AppendBelowZero(bits, Lanes::Add(product, Lanes::LoadFirst(addend + i, lanes)));
   }
-  // The unused lanes of a tail are undefined.
+  // The mask clears the unused lanes of a tail, which are undefined.
   return Lanes::ToWord(bits) & ~0u >> (kBitsPerWord - count);
 }
 
-// Packs kWords * 32 channels, whose constants stay in registers from row to row.
+// Packs kWords * 32 channels of all rows. The channels' multipliers and addends stay in registers from row to row.
 template <typename Lanes, int kWords>
 inline void PackAffineWords(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output, int64_t output_words) {
@@ -77,7 +77,8 @@ inline void PackAffineWords(const float* input, const float* multiplier, const f
 template <typename Lanes>
 inline void PackAffineSigns(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output, int64_t output_words) {
-  // The registers hold the constants of this many words at a time; the tail is packed word by word.
+  // Number of words whose multipliers and addends fit the registers. Words beyond a multiple of kWords are packed one
+  // by one.
   constexpr int32_t kWords = Lanes::kLanes > 8 ? 2 : 1;
   int32_t c = 0;
   for (; c <= channels - kWords * kBitsPerWord; c += kWords * kBitsPerWord, output += kWords) {

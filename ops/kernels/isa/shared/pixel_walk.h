@@ -6,21 +6,21 @@
 #include "kernels/isa/isa.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 // Iterates over the staged windows of consecutive output pixels, without a division per pixel.
 struct WindowWalk {
   const BconvTask& task;
-  int64_t pixel;  // the first one
-  // Copies, because a compiler must assume that the kernels' stores may modify the task.
+  int64_t pixel;  // the first pixel
+  // The members copy the task's values, so that no store of a kernel can modify them and they can stay in registers.
   ptrdiff_t row_stride = task.row_stride, pixel_stride = task.pixel_stride;
   int64_t output_width = task.output_width;
   int64_t left_in_row = output_width - pixel % output_width;
   const uint8_t* row = task.input + pixel / output_width * row_stride;
   const uint8_t* window = row + pixel % output_width * pixel_stride;
 
-  // Sets windows[kCount].
+  // Sets windows[kCount] to the windows of the next kCount pixels.
   template <int kCount>
   void Next(const uint8_t** windows) {
     if (left_in_row > kCount) {

@@ -1,8 +1,9 @@
 // The offsets of the lookup tables (lookup_tables.h) for pairs of output pixels.
 //
-// A table belongs to the nibbles of two pixels. If adjacent output pixels form pairs, the offsets of an input row are
-// computed once for all windows that read it. Each combines a word of the first pixel's window with the corresponding
-// word of the second. Otherwise each pair gets its own offsets.
+// The nibbles of two pixels select one table, so output pixels are computed in pairs. If the windows of adjacent pixels
+// overlap, the offsets of an input row are computed once for all windows that read the row. An offset combines a nibble
+// of a window with the corresponding nibble of the next pixel's window. If windows do not overlap, each pair gets its
+// own offsets.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +14,27 @@
 #include "kernels/isa/shared/pixel_walk.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Runs whose odd-parity nibbles a byte can count.
+// Maximum number of runs over which a byte can sum the odd-parity nibbles; each run adds at most 2.
 constexpr int32_t kMaxRuns = 127;
 constexpr int32_t kMaxBlockPixels = 448;
-// Maximum copies of the last pair that fill up the last tile.
+// Maximum number of copies of the last pair, which fill up the last tile.
 constexpr int32_t kSparePairs = 3;
-// Memory for the offsets of a block, which stays in the L2 cache.
+// Bytes of memory for the offsets of a block, which stay in the L2 cache.
 constexpr int32_t kTableOffsetsBytes = 160 << 10;
 
-// Results for one block of output pixels.
+// The table offsets and the parities of one block of output pixels.
 template <typename Offset>
 struct TableOffsetsMemory {
-  // Offsets of each pair's first nibbles.
+  // Address of each pair's first offset.
   alignas(64) const Offset* pairs[kMaxBlockPixels / 2 + kSparePairs];
   alignas(64) int32_t parity[kMaxBlockPixels];  // twice the odd-parity nibbles of each window, in both 16-bit halves
   alignas(64) Offset offsets[kTableOffsetsBytes / sizeof(Offset)];
 };
 
-// Twice the parity of a window in both 16-bit halves, the format that kernels add.
+// Returns twice a window's number of odd-parity nibbles, in both 16-bit halves. Kernels add it in this format.
 int32_t TwiceInHalves(int32_t parity) { return parity * 2 * 0x10001; }
 
 // Computes the offsets for the output pixels of one thread, block by block. `Traits` has the operations that depend on
@@ -43,14 +44,13 @@ int32_t TwiceInHalves(int32_t parity) { return parity * 2 * 0x10001; }
 //   Write(source0, source1, words, offsets)
 //                      writes the offsets of two pixels' words and returns their ParitySums
 //   CountParity(source, words, counts)
-//                      counts the odd-parity nibbles of a row of words, in as many bytes
+//                      counts the odd-parity nibbles of a row of words; writes at most a byte per byte of words
 //   SumParity(counts, row_bytes, rows, words, before)
-//                      adds such counts over `rows` rows and writes their prefix sums, [words + 1]
+//                      adds the results of CountParity over `rows` rows and writes prefix sums, [words + 1]
 //   kWritesShortWindows
-//                      true if there is WriteShortWindows<words>(windows, offsets, parity), which writes the offsets
-//                      and
-//                      parities (as in TableOffsetsMemory) of 2 * kWords / words windows of 2 or 4 words
-// All of these functions may write up to kWords words past the end.
+//                      true if the traits have WriteShortWindows<words>(windows, offsets, parity), which writes the
+//                      offsets and `parity` (see TableOffsetsMemory) of 2 * kWords / words windows of 2 or 4 words
+// Each of these functions may write the results of up to kWords words past the end.
 template <typename Traits>
 class TableOffsets {
  public:
@@ -60,12 +60,12 @@ class TableOffsets {
   // Words of the longest supported window.
   static constexpr int32_t MaxWords() { return (kTableOffsetsBytes - kSlack) / kWordOffsetsBytes; }
 
-  // `first` is even; output pixels are [first, last).
+  // Prepares for the output pixels [first, last). `first` is even.
   TableOffsets(const BconvTask& task, int64_t first, int64_t last, Memory& memory)
       : task_(task), memory_(memory), words_(task.runs * task.run_words) {
     constexpr auto kWordBytes = static_cast<ptrdiff_t>(sizeof(uint32_t));
-    // Sharing pays off only if windows overlap; otherwise half of a row's offsets would be unused. In overlapping
-    // windows, one run is everything that a window reads of an input row.
+    // Sharing offsets pays off only if windows overlap; otherwise half of a row's offsets would be unused. An
+    // overlapping window reads one run of each input row.
     if (task.run_words * kWordBytes <= task.pixel_stride) return;
     input_row_bytes_ = task.runs > 1 ? task.run_offsets[1] : task.row_stride;
     const int64_t width = task.output_width;
@@ -89,13 +89,13 @@ class TableOffsets {
     row_offsets_ = reinterpret_cast<Offset*>(row_parity_ + rows * row_bytes() + kSlack);
   }
 
-  // The layout of a window's offsets.
+  // runs(), run_nibbles() and run_stride() describe the layout of a window's offsets.
   int32_t runs() const { return shared_ ? task_.runs : 1; }
   int32_t run_nibbles() const { return words_ / runs() * kNibblesPerWord; }
   ptrdiff_t run_stride() const { return shared_ ? row_offsets() : 0; }
 
-  // End of the block that begins at `pixel`; blocks up to `last` have nearly equal sizes. Shared offsets are for whole
-  // rows, or for a part of one if rows are long.
+  // Returns the end of the block that begins at `pixel`. Blocks up to `last` have nearly equal sizes. A block with
+  // shared offsets consists of whole rows, or of a part of one row if rows are long.
   int64_t BlockEnd(int64_t pixel, int64_t last) const {
     const int64_t width = task_.output_width;
     const bool by_rows = shared_ && width <= kMaxBlockPixels;
@@ -111,10 +111,10 @@ class TableOffsets {
 
  private:
   static constexpr int32_t kWordOffsetsBytes = kNibblesPerWord * static_cast<int32_t>(sizeof(Offset));
-  // Bytes that may be written past the end.
+  // Bytes that the functions of `Traits` may write past the end of the offsets.
   static constexpr int32_t kSlack = Traits::kWords * kWordOffsetsBytes;
 
-  // Maximum pairs in a block if each has its own offsets.
+  // Maximum number of pairs in a block if each pair has its own offsets.
   int32_t MaxWindowPairs() const {
     return Min((kTableOffsetsBytes - kSlack) / (words_ * kWordOffsetsBytes), kMaxBlockPixels / 2);
   }
@@ -122,8 +122,8 @@ class TableOffsets {
   ptrdiff_t row_offsets() const { return row_words_ * ptrdiff_t{kNibblesPerWord}; }
   ptrdiff_t row_bytes() const { return row_words_ * static_cast<ptrdiff_t>(sizeof(uint32_t)); }
 
-  // Calls write(windows, i) with the windows of kCount pixels from first + i on. Windows past the last pixel are any
-  // readable ones.
+  // Calls write(windows, i) with the windows of kCount pixels from first + i on. From `last` on, the last window is
+  // repeated.
   template <int kCount, typename Write>
   __attribute__((always_inline)) void ForEachWindows(int64_t first, int64_t last, Write write) const {
     WindowWalk walk{task_, first};
@@ -138,7 +138,7 @@ class TableOffsets {
     }
   }
 
-  // Several short windows at a time, because a single one would not fill a vector.
+  // Writes the offsets of several short windows at a time, because a single short window would not fill a vector.
   template <int32_t kWindowWords>
   void WriteShortWindows(int64_t first, int64_t last) const {
     constexpr int kWindows = 2 * Traits::kWords / kWindowWords;
@@ -197,7 +197,7 @@ class TableOffsets {
       for (int64_t i = 0; i < end - begin; i += 2) {
         memory_.pairs[(begin - first + i) / 2] = offsets + (column + i) * pixel_words_ * kNibblesPerWord;
       }
-      // Sums over rows come first, because adjacent windows share them.
+      // Parities are first summed over rows, because adjacent windows share these sums.
       Traits::SumParity(row_parity_ + staged * row_bytes(), row_bytes(), task_.runs, words, parity_before_);
       const int32_t* window = parity_before_ + column * pixel_words_;
       for (int64_t i = 0; i < end - begin; ++i, window += pixel_words_) {

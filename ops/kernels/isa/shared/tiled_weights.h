@@ -8,11 +8,11 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Layout: [tiles][words][elements of a word][channels of the tile]. All tiles have kTileChannels channels but the last,
-// which has whole vectors.
+// The layout is [tiles][words][elements of a word][channels of the tile]. Every tile but the last has kTileChannels
+// channels. The last one has as many vectors of kVectorChannels as it needs.
 template <typename Element, int32_t kTileChannels, int32_t kVectorChannels>
 struct TiledWeights {
   static constexpr int32_t kElementsPerWord = sizeof(uint32_t) / sizeof(Element);

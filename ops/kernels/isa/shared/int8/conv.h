@@ -1,8 +1,8 @@
 // Int8 convolutions on vectors. An ISA's trait `Dots` has the operations:
 //   Ints, kLanes              a vector of int32 sums, one per channel
 //   Add(sums, x, w)           adds the products of a step's bytes, which are in all lanes of `x`, with the weights `w`
-//   Round(sums, ..., &check)  the sums times their scales; `check` tells if they are surely right
-//   RoundExactly(sums, ...)   the same in integers, for traits whose Round is not exact
+//   Round(sums, ..., &check)  multiplies sums by their scales; `check` tells if all results are surely exact
+//   RoundExactly(sums, ...)   does the same with exact integers, if Round is not always exact
 //   Store(values, ...)        adds the zero point, clamps and writes bytes
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "kernels/isa/shared/arithmetic.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 template <typename Dots, int kPixels, int kVectors>
@@ -35,7 +35,7 @@ struct Int8Tile {
     Dots::template AddWindows<kPixels, kVectors>(task, window, weights, sums);
   }
 
-  // Not inlined, because few pixels are computed by it, so that the time of a call does not matter.
+  // Computes one pixel with exact integers. Not inlined, because it is called for few pixels.
   __attribute__((noinline, cold)) static void WriteExactly(const Int8ConvTask& task, const uint8_t* window,
                                                            int32_t channel, int8_t* output) {
     Ints sums[1][kVectors];
@@ -67,7 +67,8 @@ struct Int8Tile {
     }
   }
 
-  // One row of output pixels. The last tile ends with the row, so it may compute some pixels again.
+  // Writes one row of output pixels. The last tile is moved back to end with the row, so it may compute some pixels
+  // again.
   __attribute__((noinline)) static void WriteRow(const Int8ConvTask& task, const uint8_t* row, int32_t channel,
                                                  int8_t* output) {
     const Int8ConvTask copy = task;  // because a compiler must assume that any store may modify the original
@@ -78,7 +79,8 @@ struct Int8Tile {
   }
 };
 
-// Adds the products of one step after the other. A trait whose instructions take several steps at once overrides it.
+// Adds the products of windows and weights, one step after the other. A trait with instructions for several steps at
+// once has its own function.
 template <typename Dots, int kPixels, int kVectors>
 __attribute__((always_inline)) inline void AddSteps(const Int8ConvTask& task, const uint8_t* window,
                                                     const uint8_t* weights,
@@ -120,10 +122,11 @@ inline void WriteTileRow(const Int8ConvTask& task, int64_t y, int32_t channel) {
   Int8Tile<Dots, kPixels, kVectors>::WriteRow(task, task.frame + y * task.row_stride, channel, output);
 }
 
-// Tiles of kPixels pixels and kVectors vectors of channels. The channels that are left are computed vector by vector.
+// Implements Int8ConvKernel::rows with tiles of kPixels pixels and kVectors vectors of channels. Channels that do not
+// fill a tile are computed vector by vector.
 template <typename Dots, int kPixels, int kVectors>
 void Int8ConvRows(const Int8ConvTask& task, int64_t begin, int64_t end) {
-  // A tile of one vector has more pixels, so that its sums do not wait for each other.
+  // A tile of one vector has more pixels, so that enough sums are independent of each other.
   constexpr int kNarrowPixels = 8;
   for (int64_t y = begin; y < end; ++y) {
     for (int32_t channel = 0, vectors; channel < task.channels; channel += vectors * Dots::kLanes) {

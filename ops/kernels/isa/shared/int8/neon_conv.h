@@ -1,5 +1,5 @@
-// The common part of int8 convolutions on all NEON CPUs: all but the multiplications. NEON's rounding doubling
-// multiplication is the one that TensorFlow Lite's requantization is made of.
+// The part of int8 convolutions that all NEON CPUs share, which is everything but the multiplications by weights.
+// SQRDMULH does exactly the multiplication of TensorFlow Lite's requantization.
 #pragma once
 
 #include <arm_neon.h>
@@ -10,7 +10,7 @@
 #include "kernels/isa/shared/int8/conv.h"
 
 namespace litebnn {
-// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
 template <int kNumber>
@@ -29,7 +29,7 @@ struct FourDots {
   __attribute__((always_inline)) static Ints Round(Ints sums, const Int8ConvTask& task, int32_t channel, Check&) {
     const Ints right = vnegq_s32(Load(task.shift + channel));
     const Ints high = vqrdmulhq_s32(sums, Load(task.multiplier + channel));
-    // Negative values move down by one, so that halves round away from zero.
+    // Negative values that are shifted are first decremented, so that halves round away from zero.
     return vrshlq_s32(vaddq_s32(high, vshrq_n_s32(vandq_s32(high, right), 31)), right);
   }
 
@@ -81,7 +81,8 @@ __attribute__((always_inline)) inline void AddStepsByFours(const Int8ConvTask& t
   }
 }
 
-// Without dot products. Two products of bytes fit into 16 bits, as no weight is -128.
+// The multiplications for CPUs without dot product instructions. The sum of two products of bytes fits 16 bits, because
+// no weight is -128.
 struct LongDots : FourDots {
   template <int kPixels, int kVectors>
   __attribute__((always_inline)) static void AddWindows(const Int8ConvTask& task, const uint8_t* window,
@@ -89,7 +90,7 @@ struct LongDots : FourDots {
     AddStepsByFours<LongDots>(task, window, weights, sums);
   }
 
-  // The low half of the weights has taps 0 and 1 of four channels, the high half taps 2 and 3.
+  // The low half of each w[v] has taps 0 and 1 of four channels, the high half has taps 2 and 3.
   template <int kStep, int kVectors>
   __attribute__((always_inline)) static void AddStep(int8x16_t x, const int8x16_t (&w)[kVectors],
                                                      Ints (&sums)[kVectors]) {
