@@ -1,6 +1,6 @@
-// 32-bit NEON: EOR, CNT and ADD on bytes. A 16-bit lane belongs to one of 8 output channels. Each 16 bits of a pixel
-// are broadcast to all lanes, so no sum crosses lanes. With tiles of two pixels by 32 channels, the weights fit the 16
-// registers too.
+// 32-bit NEON: EOR, CNT and ADD on bytes. Each 16-bit lane of a vector belongs to one of 8 output channels. Each
+// half-word of a pixel is broadcast to all lanes, so that no sum crosses lanes. A tile has two pixels by 32 channels,
+// so that its sums and weights fit the 16 registers.
 #include "kernels/isa/isa.h"
 
 #if defined(__ARM_NEON) && defined(__arm__)
@@ -21,9 +21,9 @@ namespace litebnn {
 namespace {
 
 constexpr int kTilePixels = 2;
-// A byte sum grows by at most 8 per half-word, so 30 half-words reach 240.
+// Number of words whose sums fit bytes. A byte sum grows by at most 8 per half-word, so 30 half-words reach 240.
 constexpr int32_t kMaxBlockWords = 15;
-// Pixels whose windows stay in the L1 cache while all channels are computed.
+// Number of pixels whose windows stay in the L1 cache while all channels are computed.
 constexpr int64_t kBlockPixels = 64;
 
 #define LITEBNN_PAIR(sum0, sum1, x, w0, w1)        \
@@ -36,8 +36,8 @@ constexpr int64_t kBlockPixels = 64;
       LITEBNN_PAIR("s2", "s3", "q12", "q10", "q11") LITEBNN_PAIR("s4", "s5", "q13", "q8", "q9")                       \
           LITEBNN_PAIR("s6", "s7", "q13", "q10", "q11")
 
-// Adds `words` words to the byte sums of two pixels. In assembly, because compilers load the weights one register at a
-// time.
+// Adds `words` words to the byte sums of two pixels. The loop is in assembly, because compilers load the weights one
+// register at a time.
 inline void AddWords(int32_t words, const uint16_t* (&x)[2], const uint8_t*& weights,
                      uint8x16_t (&s)[2][kTileVectors]) {
   __asm__ volatile("1:\n" LITEBNN_HALF LITEBNN_HALF
@@ -62,8 +62,8 @@ inline void AddWords(int32_t words, const uint16_t* (&x)[1], const uint8_t*& wei
   }
 }
 
-// Sums[pixel][vector] = popcounts of kPixels pixels over at most kMaxWords words, from word `first` of their windows
-// on. Advances `weights` past the words used.
+// Sets sums[pixel][vector] to the popcounts of kPixels pixels over at most kMaxWords words, from word `first` of their
+// windows on. Advances `weights` past these words.
 template <int kPixels>
 void SumTile(const BconvTask& task, const uint8_t* const* windows, int32_t first, const uint8_t*& weights,
              uint16x8_t* sums) {
@@ -106,7 +106,7 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
                                            const uint16x8_t* sums, Epilogue epilogue) {
   const int16x8_t depth = vdupq_n_s16(static_cast<int16_t>(task.depth));
   const int16x8_t clamp_min = vdupq_n_s16(static_cast<int16_t>(Max(task.clamp_min, int32_t{INT16_MIN})));
-  // The pointers advance, because NEON's loads and stores have no offsets.
+  // The pointers to constants and outputs advance, because NEON's loads and stores have no offsets.
   using Value = typename Epilogue::Value;
   Value* const all_outputs = static_cast<Value*>(task.output);
   Value* outputs[kPixels];
@@ -133,13 +133,14 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
   }
 }
 
-// Not inlined, because it would take registers that the sums need.
+// Not inlined, because the inlined function would take registers that the sums need.
 __attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
                                           const uint16x8_t* sums) {
   WriteOutputs<FourLanes>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
 }
 
-// Windows too long for 16-bit sums: piece by piece.
+// Computes a tile whose windows are too long for 16-bit sums. Each window is summed in pieces, whose sums are added in
+// 32 bits.
 template <int kPixels>
 void BconvLongTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t* weights, int64_t pixel,
                    int32_t channel, int32_t channels) {
@@ -160,7 +161,7 @@ void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8
   }
   uint16x8_t sums[kPixels * kTileVectors];
   SumTile<kPixels>(task, windows, 0, weights, sums);
-  // Under these conditions a dot product fits 16 bits, and only the lower bound is clamped.
+  // WriteFloats has 16-bit dot products, and clamps them only from below.
   const bool simple_floats = task.epilogue_kind != EpilogueKind::kBits && task.corrections == nullptr &&
                              task.clamp_max == INT32_MAX && task.depth <= INT16_MAX;
   if (channels == kTileChannels && simple_floats) {

@@ -1,5 +1,5 @@
-// 64-bit NEON. The input is staged with each 16-bit half-word broadcast to a vector. Four pixels by 32 channels are
-// summed at a time (sum_windows.h); pixels left over are computed one by one.
+// 64-bit NEON. Staging broadcasts each 16-bit half-word of the input to a vector. The sums of four pixels by 32
+// channels are computed at a time (sum_windows.h). Fewer than four remaining pixels are computed one by one.
 #include "kernels/isa/isa.h"
 
 #if defined(__aarch64__)
@@ -16,10 +16,11 @@
 namespace litebnn {
 namespace {
 
-// Pixels whose windows stay in the L1 cache while all channels are computed; more if a pixel is small.
+// Number of pixels whose windows stay in the L1 cache while all channels are computed. A block has more pixels if they
+// fit kBlockBytes.
 constexpr int64_t kBlockPixels = 64;
 constexpr int64_t kBlockBytes = 8192;
-// Bytes of a staged block of windows that do not overlap; it stays in the L1 cache too.
+// Bytes of a block of one-pixel windows that bconv itself stages. The block stays in the L1 cache.
 constexpr int32_t kStagedBlockBytes = 16384;
 
 size_t StagedBytes(int32_t tap_words) { return kStagedWordBytes * static_cast<size_t>(tap_words); }
@@ -28,7 +29,7 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   int64_t count = taps * tap_words;
   const auto* halves = reinterpret_cast<const uint16_t*>(words);
   auto* out = reinterpret_cast<uint16_t*>(staged);
-  // In assembly, because the compiler would advance the pointers by separate instructions.
+  // The loop body is in assembly, because the compiler would advance the pointers by separate instructions.
   const auto stage_two = [&] {
     __asm__ volatile(
         "ld4r {v0.8h, v1.8h, v2.8h, v3.8h}, [%0], #8\n"
@@ -42,7 +43,7 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   if (count > 0) vst1q_u16_x2(out, vld2q_dup_u16(halves));
 }
 
-// The loops for chunks of `words` words: one for out-of-order cores, one for in-order cores.
+// The inner loops for chunks of `words` words: one for out-of-order cores, then one for in-order cores.
 struct ChunkLoops {
   int32_t words;
   SumWindowsLoop* loops[2];
@@ -54,14 +55,15 @@ constexpr ChunkLoops kChunkLoops[] = {
     {1, {litebnn_sum_windows_1, litebnn_sum_windows_in_order_1}},
 };
 
-// The loop for a layer's chunks, and the bytes that are added to its pointer after each chunk of a window.
+// The inner loop for a layer's chunks, and the increments in bytes of its window pointers after each chunk of a window.
 struct Plan {
   Plan(const BconvTask& task, bool in_order, void* memory) : increments(static_cast<int64_t*>(memory)) {
     const ChunkLoops* chunk = kChunkLoops;
     while (task.run_words % chunk->words != 0) ++chunk;
     loop = chunk->loops[in_order];
     chunk_words = chunk->words;
-    // At a chunk's end the out-of-order loop's pointer is at the last word, the in-order loop's at the first.
+    // At a chunk's end, the window pointers of the out-of-order loop are at the last word, those of the in-order loop
+    // at the first.
     const ptrdiff_t moved = in_order ? 0 : ptrdiff_t{chunk->words - 1} * kStagedWordBytes;
     int64_t* increment = increments;
     ptrdiff_t position = 0;
@@ -94,13 +96,13 @@ int32_t StagedBlockPixels(int32_t words) {
 
 size_t PlanBytes(int32_t words) { return (static_cast<size_t>(words) * sizeof(int64_t) + 63) / 64 * 64; }
 
-// Layout: a plan, then a staged block.
+// Scratch memory holds the increments of a plan, then a staged block.
 size_t ScratchBytes(int32_t words) {
   const auto word_bytes = static_cast<size_t>(words) * kStagedWordBytes;
   return PlanBytes(words) + static_cast<size_t>(StagedBlockPixels(words)) * word_bytes;
 }
 
-// Sums one pixel; used if fewer than four are left.
+// Computes the sums of one pixel. It is called if fewer than four pixels are left.
 void SumWindow(const BconvTask& task, const uint8_t* window, const uint8_t* weights, uint16x8_t* sums) {
   uint16x8_t wide[kTileVectors] = {};
   for (int32_t run = 0; run < task.runs; ++run) {
@@ -118,18 +120,18 @@ void SumWindow(const BconvTask& task, const uint8_t* window, const uint8_t* weig
   for (int v = 0; v < kTileVectors; ++v) sums[v] = wide[v];
 }
 
-// Dot products of one vector of channels; kRelu clamps them at 0.
+// Converts the sums of one vector of channels to dot products as floats. kRelu clamps them at 0.
 template <bool kRelu>
 __attribute__((always_inline)) inline void FloatDots(int32_t depth, uint16x8_t sums, float32x4_t& low,
                                                      float32x4_t& high) {
   if (kRelu) {
-    // A saturating subtraction includes the RELU. It is done on half the dot product, which fits 16 bits; widening
-    // doubles it.
+    // A saturating subtraction includes the RELU. It computes half the dot product, which fits 16 bits; the widening
+    // shift doubles it.
     const uint16x8_t half = vqsubq_u16(vdupq_n_u16(static_cast<uint16_t>(depth / 2)), sums);
     low = vcvtq_f32_u32(vshll_n_u16(vget_low_u16(half), 1));
     high = vcvtq_f32_u32(vshll_high_n_u16(half, 1));
   } else {
-    // An integer in the mantissa of 2^23 makes that float plus the integer, so the difference of two such floats is
+    // An integer n in the mantissa of the float 2^23 gives the float 2^23 + n. The difference of two such floats is
     // exact.
     constexpr float kTwoTo23 = 8388608.0f;
     const uint32x4_t bits = vreinterpretq_u32_f32(vdupq_n_f32(kTwoTo23));
@@ -146,7 +148,7 @@ struct FloatWriter {
   const BconvTask& task;
   int64_t first_pixel;
   int32_t channel;
-  // Local copies, because a compiler must assume that any store may modify the task.
+  // Local copies can stay in registers, because no store can modify them.
   const Epilogue epilogue{task};
   const int32_t depth = task.depth;
   const int64_t stride = task.output_channels;
@@ -183,13 +185,13 @@ struct FloatWriter {
   }
 };
 
-// Not inlined, because it would take registers that the sums need.
+// Not inlined, because the inlined function would take registers that the sums need.
 __attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
                                           const uint16x8_t* sums) {
   WriteOutputs<FourLanes, kTileChannels>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
 }
 
-// Not inlined, so that each writer saves and restores only the registers that it needs.
+// Not inlined, so that the code for each writer saves and restores only the registers that it needs.
 template <typename Writer>
 __attribute__((noinline)) void WriteTiles(const Plan& plan, WindowWalk& walk, const uint8_t* weights, int64_t tiles,
                                           Writer writer) {
@@ -202,8 +204,8 @@ __attribute__((noinline)) void WriteTiles(const Plan& plan, WindowWalk& walk, co
   }
 }
 
-// Computes a channel tile of pixels whose windows are too long for 16-bit sums. The last pixel stands in for missing
-// ones.
+// Computes a channel tile of pixels whose windows are too long for 16-bit sums. If fewer than a tile of pixels are
+// left, the last one is repeated.
 __attribute__((noinline)) void WriteLongTiles(const BconvTask& task, const Plan& plan, WindowWalk& walk,
                                               const uint8_t* weights, int64_t pixel, int64_t pixel_end, int32_t channel,
                                               int32_t channels) {
@@ -226,7 +228,7 @@ __attribute__((noinline)) void WriteLongTiles(const BconvTask& task, const Plan&
   }
 }
 
-// Computes all channel tiles of some pixels, whose windows `windows` walks through.
+// Computes all channel tiles of a block of pixels. `windows` starts at the window of the block's first pixel.
 void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windows, int64_t pixel_begin,
                 int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const bool simple_floats = task.epilogue_kind != EpilogueKind::kBits && task.corrections == nullptr;
@@ -285,7 +287,7 @@ bool Available() { return true; }
 bool CpuIsOutOfOrder() { return CpuCores() == ArmCores::kOutOfOrder; }
 bool CpuIsInOrder() { return CpuCores() == ArmCores::kInOrder; }
 
-// The two ISAs differ only in their loops.
+// Returns one of two ISAs, which differ only in their inner loops and in the cores that they suit.
 constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa::suits) suits) {
   return {
       .name = name,

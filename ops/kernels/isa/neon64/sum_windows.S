@@ -1,18 +1,20 @@
-// The inner loops of 64-bit NEON: EOR, CNT and UADALP, 128 binary multiply-adds per three instructions. A 16-bit lane
-// belongs to one of 8 output channels. The staged input has each half-word broadcast to all lanes, so no sum crosses
-// lanes. Four pixels by 32 channels are summed in 16 registers.
+// The inner loops of 64-bit NEON: EOR, CNT and UADALP, 128 binary multiply-adds per three instructions. Each 16-bit
+// lane of a vector belongs to one of 8 output channels. Each half-word of the staged input is broadcast to all lanes,
+// so that no sum crosses lanes. The sums of four pixels by 32 channels fill 16 registers.
 //
-// There are two versions. Out-of-order cores schedule by themselves and get the fewest instructions: loads of two and
-// four registers that advance their pointer. In-order cores do nothing in parallel with such a load, so they get loads
-// of single registers at fixed offsets. They also stall if a result is needed soon, or if an instruction would complete
-// before an older one. Equal instructions are therefore grouped by eight.
+// There are two versions. Out-of-order cores reorder instructions themselves. Their version has the fewest
+// instructions: loads of two and four registers that advance the pointer. In-order cores do nothing in parallel with
+// such a load, so their version loads single registers at fixed offsets. In-order cores also stall if a result is
+// needed soon, or if an instruction would complete before an older one. Equal instructions are therefore grouped by
+// eight.
 //
-// A function sums windows that are cut into chunks of as many words as its name says; sum_windows.h calls it.
+// Each function computes the sums of windows that are cut into chunks. The number in its name is the number of words in
+// a chunk. Only sum_windows.h calls it, with the arguments:
 //   x0 to x3   windows of four pixels: two half-words of 16 bytes per word
 //   x4         weights: two half-words of four vectors per word
 //   x5         pointer increments from each chunk to the next, 0 after the last
 //   v0 to v15  sums: four vectors per pixel
-// x6 and v16 to v31 are overwritten. The caller also saves v8 to v15.
+// x6 and v16 to v31 are overwritten. The caller saves v8 to v15.
 
 #if defined(__aarch64__)
 
@@ -29,7 +31,7 @@
   cnt v\i\().16b, v\i\().16b
 .endm
 
-// The first half-word of all starts the sums with uaddlp; the others add to them with uadalp.
+// A window's first half-word starts the sums with uaddlp. All further half-words add to the sums with uadalp.
 .macro add_up op, sum, counts
   \op v\sum\().8h, v\counts\().16b
 .endm
@@ -46,8 +48,9 @@
   .endr
 .endm
 
-// Out-of-order version. Registers v16 to v19 and v20 to v23 are the weights of a word's two halves, v24 to v27 the
-// popcounts. Registers v28 and v29, or v30 and v31, are a pixel's two halves.
+// The out-of-order version. Registers v16 to v19 are the weights of a word's first half, v20 to v23 those of its second
+// half. Registers v24 to v27 are popcounts. Registers v28 and v29, or v30 and v31, are the two halves of a pixel's
+// word.
 .macro quad op, x, w, sums
   xor_four 24, \x, \w
   .irpc i, 4567
@@ -56,7 +59,8 @@
   add_up_four \op, \sums, 24
 .endm
 
-// The last word of a chunk advances the pixel's pointer to the next chunk.
+// Loads a pixel's word and adds its popcounts to the sums. At the last word of a chunk, the pointer advances to the
+// next chunk.
 .macro pixel op, is_last, pointer, a, b, sums
   .if \is_last
   ld1 {v\a\().16b, v\b\().16b}, [\pointer], x6
@@ -97,9 +101,9 @@ begin litebnn_sum_windows_\words
 end litebnn_sum_windows_\words
 .endm
 
-// In-order version. v16 to v19 are the weights of a half-word, v20 to v23 the input of four pixels, v24 to v31 the
-// popcounts. Pointers stay at a chunk's first word until its end. `offset` is that of the input; the weights are at
-// four times `offset`.
+// The in-order version. Registers v16 to v19 are the weights of a half-word, v20 to v23 the input of four pixels, v24
+// to v31 popcounts. Window pointers stay at a chunk's first word until the chunk ends. `offset` is the input's offset
+// in bytes from the window pointers. The weights are at four times `offset`.
 .set offset, 0
 
 .macro input to, pixel
@@ -110,7 +114,8 @@ end litebnn_sum_windows_\words
   ldr q\to, [x4, #(offset * 4 + \at)]
 .endm
 
-// Sums two pixels. do0 to do5 are instructions that are placed where they cost the least time.
+// Adds a half-word of two pixels to their sums. do0 to do5 are further instructions, at the places where they cost the
+// least time.
 .macro pair op, x, y, sums, do0, do1, do2, do3, do4, do5
   xor_four 24, \x, 16
   xor_four 28, \y, 16
@@ -139,7 +144,8 @@ end litebnn_sum_windows_\words
   add x5, x5, #8
 .endm
 
-// Loads the operands of the next half-word, or advances to the next chunk at the end of one.
+// Adds a half-word of four pixels to their sums. It also loads the operands of the next half-word, or advances to the
+// next chunk.
 .macro half op, is_last
   pair \op, 20, 21, 0, <input 22, x2>, , , , , <input 23, x3>
   .set offset, offset + 16

@@ -11,7 +11,7 @@ namespace litebnn {
 
 using SumWindowsLoop = void();
 
-// The suffix is the number of words in a chunk. Only SumWindows may call these.
+// The inner loops. The number in a name is the number of words in a chunk. Only SumWindows may call them.
 extern "C" SumWindowsLoop litebnn_sum_windows_1, litebnn_sum_windows_2, litebnn_sum_windows_3, litebnn_sum_windows_6;
 extern "C" SumWindowsLoop litebnn_sum_windows_in_order_1, litebnn_sum_windows_in_order_2,
     litebnn_sum_windows_in_order_3, litebnn_sum_windows_in_order_6;
@@ -19,10 +19,11 @@ extern "C" SumWindowsLoop litebnn_sum_windows_in_order_1, litebnn_sum_windows_in
 namespace {
 
 constexpr int32_t kTilePixels = 4;
-// Each half-word is broadcast to a vector.
+// Bytes of a staged word: each of its half-words is broadcast to a vector.
 constexpr int32_t kStagedWordBytes = kHalvesPerWord * 16;
 
-// `increments` are added to the window pointers from chunk to chunk.
+// Computes the sums of four windows. After each chunk of the windows, the next of the `increments` is added to the
+// window pointers.
 inline __attribute__((always_inline)) void SumWindows(SumWindowsLoop* loop, const uint8_t* const* windows,
                                                       const uint8_t* weights, const int64_t* increments,
                                                       uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
@@ -43,7 +44,7 @@ inline __attribute__((always_inline)) void SumWindows(SumWindowsLoop* loop, cons
                    : [loop] "r"(loop)
                    : "x6", "x30", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27",
                      "v28", "v29", "v30", "v31", "cc", "memory");
-  // All registers are copied here, because the next call may overwrite them.
+  // All result registers are copied at once, because any further call may overwrite them.
   sums[0][0] = v0, sums[0][1] = v1, sums[0][2] = v2, sums[0][3] = v3;
   sums[1][0] = v4, sums[1][1] = v5, sums[1][2] = v6, sums[1][3] = v7;
   sums[2][0] = v8, sums[2][1] = v9, sums[2][2] = v10, sums[2][3] = v11;

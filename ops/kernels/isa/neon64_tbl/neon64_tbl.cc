@@ -1,6 +1,6 @@
 // 64-bit NEON for cores with a fast TBL: popcounts by table lookups (sum_lookups.h). The table offsets of a block of
-// pixels are computed once (table_offsets.h). Then, for each tile of channels, the weights of as many nibbles as fit
-// the L1 cache are unpacked once, for all pixel pairs.
+// pixels are computed once (table_offsets.h). Then, for each tile of channels, weights are unpacked once for all pixel
+// pairs of the block, as many nibbles at a time as fit the L1 cache.
 #include "kernels/isa/isa.h"
 
 #if defined(__aarch64__)
@@ -20,7 +20,7 @@ namespace {
 
 using Offsets = TableOffsets<OffsetsTraits>;
 static_assert(kMaxWords <= Offsets::MaxWords());
-// Bytes of weights that are unpacked at a time: a 3x3 filter over 128 channels.
+// Bytes of weights that are unpacked at a time. A 3x3 filter over 128 input channels has 288 nibbles.
 constexpr int32_t kUnpackedBytes = 288 * kTileChannels;
 
 struct ChannelOrder {
@@ -28,16 +28,16 @@ struct ChannelOrder {
   static constexpr int32_t Compensation(int32_t lane) { return lane; }
 };
 
-// Constants of a vector of channels.
+// The constants of the channels in one vector.
 struct ChannelConstants {
-  uint16x8_t compensation[2];  // minus the depth
+  uint16x8_t compensation[2];  // less the depth
   float32x4_t multiplier[4], bias[4];
 };
 
 // Scratch memory of one thread.
 struct Scratch {
   alignas(64) ChannelConstants constants[kTileSums];
-  alignas(64) WideSums sums[kMaxBlockPixels / 2 * kTileSums];  // of all blocks but the last
+  alignas(64) WideSums sums[kMaxBlockPixels / 2 * kTileSums];  // sums over all blocks of nibbles but the last
   alignas(64) uint8_t weights[kUnpackedBytes];                 // [nibbles][vectors][kVectorChannels], one nibble a byte
   Offsets::Memory offsets;
   PiecesMemory pieces;
@@ -45,7 +45,7 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Four times the byte sums of a pixel, added to `before` if kHasBefore.
+// Computes four times a pixel's byte sums, plus `before` if kHasBefore.
 template <bool kHasBefore>
 __attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x8_t* before, uint16x8_t* wide) {
   if (kHasBefore) {
@@ -67,11 +67,11 @@ struct TileOfChannels {
   bool has_before;         // true if there is more than one block of nibbles
 };
 
-// A tile of pixels in a tile of channels, with all lookups done.
+// The sums of lookups for a tile of pixels in a tile of channels.
 struct SummedTile {
-  const ByteSums* bytes;   // last block, [pairs][vectors]
-  const WideSums* before;  // sum of the blocks before the last; unused if there is one block
-  const int32_t* parity;   // [pixels], twice the odd nibbles of the window
+  const ByteSums* bytes;   // sums over the last block of nibbles, [pairs][vectors]
+  const WideSums* before;  // sums over the earlier blocks; unused if there is one block
+  const int32_t* parity;   // [pixels], twice the odd-parity nibbles of each window
   int64_t pixel;
 };
 
@@ -85,7 +85,7 @@ struct FloatWriter {
   Value* const outputs = static_cast<Value*>(tile.task.output);
 
   __attribute__((always_inline)) void operator()(const SummedTile& summed) const {
-    // Local copies, because the compiler must assume that any store may modify the originals.
+    // Local copies can stay in registers, because no store can modify them.
     const FloatWriter self = *this;
     const ByteSums* bytes = summed.bytes;
     const WideSums* before = summed.before;
@@ -100,7 +100,7 @@ struct FloatWriter {
       int32_t channel = self.tile.channel;
       const ChannelConstants* constants = self.tile.constants;
       const ChannelConstants* const end = constants + self.tile.vectors;
-      // The number of vectors is even, so two are written at a time.
+      // The number of vectors is even, so the loop writes two vectors at a time.
       for (; constants != end; constants += 2, bytes += 2, before += 2, channel += 2 * kVectorChannels) {
         self.WriteVector<0>(*bytes, *before, *constants, parities, channel, pixels);
         self.WriteVector<1>(bytes[1], before[1], constants[1], parities, channel, pixels);
@@ -110,7 +110,7 @@ struct FloatWriter {
     }
   }
 
-  // Epilogues of the four groups of four channels in a vector.
+  // The epilogues of four channels each, for the sixteen channels of a vector.
   struct FourEpilogues {
     typename Epilogue::Channels of[4];
   };
@@ -122,7 +122,7 @@ struct FloatWriter {
   __attribute__((always_inline)) void WriteVector(const ByteSums& bytes, const WideSums& before,
                                                   const ChannelConstants& constants, const uint16x8_t* parities,
                                                   int32_t first, Value* const* pixels) const {
-    // Local copies, because the compiler must assume that the output may overlap the originals.
+    // Local copies stay in registers, because the output cannot overlap them.
     const ChannelConstants channels = constants;
     const FourEpilogues epilogues = EpiloguesOf(first + kVector * kVectorChannels);
     const uint8x16_t sums[2] = {bytes.Pixel0(), bytes.pixel1};
@@ -135,7 +135,7 @@ struct FloatWriter {
     }
   }
 
-  // Writes eight channels of a pixel: half a vector of bytes.
+  // Writes eight channels of a pixel, whose sums are half a vector of bytes.
   template <int kVector, int kHalf>
   __attribute__((always_inline)) void WriteHalf(uint16x8_t sums, const ChannelConstants& constants,
                                                 const FourEpilogues& epilogues, Value* pixel) const {
@@ -180,19 +180,20 @@ __attribute__((noinline)) void WritePixel(const TileOfChannels& tile, const Summ
   WriteOutputs<FourLanes>(tile.task, summed.pixel + i, tile.channel, tile.channels, popcounts);
 }
 
-// The lookups of a channel tile, for the part of its weights that is unpacked.
+// Arguments of SumTiles: the lookups in that part of a channel tile's weights that is unpacked.
 struct Lookups {
   SumLookupsCode* loop;
-  const NibbleBlock *first, *last;  // blocks whose sums are kept
-  const NibbleBlock* final;         // the next block, after which outputs are written; null if there is none
+  const NibbleBlock *first, *last;  // blocks of nibbles whose sums go to `sums`
+  const NibbleBlock* final;         // the window's last block, after which outputs are written, or null
   const uint8_t* weights;
   ptrdiff_t block_bytes;         // bytes of weights per block
-  SumLookupsCode* first_ending;  // starts or continues `sums`; the next blocks continue them
+  SumLookupsCode* first_ending;  // starts `sums` or adds to them; later blocks always add
   WideSums* sums;
-  ptrdiff_t sums_stride;  // from one pixel tile to the next
+  ptrdiff_t sums_stride;  // elements from the sums of one pixel tile to the next
 };
 
-// Computes pixels [pixel, last_pixel). The last pair is repeated at the end of `offsets.pairs` to fill a tile.
+// Computes the sums of the pixels [pixel, last_pixel), and writes the outputs after the last block. In `offsets.pairs`
+// the last pair is repeated to fill a tile.
 template <typename Writer>
 __attribute__((noinline)) void SumTiles(const TileOfChannels& tile, const Lookups& given,
                                         const Offsets::Memory& offsets, int64_t pixel, int64_t last_pixel,
@@ -223,7 +224,7 @@ __attribute__((noinline)) void SumTiles(const TileOfChannels& tile, const Lookup
   }
 }
 
-// Functions for tiles of 1, 2 and 4 pairs.
+// The assembly functions for tiles of 1, 2 and 4 pairs.
 struct TileLoops {
   SumLookupsCode* sum_lookups;
   UnpackWeights* unpack_weights;
@@ -234,7 +235,7 @@ constexpr TileLoops kTileLoops[] = {
     {litebnn_sum_lookups_4, litebnn_unpack_weights_2},
 };
 
-// Computes one channel tile of the pixels whose offsets have been written.
+// Computes one channel tile of a block of pixels, whose offsets have been written to `scratch`.
 template <typename Writer>
 void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scratch, int64_t first_pixel,
                int64_t last_pixel, const uint8_t* packed, const Writer& write) {
@@ -246,7 +247,7 @@ void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scra
   lookups.weights = scratch.weights;
   lookups.block_bytes = plan.block * nibble_bytes;
   lookups.sums = scratch.sums;
-  // If all nibbles are unpacked at once, all pixel tiles can reuse one buffer for sums, which then stays in the L1
+  // If all nibbles are unpacked at once, all pixel tiles use the same memory for sums, which then stays in the L1
   // cache.
   lookups.sums_stride = unpacked_nibbles >= plan.nibbles ? 0 : kTileSums;
   for (int32_t unpacked = 0; unpacked < plan.nibbles; unpacked += unpacked_nibbles) {
@@ -262,7 +263,7 @@ void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scra
   }
 }
 
-// Calls body(writer) with the function that writes the outputs of whole tiles.
+// Calls body(writer); writer(summed) writes the outputs of a whole tile.
 template <typename Body>
 void WithWriter(const TileOfChannels& tile, Body body) {
   const BconvTask& task = tile.task;
@@ -283,7 +284,8 @@ void WithWriter(const TileOfChannels& tile, Body body) {
   });
 }
 
-// Reads the constants of a channel tile, and returns the weights that follow them.
+// Sets the constants of a channel tile. Returns the address of the packed weights, which follow the compensations in
+// `packed`.
 const uint8_t* SetConstants(const TileOfChannels& tile, const uint8_t* packed, ChannelConstants* constants) {
   const BconvTask& task = tile.task;
   const float *multiplier = task.multiplier + tile.channel, *bias = task.bias + tile.channel;
@@ -307,7 +309,7 @@ void BconvShort(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, i
   for (int64_t pixel = pixel_begin, block_end; pixel < pixel_end; pixel = block_end) {
     block_end = offsets.BlockEnd(pixel, pixel_end);
     offsets.Write(pixel, block_end);
-    // Repeats the last pair, because the last tile may have too few.
+    // The last pair is repeated, because the last tile may have too few pairs.
     const uint32_t** const pairs_end = scratch.offsets.pairs + (block_end - pixel + 1) / 2;
     for (int i = 0; i < kSparePairs; ++i) pairs_end[i] = pairs_end[-1];
     for (int32_t channel = channel_begin, channels; channel < channel_end; channel += channels) {
@@ -335,8 +337,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
                        static_cast<Scratch*>(task.scratch)->pieces, BconvShort);
 }
 
-// Windows with fewer words are less work than the computation of their offsets. For filters of more than kMaxWords
-// words, offsets would be recomputed for each tile of channels.
+// Least words of a window for which this ISA is used. For fewer words, computing table offsets takes longer than
+// counting bits. For more than kMaxWords words, offsets would be recomputed for each tile of channels.
 constexpr int32_t kMinWords = 3;
 
 const Isa* Better(const Bconv2dSpec& spec) {

@@ -1,8 +1,9 @@
 // The inner loops for cores with a fast TBL: sums of table lookups (shared/lookup_tables.h). A TBL of 16 channels does
-// 2 pixels x 4 bits x 16 channels of binary multiply-adds. A tile is eight sums, each for a pixel pair and a vector of
-// channels.
+// 2 pixels x 4 bits x 16 channels of binary multiply-adds. A tile has eight pairs of sum registers, each for a pixel
+// pair and a vector of 16 channels.
 //
-// A function sums a tile of as many pairs as its name says, and of 8 / pairs vectors; sum_lookups.h calls it.
+// Each function sums the lookups of one tile: N pixel pairs by 8 / N vectors of channels, where N is in its name. Only
+// sum_lookups.h calls it, with the arguments:
 //   x0   [pairs], start of each pair's offsets
 //   x1   weights: [nibbles][vectors] of 16 channels
 //   x2   pieces of the offsets
@@ -16,9 +17,9 @@
 
 #include "kernels/isa/shared/function.S"
 
-// Register numbers are computed by macros. Registers v0 to v7 and v8 to v15 become the sums. Registers v16 to v23 are
-// the sums of a group of at most seven nibbles, with two sums in each byte. From v24 on there is one table per pair,
-// then weights of up to four vectors. Registers v30 and v31 are looked-up values.
+// Macros compute register numbers. Registers v0 to v15 are the sums. Registers v16 to v23 are the sums of a group of at
+// most seven nibbles; each byte has the sums of two pixels, four bits each. From v24 on there is one table per pair,
+// then weights of up to four vectors. Registers v30 and v31 are values from tables.
 .altmacro
 
 // Loads the offsets of the next two nibbles.
@@ -94,7 +95,8 @@
   nibble grow, \pairs, 1
 .endm
 
-// Splits a group's sums by pixel, and starts the totals with them or adds to them.
+// begin_with and add_up unpack a group's sums by pixel: begin_with starts the totals with them, add_up adds them to the
+// totals.
 .macro begin_with low, high, sum
   ushr v\high\().16b, v\sum\().16b, #4
   mov v\low\().16b, v\sum\().16b
@@ -135,8 +137,8 @@
   add \to, \to, x8, lsl #2
 .endm
 
-// Loads the next piece and subtracts 14, the nibbles of two groups, from its count. The result is negative if the piece
-// is shorter.
+// Loads the next piece, and sets w19 to its number of nibbles less 14, which is two groups. w19 is negative if the
+// piece is shorter than two groups.
 .macro next_piece pairs
   ldr x8, [x2], #8
   piece_of_pair x6, 0
@@ -153,7 +155,7 @@
 
 .macro sum_lookups pairs
 begin litebnn_sum_lookups_\pairs
-  // x3 becomes the end of the array of pieces, which have 16 bytes each.
+  // x3 becomes the end of the array of pieces. A piece has 16 bytes.
   add x3, x2, x3, lsl #4
   next_piece \pairs
   b.lt 0f
@@ -176,7 +178,7 @@ begin litebnn_sum_lookups_\pairs
 4:
   adds w19, w19, #14
   b.eq 7f
-  // The tail is in groups of at most six nibbles.
+  // The remaining nibbles, an even number below 14, are summed in groups of at most six.
 5:
   two_nibbles start, \pairs
   subs w19, w19, #2
@@ -196,16 +198,16 @@ begin litebnn_sum_lookups_\pairs
 end litebnn_sum_lookups_\pairs
 .endm
 
-// The macros below end a loop. They get two kinds of sums: pixel 0 plus 16 times pixel 1, modulo 256, and pixel 1
-// alone.
+// The macros below store the sums after a loop. Register `both` has the sums of pixel 0 plus 16 times those of pixel 1,
+// modulo 256. Register `pixel1` has the sums of pixel 1.
 
-// Stores both unchanged.
+// Stores the two registers unchanged, as ByteSums.
 .macro store both, pixel1
   stp q\both, q\pixel1, [x5, #(32 * \both)]
 .endm
 
-// Makes four times the sums of both pixels, 16 bits each, in v26 to v29. Each byte of v24 is sixteen, each byte of v25
-// four.
+// Computes four times the sums of both pixels, as 16-bit numbers in v26 to v29, and stores them as WideSums. Each byte
+// of v24 is sixteen, each byte of v25 is four.
 .macro widen both, pixel1
   mls v\both\().16b, v\pixel1\().16b, v24.16b
   ushll v26.8h, v\both\().8b, #2
@@ -236,7 +238,8 @@ begin \name
 end \name
 .endm
 
-// Unpacks the weights of tiles of as many vectors as its name says. Callable from C++:
+// Each function unpacks the weights of a tile; the number of vectors is in its name. C++ may call it, with the
+// arguments:
 //   x0   packed weights, two nibbles a byte
 //   w1   nibbles, even and above 0
 //   x2   destination, one nibble a byte

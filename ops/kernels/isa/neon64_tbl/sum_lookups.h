@@ -1,4 +1,4 @@
-// Sums of table lookups for eight combinations of a pixel pair and a vector of channels, computed by sum_lookups.S.
+// Sums of table lookups for a tile of pixel pairs by vectors of channels, computed by sum_lookups.S.
 #pragma once
 
 #include <arm_neon.h>
@@ -12,12 +12,13 @@ namespace litebnn {
 
 using SumLookupsCode = void();
 
-// Only SumLookups may call these. The loops are named by their number of pairs. The endings store ByteSums, or start or
-// continue WideSums.
+// The inner loops, and the endings that store their sums. Only SumLookups may call them. The number in a loop's name is
+// the number of pairs in a tile. One ending stores ByteSums, one stores WideSums, and one adds to stored WideSums.
 extern "C" SumLookupsCode litebnn_sum_lookups_1, litebnn_sum_lookups_2, litebnn_sum_lookups_4;
 extern "C" SumLookupsCode litebnn_store_sums, litebnn_start_wide_sums, litebnn_add_wide_sums;
 
-// Functions that unpack weights, named by the number of vectors. `nibbles` is even and above 0.
+// Functions that unpack the weights of a tile. The number in a name is the number of vectors. `nibbles` is even and
+// above 0.
 using UnpackWeights = void(const uint8_t* packed, int32_t nibbles, uint8_t* weights);
 extern "C" UnpackWeights litebnn_unpack_weights_2, litebnn_unpack_weights_4, litebnn_unpack_weights_8;
 
@@ -26,21 +27,21 @@ namespace {
 constexpr int32_t kVectorChannels = 16;
 constexpr int kTileSums = 8;
 
-// Lookup sums of a pixel pair in one vector of channels.
+// The sums of lookups of a pixel pair in one vector of channels.
 struct ByteSums {
-  uint8x16_t both;  // pixel 0 plus 16 times pixel 1, modulo 256
+  uint8x16_t both;  // sums of pixel 0 plus 16 times those of pixel 1, modulo 256
   uint8x16_t pixel1;
 
   uint8x16_t Pixel0() const { return vmlsq_u8(both, pixel1, vdupq_n_u8(16)); }
 };
 
-// Four times the lookup sums of a pixel pair in one vector of channels.
+// Four times the sums of lookups of a pixel pair in one vector of channels.
 struct WideSums {
   uint16x8_t pixels[2][2];
 };
 
-// The offsets of each pair are at `pairs`, in bytes from the first table. The layout of `weights` is
-// [nibbles of all pieces][vectors][kVectorChannels], one nibble a byte.
+// Sums the lookups of one tile over `count` pieces. `pairs` points to each pair's table offsets, in bytes from the
+// first table. The layout of `weights` is [nibbles of all pieces][vectors][kVectorChannels], one nibble a byte.
 inline void SumLookups(SumLookupsCode* loop, SumLookupsCode* ending, const uint32_t* const* pairs,
                        const uint8_t* weights, const Piece* pieces, int32_t count, void* sums) {
   static_assert(sizeof(Piece) == 16 && offsetof(Piece, nibbles) == 8, "as sum_lookups.S reads it");

@@ -13,7 +13,7 @@ namespace litebnn {
 namespace {
 
 struct OffsetsTraits {
-  // 32 bits, so that one LDP loads two offsets that are used as addresses without conversion.
+  // Offsets have 32 bits, so that one LDP loads two offsets, which load instructions take without a conversion.
   using Offset = uint32_t;
   static constexpr int32_t kWords = 8;
   static constexpr bool kWritesShortWindows = false;
@@ -41,7 +41,7 @@ struct OffsetsTraits {
     return vld1q_u8(bytes);
   }
 
-  // Number of odd-parity nibbles in each byte.
+  // Returns the number of odd-parity nibbles in each byte.
   static uint8x16_t NibbleParities(uint8x16_t bytes) {
     constexpr uint8_t kNibbleParity[16] = {0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0};
     const uint8x16_t nibble_parity = vld1q_u8(kNibbleParity);
@@ -49,7 +49,8 @@ struct OffsetsTraits {
                     vqtbl1q_u8(nibble_parity, vshrq_n_u8(bytes, 4)));
   }
 
-  // Writes the table offsets of 16 nibble pairs, in groups of four that are eight offsets apart.
+  // Writes the table offsets of 16 nibble pairs, in groups of four. Each group starts eight offsets after the previous
+  // one.
   __attribute__((always_inline)) static void WriteQuads(uint8x16_t pairs, uint32_t* offsets) {
     const uint16x8_t low = vshll_n_u8(vget_low_u8(pairs), 4), high = vshll_high_n_u8(pairs, 4);
     static_assert(sizeof(kLookupTables.data[0]) == 16, "a table is 16 bytes");
@@ -73,7 +74,7 @@ struct OffsetsTraits {
     return parity;
   }
 
-  // Writes one 16-bit count per word.
+  // Counts the odd-parity nibbles of each word, and writes one 16-bit count per word.
   static void CountParity(const uint8_t* source, int32_t words, uint8_t* counts) {
     for (; words > 0; words -= kWords, source += 2 * sizeof(uint8x16_t), counts += sizeof(uint16x8_t)) {
       const uint8x16_t low = NibbleParities(LoadFirst(source, words));
@@ -85,7 +86,7 @@ struct OffsetsTraits {
   static void SumParity(const uint8_t* counts, ptrdiff_t row_bytes, int32_t rows, int32_t words, int32_t* before) {
     const uint32x4_t zero = vdupq_n_u32(0);
     uint32x4_t sum_before = zero;
-    // Inclusive prefix sums of four words.
+    // Stores the inclusive prefix sums over four words' parities.
     const auto store_sums = [&](uint32x4_t parity) {
       parity = vaddq_u32(parity, vextq_u32(zero, parity, 3));
       parity = vaddq_u32(vaddq_u32(parity, vextq_u32(zero, parity, 2)), sum_before);

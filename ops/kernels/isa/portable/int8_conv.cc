@@ -1,4 +1,4 @@
-// The reference of int8 convolutions: plain C++, exact integers.
+// The reference implementation of int8 convolutions: plain C++ with exact integers.
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/arithmetic.h"
 

@@ -1,4 +1,4 @@
-// The reference implementation: plain C++ for any CPU. Every other ISA must give the same bits.
+// The reference implementation in plain C++, for any CPU. Every other ISA must compute the same bits.
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/output.h"
@@ -11,7 +11,8 @@ namespace {
 
 constexpr int32_t kTileChannels = kBitsPerWord;
 
-// Without a popcount instruction the compiler's builtin would be a function call per word.
+// Counts bits with arithmetic. On a CPU without a popcount instruction, the compiler's builtin would be a function call
+// per word.
 int32_t Popcount(uint32_t bits) {
   bits -= bits >> 1 & 0x55555555u;
   bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
