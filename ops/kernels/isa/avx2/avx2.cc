@@ -1,6 +1,6 @@
-// AVX2: popcounts by table lookups (inner_loop.h). The table offsets of a block of pixels are computed
-// once (table_offsets.h). Then, for each tile of channels, the weights of as many nibbles as fit the L1 cache are
-// unpacked once, for all pixel pairs.
+// AVX2: popcounts by table lookups (inner_loop.h). The table offsets of a block of pixels are computed once
+// (table_offsets.h). Then each tile of channels is computed for all pixel pairs of the block. Its weights are unpacked
+// once, as many nibbles at a time as fit the L1 cache.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -23,22 +23,23 @@ namespace {
 
 using Offsets = TableOffsets<OffsetsTraits>;
 static_assert(kMaxWords <= Offsets::MaxWords());
-// Bytes of weights that are unpacked at a time: at least one block of nibbles for a full tile.
+// Bytes of weights that are unpacked at a time, enough for one block of nibbles of a full tile.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 
-// Pixel pairs that are summed before their outputs are written, so that stores overlap with the next sums.
+// Number of pixel pairs that are summed before their outputs are written. The CPU then overlaps stores with the next
+// sums.
 constexpr int32_t kBatchPairs = 8;
 
-// Four times a vector's even or odd bytes, as 16-bit values.
+// Returns four times the even or the odd bytes of a vector, as 16-bit values.
 __m256i FourTimesEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
 __m256i FourTimesOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
 
-// Lookup sums of a pixel pair in one vector of channels, in the format of TileSums.
+// The sums of lookups of a pixel pair in one vector of channels, in the format of TileSums.
 struct ByteSums {
   __m256i even, odd;
 
-  // The sums of pixel 1, one byte a channel, as `even` has those of pixel 0. Callers also compute FourTimesOdd(even),
-  // so the compiler does it once for both.
+  // Returns the sums of pixel 1, one byte per channel, like those of pixel 0 in `even`. FourTimesOdd(even) costs
+  // nothing here, because callers compute it too.
   __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourTimesOdd(even), 2)); }
 };
 
@@ -46,7 +47,7 @@ struct ByteSums {
 struct Scratch {
   alignas(64) ByteSums batch[kBatchPairs * kTileVectors];  // [pairs of a batch][vectors]
   alignas(64) __m256i compensation[kTileVectors * 2];      // [vectors][2], minus the depth
-  // [pixel pairs][vectors][pixels][2], four times the lookup sums of all blocks but the last
+  // [pixel pairs][vectors][pixels][2], four times the sums of lookups over all blocks of nibbles but the last.
   alignas(64) __m256i sums[kMaxBlockPixels / 2 * kTileVectors * 4];
   alignas(64) uint8_t weights[kUnpackedBytes];  // [nibbles][vectors][kVectorChannels], one nibble a byte
   Offsets::Memory offsets;
@@ -55,13 +56,13 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Sums `count` pixel pairs, whose table offsets are at `pairs`: [count][4 / kPairs vectors].
+// Sums the lookups of `count` pixel pairs, whose table offsets are at `pairs`. `sums` gets [count][4 / kPairs vectors].
 template <int kPairs>
 void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& block, const uint8_t* weights,
               ByteSums* sums) {
   for (int32_t pair = 0; pair < count; pair += kPairs, sums += 4) {
     const uint16_t* offsets[kPairs];
-    // If fewer than kPairs pairs are left, the last one is summed again in place of the missing ones.
+    // If fewer than kPairs pairs are left, the last pair is summed several times.
 #pragma GCC unroll 4
     for (int p = 0; p < kPairs; ++p) offsets[p] = pairs[Min(pair + p, count - 1)];
     const TileSums<kPairs> tile(offsets, block.pieces, block.count, weights);
@@ -73,7 +74,7 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
   }
 }
 
-// Adds a batch's sums to those of the blocks before it, or stores them if it is the first block.
+// Adds a batch's sums over one block of nibbles to `sums`. If the block is the window's first one, stores them there.
 void KeepSums(const ByteSums* batch, int32_t count, bool first, __m256i* sums) {
   const auto keep = [first](__m256i value, __m256i* sum) { *sum = first ? value : _mm256_add_epi16(*sum, value); };
   for (int32_t i = 0; i < count; ++i, sums += 4) {
@@ -85,16 +86,16 @@ void KeepSums(const ByteSums* batch, int32_t count, bool first, __m256i* sums) {
   }
 }
 
-// Pixel pairs of one channel tile, with all lookups done.
+// The sums of lookups for a batch of pixel pairs in one channel tile.
 struct SummedPairs {
-  const ByteSums* batch;        // last block, [pairs][vectors]
-  const __m256i* sums;          // sum of the blocks before the last; null if there is one block
-  const int32_t* parity;        // [pixels], twice the odd nibbles of the window
+  const ByteSums* batch;        // sums over the last block of nibbles, [pairs][vectors]
+  const __m256i* sums;          // sums over the earlier blocks; null if there is one block
+  const int32_t* parity;        // [pixels], twice the odd-parity nibbles of each window
   const __m256i* compensation;  // [vectors][2], minus the depth
   int32_t vectors;
   int64_t pixel_begin, pixel_end;
 
-  // Sums of 32 channels: 16 in each vector of `wide`.
+  // Sets `wide` to four times a pixel's sums in 32 channels, 16 channels in each vector.
   void Sums(int64_t pixel, int32_t vector, __m256i* wide) const {
     const int64_t i = (pixel - pixel_begin) / 2 * vectors + vector, p = (pixel - pixel_begin) % 2;
     const __m256i bytes = p == 0 ? batch[i].even : batch[i].Pixel1();
@@ -109,18 +110,19 @@ struct SummedPairs {
   __m256i Parity(int64_t pixel) const { return _mm256_set1_epi32(parity[pixel - pixel_begin]); }
 };
 
-// Writes float outputs of whole vectors of channels, the most common case. kRelu: clamps at 0, no corrections. kWhole:
-// whole pixel pairs, one block only. `epilogue` takes a value and its output index. Outputs are written in memory
-// order, which the caches handle best. Not inlined, because the caller would run out of registers.
+// Writes float or int8 outputs of whole vectors of channels. The flag kRelu is for a RELU without corrections, kWhole
+// for whole pixel pairs and one block of nibbles. Outputs are written in memory order, which suits the caches best. Not
+// inlined, because the caller would run out of registers.
 template <bool kRelu, bool kWhole, typename Epilogue>
 __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel,
                                            int32_t count, Epilogue epilogue) {
-  // An unsigned 16-bit number in the mantissa of 2^23 is that float plus the number, so a subtraction converts it
-  // exactly. A bias makes negative numbers unsigned.
+  // An unsigned 16-bit number n in the mantissa of the float 2^23 gives 2^23 + n, and a subtraction of 2^23 leaves
+  // exactly n. A bias makes negative numbers unsigned.
   constexpr int32_t kBias = kRelu ? 0 : 32768;
   constexpr float kTwoTo23 = 8388608.0f;
   __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
-  // Hides the constant: Clang would otherwise unpack in another way, with one more shuffle per output vector.
+  // This statement hides the constant from Clang, which would otherwise use one more shuffle per output vector to
+  // unpack.
   __asm__("" : "+x"(two_to_23));
   const __m256i bias_16 = _mm256_set1_epi16(static_cast<int16_t>(kBias));
   const __m256 base = _mm256_set1_ps(kTwoTo23 + static_cast<float>(kBias));
@@ -128,7 +130,7 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPa
     return _mm256_set1_epi16(static_cast<int16_t>(Min(Max(value, -kBias), 65535 - kBias) + kBias));
   };
   const __m256i clamp_min = clamp(task.clamp_min), clamp_max = clamp(task.clamp_max);
-  // A local copy, because the compiler must assume that any store may modify the original.
+  // The local copy can stay in registers, because no store can modify it.
   const SummedPairs all = pairs;
   const float* const multipliers = task.multiplier + channel;
   const float* const biases = task.bias + channel;
@@ -163,7 +165,7 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPa
           sum = _mm256_add_epi16(sum, parity[p]);
           if (corrects) {
             const auto load = [&](int32_t i) { return EightLanes::Load(corrections[p] + at + i); };
-            // Packs within 128-bit lanes, the order of the sums.
+            // Packing within 128-bit lanes gives the corrections the order of the sums.
             sum = _mm256_add_epi16(sum, _mm256_packs_epi32(load(0), load(8)));
           }
           const __m256i dot =
@@ -186,7 +188,7 @@ void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, 
   const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
   for (int64_t pixel = pairs.pixel_begin; pixel < pairs.pixel_end; ++pixel) {
     const __m256i parity_and_depth = _mm256_sub_epi16(pairs.Parity(pixel), depth);
-    // Popcounts in channel order.
+    // The popcounts of one pixel, in channel order.
     alignas(32) uint16_t sums[kTileChannels];
     for (int32_t vector = 0; vector < pairs.vectors; ++vector) {
       __m256i wide[2];
@@ -217,7 +219,7 @@ void WritePairs(const BconvTask& task, const SummedPairs& pairs, int32_t channel
   });
 }
 
-// Computes one channel tile of the pixels whose offsets have been written.
+// Computes one channel tile of a block of pixels, whose offsets have been written to `scratch`.
 void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, int64_t first_pixel, int64_t last_pixel,
                int32_t channel, int32_t channels) {
   const int32_t vectors = TileChannels(channels) / kVectorChannels;
@@ -238,7 +240,8 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, 
     packed += static_cast<ptrdiff_t>(unpacked_nibbles / 2) * nibble_bytes;
     for (int32_t pair = 0; pair < pairs; pair += kBatchPairs) {
       const int32_t batch_pairs = Min(kBatchPairs, pairs - pair);
-      // If all nibbles are unpacked at once, batches can reuse one buffer for sums, which then stays in the L1 cache.
+      // If all nibbles are unpacked at once, all batches use the same memory for sums, which then stays in the L1
+      // cache.
       __m256i* sums = scratch.sums + (unpacked_nibbles >= plan.nibbles ? 0 : ptrdiff_t{pair} * vectors * 4);
       for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
         const uint8_t* weights = scratch.weights + (nibble - unpacked) * nibble_bytes;

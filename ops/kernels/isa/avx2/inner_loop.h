@@ -1,5 +1,5 @@
 // The inner loop of AVX2: table lookups (lookup_tables.h) of 32 channels per byte shuffle. One shuffle does 2 pixels x
-// 4 bits x 32 channels of binary multiply-adds. The benchmark times the loop by itself.
+// 4 bits x 32 channels of binary multiply-adds. bench/kernels also times the loop alone.
 #pragma once
 
 #include <immintrin.h>
@@ -14,22 +14,22 @@ namespace litebnn {
 namespace {
 
 constexpr int32_t kVectorChannels = 32;
-// Distance between two adjacent tables, in units of two bytes. Sixteen tables are then 128 units apart, the largest
-// factor that a multiplication of bytes takes.
+// Distance between two adjacent tables, in units of two bytes. Sixteen tables have 128 units, the largest factor that a
+// multiplication of bytes takes.
 constexpr int32_t kTableStride = 8;
 
 alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F,
                                                  0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F};
 
-// In assembly, because a tile needs all 16 registers and compilers spill some. Operands %0 to %3 are TileSums::even, %4
-// to %7 TileSums::odd. Registers ymm8 to ymm11 are the sums of a group. The others hold tables, weights, looked-up
-// values and a mask.
+// The loop is in assembly, because a tile needs all 16 registers and compilers spill some. Operands %0 to %3 are
+// TileSums::even, %4 to %7 are TileSums::odd. Registers ymm8 to ymm11 are the sums of a group. Registers ymm12 to ymm15
+// hold tables, weights, values from tables and a mask.
 // clang-format off
 #define LITEBNN_TABLE(pair, index, i, to)                  \
   "movzwl 2*" #i "(%[offsets" #pair "]), %%e" #index "\n"   \
   "vbroadcasti128 (%[tables],%%r" #index ",2), %%ymm" #to "\n"
 #define LITEBNN_WEIGHTS(at) "vmovdqa " at "(%[weights]), %%ymm14\n"
-// Starts a sum with a looked-up value, or adds one to it. `spare` may be the table's register.
+// LITEBNN_START sets a sum to a value from a table, LITEBNN_ADD adds one to it. `spare` may be the table's register.
 #define LITEBNN_START(sum, weights, table, spare) "vpshufb " weights ", %%ymm" #table ", %%ymm" #sum "\n"
 #define LITEBNN_ADD(sum, weights, table, spare)             \
   "vpshufb " weights ", %%ymm" #table ", %%ymm" #spare "\n" \
@@ -58,7 +58,8 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "add $2*" #i ", %[offsets0]\n add $2*" #i ", %[offsets1]\n" \
   "add $2*" #i ", %[offsets2]\n add $2*" #i ", %[offsets3]\n add $32*" #i ", %[weights]\n"
 
-// Adds a group's sums to the totals. MASK is a register if the tile leaves one free, otherwise a constant in memory.
+// Adds a group's sums to `even` and `odd`. MASK is a register if the tile leaves one free, otherwise a constant in
+// memory.
 #define LITEBNN_FOLD(sum, even, odd, MASK)                                             \
   "vpsrlw $4, %%ymm" #sum ", %%ymm12\n vpand " MASK ", %%ymm" #sum ", %%ymm" #sum "\n" \
   "vpaddw %%ymm12, %" #odd ", %" #odd "\n vpaddb %%ymm" #sum ", %" #even ", %" #even "\n"
@@ -69,7 +70,7 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
 #define LITEBNN_MASK_OF_2 "%[mask]"
 #define LITEBNN_MASK_OF_4 "%[mask]"
 
-// Groups of seven nibbles, then the tail, for a tile of `pairs` pixel pairs.
+// Sums a tile of `pairs` pixel pairs over one piece: groups of seven nibbles, then the tail.
 #define LITEBNN_NIBBLES(pairs) \
   LITEBNN_NIBBLES_BY(LITEBNN_NIBBLE_OF_##pairs, LITEBNN_ADVANCE_OF_##pairs, LITEBNN_MASK_OF_##pairs)
 #define LITEBNN_NIBBLES_BY(NIBBLE, ADVANCE, MASK)                                                             \
@@ -94,19 +95,19 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
           : "rax", "rcx", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory")
 // clang-format on
 
-// Lookup sums of kPairs pixel pairs and 4 / kPairs * 32 channels.
+// The sums of lookups of kPairs pixel pairs in 4 / kPairs * 32 channels.
 template <int kPairs>
 struct TileSums {
   static constexpr int kVectors = 4 / kPairs;
-  // The sums of pair p and vector v are at p * kVectors + v. The even sums are those of pixel 0, one byte a channel.
-  // The odd ones have 16 bits: pixel 1 from bits 0 and 8 on, plus the odd bytes of pixel 0 from bit 4 on. Subtracting
-  // the latter at the end saves a mask in the loop.
+  // The sums of pair p and vector v are at index p * kVectors + v. `even` has the sums of pixel 0, one byte per
+  // channel. Each 16 bits of `odd` have two sums of pixel 1, at bits 0 and 8, plus 16 times the odd byte of pixel 0.
+  // Subtracting that byte at the end saves a mask in the loop.
   __m256i even[4], odd[4];
 
-  // `offsets` has the table offsets of each pair, and a piece is a range of them. The layout of `weights` is
+  // `offsets` has the table offsets of each pair, and a piece is a range of these offsets. The layout of `weights` is
   // [nibbles of all pieces][kVectors][32 channels], one nibble a byte.
   TileSums(const uint16_t* const* offsets, const Piece* pieces, int32_t count, const uint8_t* weights) {
-    // Local variables, because compilers would keep members in memory instead of registers.
+    // The sums are local variables here, because compilers would keep members in memory instead of registers.
     __m256i even0 = _mm256_setzero_si256(), even1 = even0, even2 = even0, even3 = even0;
     __m256i odd0 = even0, odd1 = even0, odd2 = even0, odd3 = even0;
     for (int32_t piece = 0; piece < count; ++piece) {

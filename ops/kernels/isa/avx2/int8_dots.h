@@ -1,4 +1,5 @@
-// The common part of the int8 convolutions of AVX2 and AVX-VNNI: all but the multiplications.
+// The part that the int8 convolutions of AVX2 and AVX-VNNI share, which is everything but the multiplications by
+// weights.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +54,7 @@ struct EightDots {
     const Ints odd =
         _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(sums, 32), _mm256_srli_epi64(multiplier, 32)), half);
     const Ints high = _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xAA);
-    // If the shift is 0, this is 0: there is no second rounding.
+    // `shifted_half` is 0 if the shift is 0, because there is no second rounding then.
     const Ints shifted_half = _mm256_srli_epi32(_mm256_sllv_epi32(_mm256_set1_epi32(1), shift), 1);
     const Ints sign = _mm256_srai_epi32(_mm256_and_si256(high, _mm256_sub_epi32(_mm256_setzero_si256(), shift)), 31);
     return _mm256_srav_epi32(_mm256_add_epi32(_mm256_add_epi32(high, sign), shifted_half), shift);
@@ -69,7 +70,7 @@ struct EightDots {
     for (int v = 0; v < kVectors; v += 2, output += 2 * kLanes, channels -= 2 * kLanes) {
       const Ints second = values[Min(v + 1, kLast)];
       const Ints words = _mm256_adds_epi16(_mm256_packs_epi32(values[v], second), zero_point);
-      // Undoes the order of 4-byte groups that packing within 128-bit lanes leaves.
+      // Restores the order of 4-byte groups, which packing within 128-bit lanes changed.
       const Ints ordered =
           _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, words), _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
       const __m128i bytes = _mm_min_epi8(_mm_max_epi8(_mm256_castsi256_si128(ordered), low), high);

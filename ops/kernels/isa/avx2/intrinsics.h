@@ -1,4 +1,4 @@
-// Suppresses false warnings of GCC 12 about undefined values in its own header.
+// Includes immintrin.h, without GCC 12's false warnings about undefined values in that header.
 #pragma once
 
 #pragma GCC diagnostic push

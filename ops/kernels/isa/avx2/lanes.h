@@ -36,7 +36,7 @@ struct EightLanes {
   }
   static void StorePair(Ints first, Ints second, int8_t* output) {
     const Ints words = _mm256_packs_epi32(first, second);
-    // Undoes the order of 4-byte groups that packing within 128-bit lanes leaves.
+    // Restores the order of 4-byte groups, which packing within 128-bit lanes changed.
     const Ints bytes =
         _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, words), _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(output), _mm256_castsi256_si128(bytes));
@@ -98,7 +98,7 @@ struct EightLanes {
       return _mm256_castps_si256(_mm256_cmp_ps(Load(values + i), _mm256_setzero_ps(), _CMP_LT_OQ));
     };
     const Ints low = _mm256_packs_epi32(below(0), below(8)), high = _mm256_packs_epi32(below(16), below(24));
-    // Undoes the order of 4-byte groups that two rounds of packing within 128-bit lanes leave.
+    // Restores the order of 4-byte groups, which two rounds of packing within 128-bit lanes changed.
     const Ints order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const Ints bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
     return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));

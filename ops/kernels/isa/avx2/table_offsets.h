@@ -18,7 +18,7 @@ struct OffsetsTraits {
   static constexpr int32_t kWords = 8;
   static constexpr bool kWritesShortWindows = true;
 
-  // 64-bit sums: pixel 0 in the low halves, pixel 1 in the high halves.
+  // Counts of odd-parity nibbles. The low half of each 64-bit element is for pixel 0, the high half for pixel 1.
   struct ParitySums {
     __m256i sums;
 
@@ -35,7 +35,7 @@ struct OffsetsTraits {
   static __m256i LowNibbles(__m256i bytes) { return _mm256_and_si256(bytes, _mm256_set1_epi8(0x0F)); }
   static __m256i HighNibbles(__m256i bytes) { return LowNibbles(_mm256_srli_epi16(bytes, 4)); }
 
-  // Number of odd-parity nibbles in each byte.
+  // Returns the number of odd-parity nibbles in each byte.
   static __m256i NibbleParities(__m256i bytes) {
     const __m256i nibble_parity =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0));

@@ -16,15 +16,16 @@ static_assert(kVectorChannels == kUnitChannels);
 constexpr int32_t kTileVectors = kTileChannels / kVectorChannels;
 
 struct VectorOrder {
-  // Even bytes become the 16-bit sums of the first 16 channels, odd bytes those of the last 16. Unpacking the low or
-  // high halves of 128-bit lanes in a vector of these sums then gives 8 channels in order.
+  // Returns the position of channel `lane` in a vector of bytes. Even bytes become the 16-bit sums of the first 16
+  // channels, odd bytes those of the last 16. Unpacking the low or the high halves of the 128-bit lanes in a vector of
+  // these sums then gives 8 channels in order.
   static constexpr int32_t Byte(int32_t lane) {
     return lane % 8 / 4 * 16 + lane % 16 / 8 * 8 + lane % 4 * 2 + lane / 16;
   }
   static constexpr int32_t Compensation(int32_t lane) { return Byte(lane) % 2 * 16 + Byte(lane) / 2; }
 };
 
-// `nibbles` is even.
+// Unpacks the weights of a tile of `vectors` vectors of channels. `nibbles` is even.
 void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint8_t* weights) {
   const __m256i mask = _mm256_set1_epi8(0x0F);
   for (int32_t nibble = 0; nibble < nibbles; nibble += 2) {

@@ -1,4 +1,4 @@
-// AVX-512 with VPOPCNTDQ. Weights are only reordered, and sums stay in registers over the whole window.
+// AVX-512 with VPOPCNTDQ. Weights are reordered in tiles of channels. Sums stay in registers over the whole window.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -19,10 +19,10 @@ namespace {
 constexpr int kTilePixels = 6;
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
-// Pixels whose windows stay in the L1 cache while all channels are computed.
+// Number of pixels whose windows stay in the L1 cache while all channels are computed.
 constexpr int64_t kBlockPixels = 40 * kTilePixels;
 
-// Floats represent all integers up to this one.
+// The largest depth whose dot products floats represent exactly.
 constexpr int32_t kMaxFloatDepth = 1 << 24;
 
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
@@ -47,7 +47,7 @@ __attribute__((always_inline)) inline TileSums<kPixels, kVectors> SumsOf(const B
   return tile;
 }
 
-// Writes sums[pixel][kTileChannels] of kPixels pixels.
+// Stores the popcount sums of kPixels pixels in sums[pixel][kTileChannels].
 template <int kPixels, int kVectors>
 void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int32_t* sums) {
   const TileSums<kPixels, kVectors> tile = SumsOf<kPixels, kVectors>(task, windows, weights);
@@ -65,13 +65,13 @@ template <int kPixels>
 constexpr SumFunction kSumTile[kTileVectors] = {SumTile<kPixels, 1>, SumTile<kPixels, 2>, SumTile<kPixels, 3>,
                                                 SumTile<kPixels, 4>};
 
-// Exact, because the dot products are integers that floats represent.
+// Converts popcounts to dot products. The result is exact, because floats represent these integers.
 __m512 ToDots(__m512i popcounts, __m512 depth) {
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(popcounts), _mm512_set1_ps(-2.0f), depth);
 }
 
-// Float outputs of a whole tile, computed in the registers that hold the sums. kPlain: no corrections and no upper
-// clamp.
+// Computes a whole tile of float or int8 outputs from the sums in registers. The flag kPlain excludes corrections and
+// an upper clamp.
 template <bool kPlain, typename Epilogue>
 void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
                int32_t channel) {
@@ -122,7 +122,7 @@ using TileFunction = void (*)(const BconvTask&, const uint8_t* const*, const uin
 
 bool IsPlain(const BconvTask& task) { return task.corrections == nullptr && task.clamp_max == INT32_MAX; }
 
-// Null if FloatTile does not support the task.
+// Returns the instance of FloatTile for the task, or null if FloatTile does not support it.
 TileFunction FloatTileOf(const BconvTask& task) {
   if (task.epilogue_kind == EpilogueKind::kBits || task.depth > kMaxFloatDepth) return nullptr;
   return WithEpilogue<SixteenLanes>(task, [&task](auto epilogue) -> TileFunction {
@@ -131,8 +131,8 @@ TileFunction FloatTileOf(const BconvTask& task) {
   });
 }
 
-// Same result as FloatTile<true> for windows of kWords words: pixel by pixel, with weights and constants in registers.
-// Tiles of so few words spend up to a third of their time on setup.
+// Has the same result as FloatTile<true> for windows of kWords words. It computes pixel by pixel, with weights and
+// constants in registers. With so few words, FloatTile spends up to a third of its time on setup.
 template <int kWords>
 void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, int64_t pixel_end, int32_t channel) {
   const __m512 depth = _mm512_set1_ps(static_cast<float>(task.depth));
@@ -196,7 +196,7 @@ void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, 
 
 using PixelsFunction = void (*)(const BconvTask&, const uint32_t*, int64_t, int64_t, int32_t);
 
-// Null if FloatPixels does not support the task.
+// Returns the instance of FloatPixels for the task, or null if FloatPixels does not support it.
 PixelsFunction FloatPixelsOf(const BconvTask& task) {
   if (task.epilogue_kind > EpilogueKind::kAddAndRectify || !IsPlain(task) || task.runs > 1) return nullptr;
   switch (task.run_words) {
@@ -212,7 +212,7 @@ PixelsFunction FloatPixelsOf(const BconvTask& task) {
   return nullptr;
 }
 
-// Computes pixels from `pixel` on, kPixels at a time, and returns the first one that is left.
+// Computes pixels from `pixel` on, kPixels at a time. Returns the first pixel that is left.
 template <int kPixels>
 int64_t AnyTiles(const BconvTask& task, WindowWalk& walk, const uint32_t* weights, int64_t pixel, int64_t pixel_end,
                  int32_t channel, int32_t channels) {
@@ -261,7 +261,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512Isa = {
     .name = "avx512",
     .available = CpuHasAvx512Popcount,
-    // Packing is bound by memory, so sixteen lanes would gain next to nothing.
+    // Memory bounds the speed of packing, so vectors of sixteen lanes would gain next to nothing.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,

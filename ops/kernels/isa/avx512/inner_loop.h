@@ -1,5 +1,5 @@
-// The inner loop of AVX-512: XOR, VPOPCNTD and add, 512 binary multiply-adds per three instructions. A lane is one of
-// 16 output channels. The benchmark times the loop by itself.
+// The inner loop of AVX-512: XOR, VPOPCNTD and add, 512 binary multiply-adds per three instructions. Each lane of a
+// vector belongs to one of 16 output channels. bench/kernels also times the loop alone.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int32_t kVectorChannels = 16;
 
-// Popcount sums of kPixels pixels and kVectors * 16 channels.
+// The popcount sums of kPixels pixels in kVectors * 16 channels.
 template <int kPixels, int kVectors>
 struct TileSums {
   __m512i sums[kPixels][kVectors] = {};

@@ -33,7 +33,7 @@ struct Dots {
     std::memcpy(&step, bytes, sizeof(step));
     return _mm512_set1_epi32(step);
   }
-  // In assembly, because GCC copies the sums around the intrinsic.
+  // The instruction is in assembly, because GCC copies the sums around the intrinsic.
   static void Add(Ints& sums, Ints step, Weights weights) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(step), "v"(weights));
   }
@@ -62,7 +62,7 @@ struct Dots {
     const Ints odd =
         _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sums, 32), _mm512_srli_epi64(multiplier, 32)), half);
     const Ints high = _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
-    // If the shift is 0, this is 0: there is no second rounding.
+    // `shifted_half` is 0 if the shift is 0, because there is no second rounding then.
     const Ints shifted_half = _mm512_srli_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), shift), 1);
     const Ints sign = _mm512_srai_epi32(_mm512_and_si512(high, _mm512_sub_epi32(_mm512_setzero_si512(), shift)), 31);
     return _mm512_srav_epi32(_mm512_add_epi32(_mm512_add_epi32(high, sign), shifted_half), shift);
@@ -93,7 +93,7 @@ struct Dots {
     const Ints zero_point = _mm512_set1_epi16(static_cast<int16_t>(task.zero_point));
     const Ints first = _mm512_adds_epi16(_mm512_packs_epi32(values[0], values[1]), zero_point);
     const Ints second = _mm512_adds_epi16(_mm512_packs_epi32(values[2], values[3]), zero_point);
-    // Undoes the order of 4-byte groups that packing within 128-bit lanes leaves.
+    // Restores the order of 4-byte groups, which packing within 128-bit lanes changed.
     const Ints order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const Ints bytes = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(first, second));
     const Ints above = _mm512_max_epi8(bytes, _mm512_set1_epi8(static_cast<int8_t>(task.output_min)));

@@ -35,7 +35,7 @@ struct SixteenLanes {
   }
   static void StorePair(Ints first, Ints second, int8_t* output) {
     const Ints words = _mm512_packs_epi32(first, second);
-    // Undoes the order of 4-byte groups that packing within 128-bit lanes leaves.
+    // Restores the order of 4-byte groups, which packing within 128-bit lanes changed.
     const Ints order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 4, 8, 12, 1, 5, 9, 13);
     const Ints bytes = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(words, words));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(output), _mm512_castsi512_si256(bytes));

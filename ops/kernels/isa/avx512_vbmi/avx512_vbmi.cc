@@ -1,5 +1,5 @@
-// AVX-512 with VBMI: popcounts by table lookups (inner_loop.h). Tables are made for four pixels at a time (strips.h),
-// and the weights of all channels index them.
+// AVX-512 with VBMI: popcounts by table lookups (inner_loop.h). Tables are made for four pixels at a time (strips.h).
+// The weights of all channels are indices into these tables.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -19,7 +19,7 @@ namespace litebnn {
 namespace {
 
 constexpr int32_t kTileChannels = kMaxVectors * kVectorChannels;
-// Floats represent all integers up to this one.
+// The largest depth whose dot products floats represent exactly.
 constexpr int32_t kMaxFloatDepth = 1 << 24;
 
 // Scratch memory of one thread.
@@ -31,10 +31,10 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Chooses between counting bits (avx512) and table lookups. Making tables pays off if windows share them, or if many
-// channels look up in them.
+// Chooses between popcounts by VPOPCNTD (avx512) and by table lookups. Making tables pays off if windows share them, or
+// if many channels use them.
 const Isa* Better(const Bconv2dSpec& spec) {
-  // One or two pixels would leave most lanes idle.
+  // A layer of one or two output pixels would leave most of the four lanes idle.
   if (spec.output_pixels == 1 || spec.output_pixels == 2) return &kAvx512Isa;
   const int32_t channels = spec.channels_out / spec.groups;
   const int64_t tap_tables = Chunks(PackedWords(spec.channels_in / spec.groups));
@@ -47,21 +47,22 @@ const Isa* Better(const Bconv2dSpec& spec) {
                               tables_of_two <= int64_t{kMaxSharedTables} * Vectors(channels);
   const int64_t new_rows = shares_rows ? 1 : spec.filter_height;
   const int64_t new_columns = shares_columns ? step : spec.filter_width;
-  // Making a table costs as much as the lookups of this many vectors of channels save. bench/kernels measured both
-  // values.
+  // Making a table costs as much time as its lookups save for this number of vectors of channels. Both values were
+  // measured with bench/kernels.
   static const int64_t table_vectors = CpuCountsBitsFast() ? 28 : 6;
   const bool pays = table_vectors * kVectorChannels * new_rows * new_columns < channels * taps;
   return taps > 1 && pays ? nullptr : &kAvx512Isa;
 }
 
-// The output pixels of four lanes, and twice the odd-parity chunks of their windows.
+// The output pixels of four lanes, and twice the number of odd-parity chunks in the window of each.
 struct LanePixels {
   int32_t count;
   int64_t pixel[kLanePixels];
   int32_t twice_parity[kLanePixels];
 };
 
-// Adds four times the sums of 16 channels, which are every fourth byte of vector `sum`.
+// Adds four times the sums of 16 channels of pixel p to `dots`. These sums are every fourth byte of vector `sum`, from
+// byte `quarter` on.
 template <bool kFitsByte>
 __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSums& sums, int p, int32_t sum,
                                                       int quarter) {
@@ -70,18 +71,18 @@ __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSu
   return _mm512_dpbusd_epi32(dots, sums.high[p][sum], _mm512_set1_epi32(4 * 16 << 8 * quarter));
 }
 
-// Writes float outputs of four pixels and whole groups of 16 channels, from vector `sum` of `sums` on. If kPlain, there
-// are no corrections and no upper clamp.
+// Writes float or int8 outputs of four pixels in groups of 16 channels. Their sums begin at vector `sum` of `sums`. The
+// flag kPlain excludes corrections and an upper clamp.
 template <bool kFitsByte, bool kPlain, typename Epilogue>
 void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums,
                  int32_t sum) {
   const Epilogue epilogue(task);
-  // All values are integers that floats represent, so only the scaling rounds.
+  // Floats represent all dot products and bounds exactly, so only the scaling rounds.
   const __m512 clamp_min = _mm512_set1_ps(static_cast<float>(task.clamp_min));
   const __m512 clamp_max = _mm512_set1_ps(static_cast<float>(task.clamp_max));
   const float* multiplier = task.multiplier + tile.channel;
   const float* bias = task.bias + tile.channel;
-  // A local copy, because the compiler must assume that any store may modify the original.
+  // The local copy can stay in registers, because no store can modify it.
   const TileWeights weights = tile;
   const uint8_t* vector = weights.vectors;
   ptrdiff_t index[kLanePixels];
@@ -122,7 +123,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
 
 using FloatWriter = void (*)(const BconvTask&, const TileWeights&, const LanePixels&, const ByteSums&, int32_t);
 
-// Null if WriteFloats does not support the task.
+// Returns the instance of WriteFloats for the task, or null if WriteFloats does not support it.
 FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
   if (task.epilogue_kind == EpilogueKind::kBits || task.depth > kMaxFloatDepth ||
       task.channels % SixteenLanes::kLanes != 0) {
@@ -138,8 +139,8 @@ FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
   });
 }
 
-// Adds the sums of some of a window's chunks, from vector `sum` on, to the dot products. `first` is true for the
-// window's first chunks, which start the dot products.
+// Adds to the dot products the sums over some chunks of a window, from vector `sum` on. `first` is true for a window's
+// first chunks, whose sums start the dot products.
 void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sums, int32_t sum, bool fits_byte,
              bool first, int32_t (&dots)[kLanePixels][kTileChannels]) {
   const __m512i depth = _mm512_set1_epi32(task.depth);
@@ -156,7 +157,8 @@ void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sum
   }
 }
 
-// Writes outputs of any type. The dot products still lack the parity term of their windows.
+// Writes outputs of any type. `dots` are dot products without the term for the parity of the windows, which this
+// function adds.
 void WriteAny(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes,
               int32_t (&dots)[kLanePixels][kTileChannels]) {
   for (int p = 0; p < lanes.count; ++p) {
@@ -169,9 +171,10 @@ void WriteAny(const BconvTask& task, const TileWeights& tile, const LanePixels& 
   }
 }
 
-// A rectangle of output pixels, row by row. A single row may continue into the next rows of the output.
+// A rectangle of output pixels. A region of one row may have more columns than the output; it then continues in the
+// next output rows.
 struct Region {
-  int64_t pixel;  // the first one
+  int64_t pixel;  // the first pixel
   int64_t rows, columns;
 };
 
@@ -189,7 +192,8 @@ struct StagedTask {
     return task.input + row * task.row_stride + column * task.pixel_stride;
   }
 
-  // Calls body(tile) for tiles of all channels; a tile is computed for `windows` adjacent windows.
+  // Calls body(tile) for each tile of channels, until all channels are covered. A tile is computed for `windows`
+  // adjacent windows.
   template <typename Body>
   void ForEachTile(int32_t windows, Body body) const {
     for (int32_t channel = channel_begin; channel < channel_end;) {
@@ -207,12 +211,12 @@ struct StagedTask {
     WriteAny(task, tile, lanes, scratch.dots);
   }
 
-  // Computes a block of output pixels in each of four lanes. `windows` and `first_lanes` belong to the first pixel of
-  // each.
+  // Computes a block of output pixels in each of four lanes. `windows` and `first_lanes` are the windows and the
+  // numbers of the blocks' first pixels.
   void Blocks(const uint8_t* const* windows, const LanePixels& first_lanes, const Block& block) const {
     const int64_t row_taps = shape.row_taps(block.columns);
     const ptrdiff_t window_bytes = ptrdiff_t{shape.stride_taps} * shape.tap_chunks * kTableBytes;
-    // Two adjacent windows per lane.
+    // Each lane computes two adjacent windows at a time.
     LanePixels lanes[kMaxWindows] = {first_lanes, first_lanes};
     for (int64_t& pixel : lanes[1].pixel) ++pixel;
     const auto move_lanes = [&](int64_t pixels) {
@@ -248,7 +252,8 @@ struct StagedTask {
     }
   }
 
-  // Windows with more chunks than the sums can hold: tap by tap and piece by piece.
+  // Computes windows whose sums do not fit ByteSums. Each tap is summed in pieces, whose sums are added to 32-bit dot
+  // products.
   void LongWindows(const uint8_t* const* windows, LanePixels lanes) const {
     ForEachTile(1, [&](const TileWeights& tile) {
       for (int p = 0; p < kLanePixels; ++p) lanes.twice_parity[p] = 0;
@@ -273,7 +278,8 @@ struct StagedTask {
     });
   }
 
-  // Computes a region that consists of whole blocks. Not inlined, because a copy per caller would be tens of kilobytes.
+  // Computes a region that consists of whole blocks. Not inlined, because each inlined copy would have tens of
+  // kilobytes.
   __attribute__((noinline)) void Pixels(const Region& region, const Block& block) const {
     const int64_t band_lanes = region.columns / block.columns, lane_count = region.rows / block.rows * band_lanes;
     const int64_t together = block.splits_remainder ? lane_count / kLanePixels * kLanePixels : lane_count;
@@ -284,7 +290,7 @@ struct StagedTask {
       LanePixels lanes = {static_cast<int32_t>(Min<int64_t>(kLanePixels, together - lane)), {}, {}};
       const uint8_t* windows[kLanePixels];
       for (int p = 0; p < kLanePixels; ++p) {
-        // If fewer than four lanes are left, the last one is computed again in place of the missing ones.
+        // If fewer than four blocks are left, the last one is computed in several lanes.
         lanes.pixel[p] = first_pixel(lane + Min(p, lanes.count - 1));
         windows[p] = Window(lanes.pixel[p]);
       }
@@ -316,7 +322,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512VbmiIsa = {
     .name = "avx512_vbmi",
     .available = CpuHasAvx512Vbmi,
-    // Packing is bound by memory, so sixteen lanes would gain next to nothing.
+    // Memory bounds the speed of packing, so vectors of sixteen lanes would gain next to nothing.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,

@@ -1,5 +1,5 @@
-// Cuts words into chunks of six bits: the input's become table offsets, the weights' become indices into tables. Each
-// tap's words are cut separately, so that windows can share staged taps.
+// Cuts words into chunks of six bits. Chunks of the input become table offsets, chunks of the weights become indices
+// into a table. The words of each tap are cut separately, so that windows can share staged taps.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// One vector holds 32 chunks with 16-bit offsets, cut from six whole words.
+// Number of chunks in one vector of 16-bit offsets. They are cut from six whole words.
 constexpr int32_t kCutChunks = 32;
 constexpr int32_t kCutWords = 6;
 
 constexpr int32_t Chunks(int32_t tap_words) { return (tap_words * kBitsPerWord + kChunkBits - 1) / kChunkBits; }
 
-// Length of a staged tap: the offsets of its chunks in a pixel's tables, then the number of odd-parity chunks.
+// Number of 16-bit values in a staged tap: the table offsets of its chunks, then the number of odd-parity chunks.
 constexpr int32_t StagedLength(int32_t tap_words) { return Chunks(tap_words) + 1; }
 size_t StagedBytes(int32_t tap_words) { return static_cast<size_t>(StagedLength(tap_words)) * sizeof(uint16_t); }
 
@@ -32,15 +32,15 @@ struct ChunkCutter {
   alignas(64) uint16_t shifts[kCutChunks] = {};
   alignas(64) uint16_t masks[kCutChunks] = {};
 
-  // `length` is the number of offsets from one tap to the next. It may be one more than a tap has chunks; the last
-  // offset then has no chunk.
+  // `length` is the number of offsets from one tap to the next. It may be one more than the number of a tap's chunks;
+  // the last offset then has no chunk.
   constexpr ChunkCutter(int32_t tap_words, int32_t length) {
     for (int32_t i = 0, chunk = 0, first_byte = 0; i < kCutChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));
       const int32_t bit = chunk * kChunkBits, bits = Max(Min(tap_words * kBitsPerWord - bit, kChunkBits), 0);
       bytes[2 * i] = static_cast<uint8_t>(first_byte + bit / 8);
       bytes[2 * i + 1] = static_cast<uint8_t>(bytes[2 * i] + 1);
-      // The shift leaves offsets in units of a 64-byte table.
+      // The shift multiplies a chunk by the 64 bytes of a table.
       shifts[i] = static_cast<uint16_t>(kChunkBits - bit % 8);
       masks[i] = static_cast<uint16_t>(((1 << bits) - 1) * kTableBytes);
     }
@@ -77,7 +77,7 @@ void StageLongTaps(const uint32_t* words, int64_t taps, int32_t tap_words, uint1
   }
 }
 
-// Stages short taps, several of which fill a vector.
+// Stages taps of few words, several of which fill a vector.
 template <int32_t kTapWords>
 void StageShortTaps(const uint32_t* words, int64_t taps, int32_t, uint16_t* staged) {
   constexpr int32_t kLength = StagedLength(kTapWords), kTaps = kCutChunks / kLength;
@@ -105,9 +105,10 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   stage_taps(words, taps, tap_words, reinterpret_cast<uint16_t*>(staged));
 }
 
-// Layout of the weights: for each vector of 64 channels its int32 compensations, then [taps][chunks][64] bytes. A dot
-// product is depth + compensation + 4 * E + 2 * parity(window), with E the sum of the window's lookups. The
-// compensation is -12 * chunks - 2 * parity(filter). parity() is the number of odd-parity chunks.
+// Returns the number of vectors of 64 channels. For each vector, the packed weights have 64 int32 compensations, then
+// [taps][chunks][64] bytes. A dot product is depth + compensation + 4 * E + 2 * parity(window), where E is the sum of
+// the window's lookups. The compensation is -12 * chunks - 2 * parity(filter). parity() is the number of odd-parity
+// chunks.
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
 size_t VectorBytes(int32_t taps, int32_t tap_words) {
@@ -118,7 +119,8 @@ size_t PackedWeightsBytes(int32_t channels, int32_t taps, int32_t tap_words) {
   return static_cast<size_t>(Vectors(channels)) * VectorBytes(taps, tap_words);
 }
 
-// A channel's position in a byte vector. Every fourth byte belongs to the same int32 vector of 16 channels.
+// Returns the position of channel `lane` in a vector of bytes. Every fourth byte belongs to the same int32 vector of 16
+// channels.
 constexpr int32_t ByteOfChannel(int32_t lane) { return lane % 16 * 4 + lane / 16; }
 
 int32_t ChunkOf(const uint32_t* words, int32_t tap_words, int32_t chunk) {

@@ -1,16 +1,18 @@
-// The inner loop of AVX-512 with VBMI. The benchmark times it by itself.
+// The inner loop of AVX-512 with VBMI. bench/kernels also times it alone.
 //
 // A dot product is looked up in chunks of six bits. Each value of an input chunk has a table of 64 bytes, one for each
-// value of a filter chunk. One byte permutation looks up 64 channels. As in shared/lookup_tables.h, an entry is half of
-// the matching bits, after the parities of both chunks are compensated: a number from 0 to 3. Two bits hold it, so a
-// byte serves four pixels. The combined table of four pixels lets one permutation do 4 x 6 x 64 binary multiply-adds.
+// value of a filter chunk. One byte permutation looks up 64 channels. As in shared/lookup_tables.h, an entry is half
+// the number of matching bits, after a compensation for the parities of both chunks. This is a number from 0 to 3,
+// which takes two bits, so a byte serves four pixels. With the combined table of four pixels, one permutation does 4 x
+// 6 x 64 binary multiply-adds.
 //
-// A byte has no room to add such numbers, so bits are counted by full adders instead. Each is two ternary logic
-// instructions. Two numbers and the ones so far give new ones and a carry. Two carries and the twos so far give new
-// twos, and so on. After sixteen chunks the counts are unpacked and added.
+// The four entries leave no room in a byte to add to them, so full adders count each bit position separately. A full
+// adder is two ternary logic instructions. It adds two entries to bit 0 of the counts, which gives a carry. Another
+// full adder adds two carries to bit 1 of the counts, and so on. After sixteen chunks the counts are unpacked and
+// added.
 //
-// A loaded vector of weights serves two adjacent windows if there are two. The weights of many channels come from the
-// L2 cache, which is slower than the lookups.
+// If there are two adjacent windows, each loaded vector of weights serves both. The weights of many channels come from
+// the L2 cache, whose loads are slower than the lookups.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +32,9 @@ constexpr int32_t kMaxVectors = 4;
 constexpr int32_t kMaxWindows = 2;
 // Bytes of compensations before the weights of a vector of channels: one int32 per channel (chunks.h).
 constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
-// A byte holds sums up to 255, and a chunk adds at most 3.
+// Number of chunks whose sum fits a byte; a chunk adds at most 3.
 constexpr int32_t kMaxByteChunks = 255 / 3;
-// The high sum counts sixteens. It grows by at most 3 in sixteen chunks, so a byte suffices too.
+// Number of chunks whose sum fits ByteSums. `high` counts sixteens, and grows by at most 3 in sixteen chunks.
 constexpr int32_t kMaxChunks = 16 * kMaxByteChunks;
 
 constexpr int Parity(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)) % 2; }
@@ -43,8 +45,8 @@ constexpr int HalfAgreement(int input, int filter) {
 }
 
 struct alignas(64) LookupTables {
-  // The first two pixels: [pixel][input chunk][filter chunk]. The other two use the same tables shifted by four bits,
-  // which saves half of the L1 cache.
+  // The tables of pixels 0 and 1: [pixel][input chunk][filter chunk]. Pixels 2 and 3 use the same tables, shifted by
+  // four bits, which halves the space in the L1 cache.
   uint8_t data[2][64 * kTableBytes];
 };
 
@@ -61,23 +63,24 @@ constexpr LookupTables MakeLookupTables() {
 
 constexpr LookupTables kLookupTables = MakeLookupTables();
 
-// The matrix with which an affine transformation of bytes moves a pixel's two bits to bit `to`.
+// Returns the matrix for GF2P8AFFINEQB that moves a pixel's two bits in each byte to bits `to` and `to` + 1.
 constexpr long long PixelBits(int pixel, int to) {
   const uint64_t low = uint64_t{1} << (2 * pixel + 8 * (7 - to)), high = uint64_t{2} << (2 * pixel + 8 * (6 - to));
   return static_cast<long long>(low | high);
 }
 
-// Extracts a pixel's two bits from each byte and moves them to bit `to`.
+// Extracts a pixel's two bits from each byte and moves them to bits `to` and `to` + 1.
 __attribute__((always_inline)) inline __m512i Unpack(__m512i bits, int pixel, int to) {
   return _mm512_gf2p8affine_epi64_epi8(bits, _mm512_set1_epi64(PixelBits(pixel, to)), 0);
 }
 
-// Lookup sums, one byte a channel: low + 16 * high. The vectors of one window are adjacent.
+// Sums of lookups of four pixels. The sum of a channel is low + 16 * high, of one byte each. The vectors of one window
+// are adjacent.
 struct ByteSums {
   __m512i low[kLanePixels][kMaxVectors], high[kLanePixels][kMaxVectors];
 };
 
-// Bit counters: bits[i] holds bit i of a 4-bit count for each bit position of a byte.
+// Counters for each bit position of each byte. bits[i] holds bit i of the 4-bit counts.
 template <int kVectors>
 struct BitCounts {
   __m512i bits[4][kVectors];
@@ -88,7 +91,8 @@ struct Level {
   static constexpr int kValue = kLevel;
 };
 
-// Looks up 2^kLevel chunks and counts them. `carries` is the overflow of the lowest kLevel bits of the counts.
+// Looks up 2^kLevel chunks and counts the bits of the entries. `carries` gets the overflow of the lowest kLevel bits of
+// the counts.
 template <int kLevel, int kVectors, typename Lookups>
 __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCounts<kVectors>& counts,
                                                        __m512i* carries) {
@@ -101,7 +105,8 @@ __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCoun
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       __m512i& sum = counts.bits[kLevel - 1][v];
-      // The majority of the three inputs. It does not wait for the new sum.
+      // The carry is the majority of the three inputs. It does not depend on the new sum, so both are computed in
+      // parallel.
       carries[v] = _mm512_ternarylogic_epi32(first[v], second[v], sum, 0xE8);
       sum = _mm512_ternarylogic_epi32(sum, first[v], second[v], 0x96);
     }
@@ -122,13 +127,13 @@ __attribute__((always_inline)) inline void AddCarries(__m512i* carries, BitCount
   }
 }
 
-// Looks up kChannelVectors * 64 channels in the tables of kWindows adjacent windows of four lanes. The results of
-// consecutive windows are adjacent.
+// Looks up kChannelVectors * 64 channels in the tables of kWindows adjacent windows of four lanes. Each window gives
+// kChannelVectors adjacent vectors of results.
 template <int kChannelVectors, int kWindows>
 struct ChannelLookups {
   static constexpr int kVectors = kChannelVectors * kWindows;
   const uint8_t* const* runs;
-  ptrdiff_t window_bytes;  // from one window's tables to the next one's
+  ptrdiff_t window_bytes;  // bytes from one window's tables to those of the next window
   const uint8_t* weights;
   ptrdiff_t vector_bytes;
   const uint8_t* tables = nullptr;
@@ -164,7 +169,7 @@ struct ChannelLookups {
   }
 };
 
-// Counts the lookups of a group of kVectors vectors.
+// The counts of one group of kVectors vectors of results, and their sums of sixteens.
 template <int kVectors>
 struct GroupCounts {
   BitCounts<kVectors> counts;
@@ -197,8 +202,9 @@ struct GroupCounts {
   }
 };
 
-// Sums the lookups of `run_count` runs, at most kMaxChunks chunks in all. Up to kMaxByteChunks chunks, `low` alone has
-// the sum. Groups alternate every sixteen chunks, because the registers hold only one group of two vectors.
+// Sums the lookups of `run_count` runs, which have at most kMaxChunks chunks. If they have at most kMaxByteChunks
+// chunks, `low` alone has the sum. Groups take turns every sixteen chunks, because the registers hold the counts of
+// only one group of two vectors.
 template <int kGroups, typename Lookups>
 __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t run_count, int32_t run_chunks,
                                                       ByteSums& sums) {
@@ -224,8 +230,8 @@ __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t r
       }
       lookups.Advance(1 << kLevel);
     };
-    // The chunks beyond a multiple of sixteen come first. In the first run they are fewer than sixteen, so they cannot
-    // carry.
+    // The chunks beyond a multiple of sixteen come first. In the first run, the counts of fewer than sixteen chunks
+    // cannot overflow.
     const auto add_left_over = [&](auto level) __attribute__((always_inline)) {
       if ((run_chunks >> decltype(level)::kValue & 1) != 0) add(level, run > 0);
     };
@@ -250,8 +256,9 @@ __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t r
   }
 }
 
-// Sums kWindows windows over runs of tables, for kGroups * kVectors * 64 channels. The distance is `vector_bytes` from
-// one vector of weights to the next, and `window_bytes` from the tables of one window to those of the next.
+// Sums the lookups of kWindows windows over runs of tables, for kGroups * kVectors * 64 channels. From one vector of
+// weights to the next it is `vector_bytes` bytes. From the tables of one window to those of the next it is
+// `window_bytes` bytes.
 template <int kGroups, int kVectors, int kWindows>
 __attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks,
                                          ptrdiff_t window_bytes, const uint8_t* weights, ptrdiff_t vector_bytes,

@@ -1,7 +1,7 @@
-// The lookup tables of four output pixels at a time, and the choice of pixels that are computed together.
+// The lookup tables of four output pixels, and the choice of the pixels that are computed together.
 //
-// One table combines a chunk of the input of four pixels, the lanes. Each lane walks through a block of output pixels,
-// row by row. Adjacent windows share the tables of common taps, so most tables are made once.
+// One table combines a chunk of the input of four pixels, which are in different lanes. Each lane computes a block of
+// output pixels, row by row. Adjacent windows share the tables of common taps, so most tables are made once.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,19 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Limit, per vector of channels, for the tables that adjacent windows share. More of them would save work but leave the
-// L1 cache.
+// Maximum number of tables that adjacent windows share, per vector of channels. With more shared tables fewer would be
+// made, but they would not stay in the L1 cache.
 constexpr int32_t kMaxSharedTables = 360;
-// Limit for the tables of a strip. It is above what one window needs, so that windows with many chunks share tables
-// too.
+// Maximum number of tables in memory. One window needs fewer, so that even windows with many chunks can share tables.
 constexpr int32_t kMaxTables = 2048;
 static_assert(kMaxTables >= kMaxChunks, "");
 
-// The taps of a window, and the taps it shares with adjacent windows.
+// The taps of a window, and the taps that it shares with adjacent windows.
 struct WindowShape {
   int32_t runs, run_taps, tap_chunks;
   ptrdiff_t tap_bytes;
   int32_t stride_taps;  // taps from one window to the next in a row if they overlap, otherwise 0
-  bool rows_overlap;    // run r + 1 of a window is run r of the window below
+  bool rows_overlap;    // true if run r + 1 of a window is run r of the window below
 
   explicit WindowShape(const BconvTask& task)
       : runs(task.runs),
@@ -46,23 +45,23 @@ struct WindowShape {
 
   int32_t run_chunks() const { return run_taps * tap_chunks; }
   int64_t chunks() const { return int64_t{runs} * run_chunks(); }
-  // Taps that a row of `columns` adjacent windows reads.
+  // Number of taps that `columns` adjacent windows read of one input row.
   int64_t row_taps(int64_t columns) const { return (columns - 1) * stride_taps + run_taps; }
 };
 
-// The output pixels of one lane.
+// The shape of the block of output pixels that one lane computes.
 struct Block {
   int64_t rows, columns;
-  // True if fewer than four leftover lanes are computed with one pixel per lane.
+  // True if the last blocks, fewer than four, are computed pixel by pixel, with all four lanes sharing a block.
   bool splits_remainder;
 };
 
 constexpr Block kPixel = {1, 1, false};
 
-// Chooses the block for that many rows of output: larger blocks share more tables, smaller ones fill the last four
-// lanes better.
+// Chooses the block for `rows` rows of output. Larger blocks share more tables; smaller blocks leave fewer of the last
+// four lanes idle.
 Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t vectors) {
-  // Making a table takes about as long as three lookups.
+  // Number of lookups that take about as long as making a table.
   constexpr int64_t kTableLookups = 3;
   const auto cost_of_lanes = [&](int64_t lane_rows, int64_t columns) {
     const int64_t made_rows = shape.rows_overlap ? lane_rows + shape.runs - 1 : lane_rows * shape.runs;
@@ -82,18 +81,19 @@ Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t v
       const int64_t lanes_cost = cost_of_lanes(lane_rows, columns), together = remainder > 0 ? lanes_cost : 0;
       const int64_t apart = remainder * ((lane_rows * columns + kLanePixels - 1) / kLanePixels) * cost_of_lanes(1, 1);
       const int64_t cost = lanes / kLanePixels * lanes_cost + Min(together, apart);
-      // On equal cost wider blocks win, because two horizontally adjacent windows are looked up at once.
+      // If costs are equal, the widest block is taken, because the inner loop computes two horizontally adjacent
+      // windows at once.
       if (cost <= best_cost) best = {lane_rows, columns, apart < together}, best_cost = cost;
     }
   }
   return best;
 }
 
-// Makes the tables of `chunks` chunks of four lanes, whose offsets are at `staged`. A separate function, so that it has
-// enough registers.
+// Makes the tables of `chunks` chunks of four lanes, whose offsets are at `staged`. Not inlined, so that it has enough
+// registers.
 __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t chunks, uint8_t* tables) {
   const uint8_t* lanes[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
-  // Up to four chunks, whose offsets are loaded together, because loads are the bottleneck.
+  // Makes the tables of up to four chunks. Their offsets are loaded together, because loads are the bottleneck.
   const auto make = [&](auto offsets_type, int count) __attribute__((always_inline)) {
     decltype(offsets_type) offsets[kLanePixels];
 #pragma GCC unroll 4
@@ -117,17 +117,19 @@ __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t 
 // The tables of four lanes.
 struct LaneTables {
   static constexpr int32_t kMaxTaps = kMaxTables / Chunks(1);
-  // [runs][taps of a row of windows][chunks], a ring buffer of input rows: a new row replaces the oldest.
+  // [runs][taps of a row of windows][chunks]: a ring buffer of input rows, in which a new row replaces the oldest one.
   alignas(64) uint8_t tables[kMaxTables][kTableBytes];
   alignas(64) int32_t parity[kMaxTaps][kLanePixels];  // number of odd-parity chunks of each tap
-  const uint8_t* runs[kMaxTaps];                      // of the current window
+  const uint8_t* runs[kMaxTaps];                      // tables of the current window's runs
 
-  // Makes the tables of a row of taps at `staged` of each lane, and stores them in row `slot`.
+  // Makes the tables of a row of taps, which are at `staged` for each lane, and stores them in row `slot` of the ring
+  // buffer.
   void WriteRow(const WindowShape& shape, const uint8_t* const* staged, int64_t row_taps, int64_t slot) {
     const uint8_t* tap[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
     for (int64_t i = slot * row_taps; i < (slot + 1) * row_taps; ++i) {
       MakeTables(tap, shape.tap_chunks, tables[i * shape.tap_chunks]);
-      // Stored as one vector, because windows load it as one: a load of narrower stores would stall.
+      // The four parities are stored as one vector, because FindTwiceParity loads them as one: a load of several
+      // narrower stores would stall.
       const __m128i lane_parities = _mm_setr_epi32(ParityOf(tap[0], shape), ParityOf(tap[1], shape),
                                                    ParityOf(tap[2], shape), ParityOf(tap[3], shape));
       _mm_store_si128(reinterpret_cast<__m128i*>(parity[i]), lane_parities);
@@ -139,7 +141,7 @@ struct LaneTables {
     return reinterpret_cast<const uint16_t*>(tap)[shape.tap_chunks];
   }
 
-  // Finds the runs of the window that begins at row `first` of the ring and tap `tap`.
+  // Sets `runs` for the window that begins at row `first` of the ring buffer and at tap `tap`.
   void FindRuns(const WindowShape& shape, int64_t row_taps, int32_t first, int64_t tap) {
     for (int32_t run = 0, slot = first; run < shape.runs; ++run, ++slot) {
       if (slot == shape.runs) slot = 0;
@@ -147,7 +149,7 @@ struct LaneTables {
     }
   }
 
-  // Computes twice the odd-parity chunks of the window that begins at tap `tap` of its rows.
+  // Computes twice the number of odd-parity chunks in the window that begins at tap `tap` of its rows, for each lane.
   void FindTwiceParity(const WindowShape& shape, int64_t row_taps, int64_t tap,
                        int32_t (&twice_parity)[kLanePixels]) const {
     __m128i sum = _mm_setzero_si128();

@@ -1,4 +1,4 @@
-// The weights that one call of the inner loop uses.
+// The part of the weights that one call of the inner loop uses.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct TileWeights {
   ptrdiff_t vector_bytes;
   int32_t channel, channels;
 
-  // Takes as many of the remaining channels as fit a tile of `windows` windows.
+  // The tile has as many of the remaining channels as the inner loop can compute for `windows` windows.
   TileWeights(const BconvTask& task, ptrdiff_t bytes, int32_t first_channel, int32_t channel_end, int32_t windows)
       : vector_bytes(bytes), channel(first_channel), channels(channel_end - first_channel) {
     const int32_t left = Vectors(channels);
@@ -28,7 +28,8 @@ struct TileWeights {
     vectors = task.weights + channel / kVectorChannels * vector_bytes;
   }
 
-  // Sums runs of adjacent windows. `chunk` is the position of their first chunk in the whole window.
+  // Sums the lookups in some runs of adjacent windows. `chunk` is the position of the runs' first chunk in the whole
+  // window.
   void Sum(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks, int64_t chunk, int32_t windows,
            ptrdiff_t window_bytes, ByteSums& sums) const {
     const uint8_t* const first = vectors + kCompensationBytes + chunk * kVectorChannels;
@@ -39,7 +40,7 @@ struct TileWeights {
     sum_chunks(runs, run_count, run_chunks, window_bytes, first, vector_bytes, sums);
   }
 
-  // Compensation of 16 channels of a vector.
+  // The compensations of 16 channels of a vector.
   __m512i Compensation(int32_t vector, int quarter) const {
     return _mm512_load_si512(reinterpret_cast<const int32_t*>(vectors + vector * vector_bytes) + 16 * quarter);
   }

@@ -1,6 +1,6 @@
 // 64-bit NEON for cores with a fast TBL: popcounts by table lookups (sum_lookups.h). The table offsets of a block of
-// pixels are computed once (table_offsets.h). Then, for each tile of channels, weights are unpacked once for all pixel
-// pairs of the block, as many nibbles at a time as fit the L1 cache.
+// pixels are computed once (table_offsets.h). Then each tile of channels is computed for all pixel pairs of the block.
+// Its weights are unpacked once, as many nibbles at a time as fit the L1 cache.
 #include "kernels/isa/isa.h"
 
 #if defined(__aarch64__)

@@ -18,7 +18,7 @@
 #include "kernels/isa/shared/function.S"
 
 // Macros compute register numbers. Registers v0 to v15 are the sums. Registers v16 to v23 are the sums of a group of at
-// most seven nibbles; each byte has the sums of two pixels, four bits each. From v24 on there is one table per pair,
+// most seven nibbles. Each byte has the sums of two pixels, four bits each. From v24 on there is one table per pair,
 // then weights of up to four vectors. Registers v30 and v31 are values from tables.
 .altmacro
 
@@ -137,8 +137,8 @@
   add \to, \to, x8, lsl #2
 .endm
 
-// Loads the next piece, and sets w19 to its number of nibbles less 14, which is two groups. w19 is negative if the
-// piece is shorter than two groups.
+// Loads the next piece, and sets w19 to its number of nibbles less the 14 of two groups. If the piece is shorter than
+// two groups, w19 is negative.
 .macro next_piece pairs
   ldr x8, [x2], #8
   piece_of_pair x6, 0

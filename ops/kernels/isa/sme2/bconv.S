@@ -1,10 +1,12 @@
 // A convolution by outer products. BMOPA counts the matching bits of each pixel's word and each channel's word, and
-// adds them to a tile of 32-bit sums. Streaming mode is entered once for all pixels and channels of a thread. It lacks
-// NEON's instructions, which compiled code may contain anywhere, so everything in it is written here, outputs included.
+// adds the counts to a tile of 32-bit sums. Streaming mode is entered once for all pixels and channels of a thread. In
+// this mode most NEON instructions are illegal, and compiled code may contain them anywhere. Everything that runs in
+// streaming mode is therefore assembly, the conversion to outputs included.
 //
-// If a vector has N words, the windows of N pixels are transposed to [words][N] through the tile za0. Then, for each 4
-// N channels, all words are multiplied, and the sums become outputs; a row of the four tiles is one pixel. N depends on
-// the CPU, 4 to 64; weights are in tiles of 64 channels for every N.
+// N is the number of words in a vector, 4 to 64, which depends on the CPU. The windows of N pixels are transposed to
+// [words][N] through the tile za0. Then, for each 4 N channels, all words are multiplied, and the sums in the four
+// tiles are converted to outputs. A row of the tiles has the sums of one pixel. Weights are in tiles of 64 channels for
+// every N.
 
 #if defined(__aarch64__)
 
@@ -46,8 +48,8 @@ members corrections, row_correction, column_correction, column, panel, tile
 //   x22  channels of the four tiles, from x26 on
 //   x23  the first of these in the tile of weights
 //   x24  channels left, x25 the tile of weights, x27 channels from its first to the group's last, x28 its row in words
-// Predicates: p0 and pn8 are all elements, p1 to p4 and pn9 those of existing channels, p5 those of pixels. Vectors:
-// z24 to z31 and z8 hold constants while outputs are written, z16 to z23 constants of channels.
+// The predicates p0 and pn8 select all elements, p1 to p4 and pn9 those of existing channels, p5 those of existing
+// pixels. While outputs are written, z24 to z31 and z8 hold constants of the layer, z16 to z23 those of the channels.
 
 .macro member_of to, name
   ldr \to, [x0, #\name]
@@ -57,7 +59,8 @@ members corrections, row_correction, column_correction, column, panel, tile
   ld1rw {z\to\().s}, p0/z, [x0, #\name]
 .endm
 
-// Saved registers of the caller. Below them is room for a predicate, of at most 32 bytes, and for x10.
+// Saves or restores the caller's registers on the stack. Below these registers is room for a predicate, of at most 32
+// bytes, and for x10.
 .set spilled_x10, 32
 .set frame_bytes, 48 + 10 * 16
 .macro registers op_pair
@@ -73,9 +76,9 @@ members corrections, row_correction, column_correction, column, panel, tile
   \op_pair d14, d15, [sp, #192]
 .endm
 
-// A caller may have deferred saving its ZA storage (lazy saving in the AAPCS64): the block at TPIDR2_EL0 says where to
-// save it. We save it here, because older C libraries lack __arm_tpidr2_save, and set the register to 0 as a sign. On
-// return ZA is off, as that scheme requires.
+// The AAPCS64 allows a caller to leave its ZA storage unsaved (lazy saving): the block at TPIDR2_EL0 contains the
+// address to save it to. This macro saves it, because older C libraries lack __arm_tpidr2_save, and sets TPIDR2_EL0 to
+// 0 to report that. On return ZA is off, as the AAPCS64 requires.
 .macro save_storage_of_caller
   mrs x9, s3_3_c13_c0_5
   cbz x9, 3f
@@ -96,8 +99,8 @@ members corrections, row_correction, column_correction, column, panel, tile
 3:
 .endm
 
-// Stores the windows of the next x8 pixels in the tile and advances the walk. The last group of four is filled with
-// copies.
+// Stores the addresses of the next x8 windows in `tile`, and advances x3 to x5 and x19 to x20 past their pixels. The
+// last window is repeated until the number of windows is a multiple of four.
 .macro find_windows
   member_of x9, tile
   member_of x10, pixel_stride
@@ -176,7 +179,8 @@ members corrections, row_correction, column_correction, column, panel, tile
   b.ne 1b
 .endm
 
-// Adds one word of all pixels, z`a`, times four vectors of channels, z`b0` to z`b3`.
+// Adds to the four tiles the outer products of one word of all pixels, z`a`, and of four vectors of channels, z`b0` to
+// z`b3`.
 .macro add_word a, b0, b1, b2, b3
   count_agreeing 0, 1, \a, \b0
   count_agreeing 1, 2, \a, \b1
@@ -278,7 +282,7 @@ begin litebnn_sme2_bconv
   mov x26, #0
   member_of x27, channels_left
 11:
-  // The last tile of weights has a multiple of 16 channels.
+  // x28 becomes the tile's channels, at most 64. The last tile of weights has a multiple of 16 channels.
   add x28, x27, #15
   and x28, x28, #-16
   mov x9, #tile_channels

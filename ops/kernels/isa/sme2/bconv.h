@@ -6,20 +6,21 @@
 
 namespace litebnn {
 
-// Words in the longest possible vectors, which have 2048 bits.
+// Number of words in the longest possible vectors, which have 2048 bits.
 constexpr int32_t kMaxLanes = 64;
-// Channels whose weights are contiguous.
+// Number of channels in a tile of weights.
 constexpr int32_t kTileChannels = 64;
 
-// The window of each pixel of a tile, and its corrections from the first channel on if there are any.
+// The window of each pixel of a tile, and its padding corrections from the first channel on. Corrections are unused if
+// there are none.
 struct TilePixels {
   const uint8_t* windows[kMaxLanes];
   const int32_t* corrections[kMaxLanes];
 };
 
-// The arguments, in the order of the offsets in bconv.S; each member takes eight bytes.
+// The arguments of litebnn_sme2_bconv. bconv.S relies on their order, and on each member taking eight bytes.
 struct Sme2Layer {
-  // Members that bconv.S broadcasts to vectors; the instruction requires offsets below 256 bytes.
+  // bconv.S broadcasts the first six members to vectors, by an instruction that requires offsets below 256 bytes.
   alignas(8) int32_t base;  // depth - 64 * words; for packed outputs 32 * words
   alignas(8) int32_t clamp_min;
   alignas(8) int32_t clamp_max;
@@ -29,7 +30,7 @@ struct Sme2Layer {
 
   int64_t output_type;  // value of Bconv2dOutputType
   int64_t pixels;
-  const uint8_t* window;  // of the first pixel, and of the first one in its row
+  const uint8_t* window;  // window of the first pixel; `row` is that of its row's first pixel
   const uint8_t* row;
   int64_t row_stride, pixel_stride;
   int64_t left_in_row, output_width;
@@ -38,7 +39,7 @@ struct Sme2Layer {
   const ptrdiff_t* run_offsets;
 
   const uint8_t* weights;
-  int64_t channels, channels_left;  // to be computed; and from the first of those to the last of the group
+  int64_t channels, channels_left;  // channels to compute; channels from the first one to the group's end
   const float* multiplier;
   const float* bias;
   const int32_t* threshold;
@@ -49,7 +50,7 @@ struct Sme2Layer {
   const uint8_t* addend;  // addend of the first output, or null
   int64_t rectify_sum;
 
-  const int32_t* corrections;  // of the first channel, or null
+  const int32_t* corrections;  // corrections of the first channel, or null
   const int32_t* row_correction;
   const int32_t* column_correction;
   int64_t column;  // column of the first pixel

@@ -1,7 +1,9 @@
-// The SME2 instructions of bconv.S, encoded as words for assemblers that do not know them, such as binutils 2.40. With
-// LITEBNN_SME2_MNEMONICS they are mnemonics, so that a test can check the words with a newer assembler.
+// The SME2 instructions of bconv.S, encoded as words for assemblers that do not know them, such as binutils 2.40. If
+// LITEBNN_SME2_MNEMONICS is defined, they are written as mnemonics, so that a test can check the words with a newer
+// assembler.
 //
-// za0 to za3 are tiles of 32-bit elements. A group of four vectors is named by its first one.
+// za0 to za3 are tiles of 32-bit elements. An argument that stands for four consecutive vectors is the number of the
+// first one.
 
 #if defined(LITEBNN_SME2_MNEMONICS)
 #define SME2(word, ...) __VA_ARGS__
@@ -41,7 +43,7 @@
   SME2(0xc0868400, mova {z0.s-z3.s}, za0v.s[w12, 0:3])
 .endm
 
-// Reads rows w12 to w12 + 3 of ZA as bytes, which are row w12 / 4 of za0, za1, za2 and za3.
+// Reads rows w12 to w12 + 3 of ZA as bytes. They are row w12 / 4 of each of the tiles za0 to za3.
 .macro read_row_of_tiles
   SME2(0xc0060400, mova {z0.b-z3.b}, za0h.b[w12, 0:3])
 .endm
@@ -50,7 +52,7 @@
   SME2(0x80801408 | \b << 16 | \columns << 13 | \a << 5 | \tile, bmopa za\tile\().s, p5/m, p\columns\()/m, z\a\().s, z\b\().s)
 .endm
 
-// pn8 or pn9: predicates for the elements of four vectors.
+// Set a predicate, pn8 or pn9, that selects elements of four vectors.
 .macro all_of_four
   SME2(0x25a07810, ptrue pn8.s)
 .endm

@@ -1,5 +1,5 @@
-// Converts the sums in the tiles to outputs, with the registers of bconv.S. The operations and their order are those of
-// shared/output.h, so the bits equal those of every other ISA.
+// Macros that convert the sums in the tiles to outputs; bconv.S describes their registers. The operations and their
+// order are those of shared/output.h, so that all ISAs compute the same bits.
 
 .set int8_outputs, 1
 
@@ -36,7 +36,7 @@
   load_four_at 4, 7, 9, 17, 26
 .endm
 
-// Makes the next pixel's scaled floats: clamped dot products times multipliers plus biases.
+// Computes the next pixel's floats in z0 to z3: clamped dot products times multipliers plus biases.
 .macro next_floats
   read_row_of_tiles
   each twice_and_base
@@ -50,7 +50,8 @@
   four fadd, 20, 21, 22, 23
 .endm
 
-// Advances to the next pixel's sums and its outputs at x10, whose stride is x15.
+// Advances to the next pixel: w12 to its row of sums, and x10, by the stride x15, to its outputs. Branches to `label`
+// if pixels are left.
 .macro next_pixel label
   add x10, x10, x15
   add w12, w12, #4
@@ -89,7 +90,7 @@
   next_pixel 1b
 .endm
 
-// Sets x14 to the next pixel's bits, one per channel, set if the popcount is above the threshold.
+// Sets x14 to the next pixel's packed signs. The bit of a channel is set if its popcount is above the threshold.
 .macro next_bits
   read_row_of_tiles
   each disagreeing
@@ -112,7 +113,7 @@
   ldr x14, [sp]
 .endm
 
-// Does the same as StoreBits of shared/output.h: the first write to a word clears it.
+// Writes the packed signs of all pixels. As in StoreBits of shared/output.h, the first write to a word clears it.
 .macro write_bits
   member_of x10, first_bit
   add x10, x10, x26
@@ -143,7 +144,7 @@
   next_pixel 1b
 .endm
 
-// Writes the outputs of all pixels in channels x26 to x26 + x22.
+// Writes the outputs of all pixels of the tile, in the channels from x26 to x26 + x22.
 .macro write_outputs
   mov w12, #0
   mov x11, x8
