@@ -1,10 +1,10 @@
-"""Every test that docs/testing.md names for a promise exists."""
+"""Every test that docs/promises.md names for a promise exists."""
 
 import re
 
 from tests.support.documents import code, read, table
 
-PROMISES = {promise: code(test)[0] for promise, test in table("docs/testing.md", "promise")}
+PROMISES = {promise: code(test)[0] for promise, test in table("docs/promises.md", "promise")}
 
 
 def is_there(test: str) -> bool:

@@ -73,8 +73,8 @@ LITEBNN_EXPORT void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delega
  * the model's opaque options with the identifier "litebnn", whose payload is text such as "isa=portable verbose=1".
  *
  * Returns 0 on success. If this process has no LiteRT of version 2.1.6 or newer that exports its functions, it writes
- * one line to stderr and returns LiteRT's status. docs/library.md describes the other way to register the delegate,
- * which puts it before XNNPACK.
+ * one line to stderr and returns LiteRT's status. docs/compiled-model.md describes the other way to register the
+ * delegate, which puts it before XNNPACK.
  */
 LITEBNN_EXPORT int litebnn_register_accelerator(struct LiteRtEnvironmentT* environment);
 
