@@ -4,9 +4,10 @@ Usage:
 
     python -m bench.costs [--passes=N] [--times=FILE] [--output=FILE]
 
-It times small networks, each with one kind of layer. Every instruction set (ISA) of this CPU runs them, and the costs
-are fitted to the times. Then it times the networks of bench/zoo, which the fit has not seen, and stores the largest
-error of an estimate in the table. This takes some minutes, and requires the extra `bench`.
+The command times small networks, each with one kind of layer. Every instruction set (ISA) of this CPU runs them, and
+the costs are fitted to the times. Then the command times the networks of bench/zoo, which the fit has not seen. It
+stores the largest relative error of their estimates in the table. This takes some minutes, and requires the extra
+`bench`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _AVX512 = ("avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512_vpopcntdq")
 
 @dataclass(frozen=True)
 class IsaRow:
-    """Properties of an ISA other than its costs; these are fields of `Costs` with the same names."""
+    """The properties of an ISA apart from its costs. `Costs` has fields with the same names."""
 
     isa: str
     needs: tuple[str, ...]
@@ -48,12 +49,14 @@ class IsaRow:
 
     @property
     def isa_option(self) -> str | None:
-        """The ISA option of the library. A named ISA computes every layer; None lets the library delegate layers."""
+        """The value of the library's option `isa`. A named ISA computes every layer; None lets the library delegate
+        layers.
+        """
         return None if self.without else self.isa
 
 
-# The ISAs are in the library's order, fastest first. Both numbers of tables are those of Better() in the ISA's source.
-# The last field is the ISA that layers are delegated to.
+# The ISAs are in the library's order, fastest first. `tables` and `shared_tables` are the limits in Better() in the
+# ISA's source. `without` is the ISA that layers are delegated to.
 ISAS = (
     IsaRow("avx512_vbmi", (*_AVX512, "avx512vbmi", "avx512_bitalg", "avx512_vnni", "gfni"), 64, 384, 360, "avx512"),
     IsaRow("avx512", _AVX512, 16),
@@ -65,8 +68,8 @@ ISAS = (
 def fitted(
     networks: Mapping[str, bytes], seconds: Mapping[str, float], row: Costs, free: Collection[str] = ()
 ) -> Cycles:
-    """Fits the costs of the row's own ISA. Those of the ISA that it delegates to are known; `free` amounts cost
-    nothing.
+    """Fits the costs of the row's own ISA. The costs of the ISA that it delegates to are known. The kinds of work in
+    `free` get no cost.
     """
     found = []
     for name, model in networks.items():
@@ -80,7 +83,7 @@ def fitted(
 
 
 def cycles_of(works: Iterable[Workload], cycles: Mapping[str, Mapping[str, float]]) -> float:
-    """Adds up the cycles that the work takes, by a table of costs."""
+    """The cycles that the work takes according to a table of costs."""
     return sum(cycles[work.kind].get(name, 0.0) * amount for work in works for name, amount in work.amounts.items())
 
 
@@ -90,7 +93,7 @@ def zoo_networks() -> dict[str, bytes]:
 
 
 def zoo_errors(networks: Mapping[str, bytes], seconds: Times, row: Costs) -> dict[str, float]:
-    """Relative error of each network's estimate."""
+    """The relative error of the estimated time of each network."""
     errors = {}
     for name, model in networks.items():
         own, others = workloads_of(model, row)
@@ -100,7 +103,7 @@ def zoo_errors(networks: Mapping[str, bytes], seconds: Times, row: Costs) -> dic
 
 
 def this_cpu() -> tuple[str, float, set[str]]:
-    """The CPU's name, its clock in GHz, and the feature words of the system.
+    """The CPU's name, its clock in GHz, and all words of /proc/cpuinfo, which include the CPU's features.
 
     Raises:
         ToolkitError: the system does not report them.
@@ -114,7 +117,7 @@ def this_cpu() -> tuple[str, float, set[str]]:
 
 
 def measured_rows(passes: int, times: str) -> list[Costs]:
-    """A row for each ISA of this CPU, fastest first, with the largest error of an estimate. Prints all errors."""
+    """Measures a row of costs for each ISA of this CPU, fastest first. Prints the errors of all estimates."""
     name, ghz, words = this_cpu()
     isas = [each for each in ISAS if set(each.needs) <= words]
     isa_option = {each.isa: each.isa_option for each in isas}
@@ -122,10 +125,10 @@ def measured_rows(passes: int, times: str) -> list[Costs]:
     others, binary, zoo = dict(other_networks()), dict(binary_networks()), zoo_networks()
     seconds = read_times(times)
     for _ in range(passes):
-        # Each pass measures everything, so that all networks see the same state of the machine.
+        # Each pass times all networks once, so that they see the same states of the machine.
         least(seconds, measure(others, slowest, 1))
         least(seconds, measure(binary, isa_option, 1))
-        # Long runs are interrupted more often, so they need more repetitions.
+        # Long inferences are interrupted more often, so they need more repetitions.
         least(seconds, measure(zoo, isa_option, 1, least_runs=20))
         if times:
             write_whole(Path(times), json.dumps([[*key, value] for key, value in seconds.items()]).encode())
@@ -149,20 +152,20 @@ def measured_rows(passes: int, times: str) -> list[Costs]:
 
 
 def read_times(path: str) -> Times:
-    """The times that an earlier run measured; empty if there is no such file."""
+    """Reads the times that an earlier run measured. They are empty if there is no file at `path`."""
     if not path or not Path(path).exists():
         return {}
     return {(net, isa): value for net, isa, value in json.loads(Path(path).read_text(encoding="utf-8"))}
 
 
 def least(times: Times, more: Times) -> None:
-    """Keeps the lesser of each time."""
+    """Merges `more` into `times`, and keeps the lesser of two times of the same network."""
     for key, value in more.items():
         times[key] = min(value, times.get(key, value))
 
 
 def replace_costs(passes: int, output: str, times: str) -> None:
-    """Measures, fits, checks, and replaces this machine's rows of the table."""
+    """Measures this machine's costs, and replaces its rows of the table."""
     rows = measured_rows(passes, times)
     kept = [row for row in read_costs(FILE.read_text(encoding="utf-8")) if row.board != HOST] if FILE.exists() else []
     write_whole(Path(output), write_costs([*rows, *kept]).encode())

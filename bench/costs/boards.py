@@ -1,12 +1,12 @@
-"""Costs of ops on boards that are not at hand: counted in an emulator, modelled by llvm-mca.
+"""Estimates the costs of ops on boards that are not at hand, from an emulator's counts and llvm-mca's models.
 
 Usage:
 
     python -m bench.costs.boards
 
-A binary layer costs the cycles of its loops on the board's core (see bench/kernels/model.py). The runtime's own ops are
-counted in instructions, each of which costs as many cycles as in the inner loop of a matrix product. Memory bandwidth
-is the published one. None of it has been compared with a real board.
+A binary layer costs the cycles that llvm-mca models for its loops on the board's core (see bench/kernels/model.py). The
+instructions of the runtime's own ops are counted. Each instruction costs as many cycles as in the inner loop of a
+matrix product. Memory bandwidths are published figures. No estimate has been compared with a real board.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from toolchains.targets import find_target
 class BoardFacts:
     """Facts about a board from its makers and llvm-mca."""
 
-    # A row of toolchains/targets.toml, which has the description.
+    # Name of the board's row in toolchains/targets.toml.
     board: str
     isa: str
-    # The system's number of the core.
+    # Number by which Linux identifies the core ("CPU part").
     part: str
     # The name of the core in llvm-mca.
     core: str
@@ -43,25 +43,25 @@ class BoardFacts:
     # Memory bandwidth of a copy, in GB/s.
     gigabytes: float
     tile: int
-    # The ISA that llvm-mca models instead, if it has no model for the board's own.
+    # The 64-bit ISA whose loops llvm-mca models if it cannot model the loops of `isa`; "" if it can.
     counted: str = ""
 
 
-# The Raspberry Pi 3 has a 32-bit system, for which llvm-mca has no model of the Cortex-A53.
+# The boards. The Raspberry Pi 3 runs a 32-bit system, for which llvm-mca has no model of the Cortex-A53.
 BOARDS = (
     BoardFacts("rpi3", "neon32", "0xd03", "cortex-a53", 1.2, 2.0, 32, counted="neon64_in_order"),
     BoardFacts("rpi4", "neon64", "0xd08", "cortex-a72", 1.5, 4.0, 32),
     BoardFacts("rpi5", "neon64_tbl", "0xd0b", "neoverse-n1", 2.4, 9.0, 32),
 )
-# Image size, input channels, output channels, filter width.
+# Shapes of LceBconv2d: image size, input channels, output channels, filter width.
 LAYERS = (
     *((56, 64, 64, 3), (28, 128, 128, 3), (14, 256, 256, 3), (7, 512, 512, 3)),
     *((56, 64, 64, 1), (28, 128, 128, 1), (14, 256, 256, 1), (7, 512, 512, 1)),
     *((27, 32, 64, 3), (14, 96, 96, 3), (1, 1024, 1024, 1), (14, 512, 64, 3)),
 )
-# Emulators and llvm-mca do not model caches.
+# Kinds of work that get no cost in a fit, because emulators and llvm-mca do not model caches.
 _MEMORY = ("bytes past the cache", "bytes past the last cache")
-# One iteration of XNNPACK's float matrix product with 6 × 8 tiles: loads of both operands, and the multiply-adds.
+# One iteration of XNNPACK's float matrix product with tiles of 6 × 8: loads of both operands, and multiply-adds.
 GEMM_LOOP = (
     *(f"ldr q{i}, [x{i}], #16" for i in range(6)),
     *("ldp q6, q7, [x6], #32" for _ in range(4)),
@@ -74,8 +74,8 @@ GEMM_LOOP = (
     "subs x9, x9, #16",
     "b.ne #0",
 )
-# Networks of the suite that are counted: all kinds of ops, and small enough for an emulator. Comparisons replace SIGN,
-# which the newest runtime in the counting emulator does not know.
+# Networks of the suite whose instructions are counted. They cover all kinds of ops, and are small enough for an
+# emulator. GREATER replaces SIGN, which the newest runtime that works in the emulator does not know.
 COUNTED = (
     *("conv float 1x1 14x14x256", "conv float 1x1 28x28x64", "conv float 3x3 14x14x128", "conv float 3x3 7x7x512"),
     *("conv float 7x7 / 2 224x224x3-64", "conv float 3x3 / 2 224x224x3-16", "conv float 1x1 56x56x64-128"),
@@ -100,12 +100,12 @@ COUNTED = (
 
 
 def single(size: int, channels: int, outputs: int, taps: int) -> bytes:
-    """A network of one LceBconv2d, as kernels_bench runs it."""
+    """A network of one LceBconv2d, with the shape that kernels_bench runs."""
     return Chain(1, size, size, packed_words(channels), type="INT32").bconv(channels, outputs, taps).bytes()
 
 
 def own_ops() -> Mapping[str, bytes]:
-    """Networks of litebnn's other ops."""
+    """Networks of the ops that litebnn computes itself, except LceBconv2d."""
     networks = {}
     for size, channels in ((56, 64), (28, 128), (14, 256)):
         networks[f"pack {size}"] = Chain(1, size, size, channels).pack().bytes()
@@ -118,7 +118,7 @@ def own_ops() -> Mapping[str, bytes]:
 
 
 def binary_cycles(facts: BoardFacts, row: Costs) -> Cycles:
-    """The costs of LceBconv2d on a board."""
+    """Fits the costs of LceBconv2d on a board to modelled cycles."""
     target = find_target(facts.board)
     program, counter = build(target) / "bench" / "kernels" / "kernels_bench", Counter(target)
     names = [f"{size},{channels},{outputs},{taps},1,1,1,0" for size, channels, outputs, taps in LAYERS]
@@ -134,14 +134,14 @@ def binary_cycles(facts: BoardFacts, row: Costs) -> Cycles:
         totals = cycles_of_layers(target, program, layers, facts.core)
     works = [workloads_of(single(*shape), row)[0] for shape in LAYERS]
     found = fit([Network(name, work, total) for name, work, total in zip(names, works, totals, strict=True)], _MEMORY)
-    # Only float outputs were counted; the same code writes the other types.
+    # Only layers with float outputs were counted. Outputs of the other types get the same cost.
     of_floats = found["LceBconv2d"].get("floats", 0.0)
     found["LceBconv2d"] |= dict.fromkeys(("signs", "int8s", "added floats"), of_floats)
     return found
 
 
 def counted_instructions() -> dict[str, float]:
-    """Instructions per inference of everything but LceBconv2d, on 64-bit Arm."""
+    """Instructions per inference of the networks without LceBconv2d, on 64-bit Arm."""
     target, suite = find_target("rpi4"), dict(other_networks())
     build(target)
     networks = {**{name: suite[name] for name in COUNTED}, **own_ops()}
@@ -149,7 +149,7 @@ def counted_instructions() -> dict[str, float]:
 
 
 def replace_boards(target: str) -> None:
-    """Counts, models, and replaces the boards' rows of the table."""
+    """Estimates the costs of ops on all boards, and replaces the boards' rows of the table."""
     suite = {**dict(other_networks()), **own_ops()}
     instructions = counted_instructions()
     rows = []
@@ -169,7 +169,7 @@ def replace_boards(target: str) -> None:
             cycles={},
         )
         each = cycles_of(GEMM_LOOP, facts.core) / len(GEMM_LOOP)
-        # `fitted` expects seconds, so instructions are converted by their cycles and the clock.
+        # `fitted` expects seconds, so counts of instructions are converted by their cycles and the clock.
         seconds = {name: count * each / (facts.ghz * 1e9) for name, count in instructions.items()}
         runtime = fitted({name: suite[name] for name in instructions}, seconds, row, _MEMORY)
         cycles = {**runtime, **binary_cycles(facts, row)}

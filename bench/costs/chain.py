@@ -45,7 +45,7 @@ class Chain:
         return RNG.standard_normal(shape, np.float32)
 
     def _weights(self, type: str, shape: tuple[int, ...], axis: int) -> tuple[Tensor, Tensor]:
-        """Weights and bias for a layer of floats or int8."""
+        """Random weights and the bias of a layer of floats or int8. `axis` is the axis of the output channels."""
         channels = shape[axis]
         if type == "FLOAT32":
             return constant("weights", self._values(*shape)), constant("bias", self._values(channels))
@@ -57,7 +57,7 @@ class Chain:
         return weights, bias
 
     def pack(self) -> Chain:
-        """Packs the signs of the current output."""
+        """Appends an op that packs the signs of the current output."""
         bits = self._tensor("INT32", (*self.y.shape[:-1], packed_words(self.y.shape[-1])))
         self.graph.insert(custom_op(LCE_QUANTIZE, [self.y], bits))
         self.y = bits
@@ -75,7 +75,7 @@ class Chain:
         groups: int = 1,
         activation: Activation = Activation.NONE,
     ) -> Chain:
-        """An LceBconv2d with SAME padding that writes floats, int8 (type INT8) or signs (type INT32)."""
+        """Appends an LceBconv2d with SAME padding, whose outputs are floats, int8 (type INT8) or signs (type INT32)."""
         minus_one = RNG.random((channels, taps, taps, channels_in // groups)) < 0.5
         options = BConv2DOptions(
             channels_in,
@@ -99,14 +99,14 @@ class Chain:
         return self
 
     def unpack(self, channels: int) -> Chain:
-        """Unpacks the current signs to floats."""
+        """Appends an op that unpacks the current signs to floats."""
         floats = self._tensor("FLOAT32", (*self.y.shape[:-1], channels))
         self.graph.insert(custom_op(LCE_DEQUANTIZE, [self.y], floats))
         self.y = floats
         return self
 
     def reshape(self, *shape: int) -> Chain:
-        """A RESHAPE."""
+        """Appends a RESHAPE to `shape`."""
         return self.builtin("RESHAPE", [self.y, constant("shape", np.array(shape, np.int32))], shape)
 
     def add(self, addend: Tensor) -> Chain:
@@ -115,7 +115,7 @@ class Chain:
     def builtin(
         self, name: str, inputs: list[Tensor | None], shape: tuple[int, ...], type: str = "", **options: Any
     ) -> Chain:
-        """Any op; its output has the input's element type unless another one is given."""
+        """Appends the built-in op `name`. Its output has the element type of the input unless `type` is given."""
         output = self._tensor(type or self.y.type, shape)
         version = {"INT8": 3}.get(self.y.type, 1)
         self.graph.insert(builtin_op(name, inputs, output, version=version, **options))
@@ -123,7 +123,7 @@ class Chain:
         return self
 
     def conv(self, channels: int, taps: int, stride: int = 1) -> Chain:
-        """A CONV_2D with SAME padding, of floats or int8."""
+        """Appends a CONV_2D with SAME padding, of floats or int8."""
         batch, height, width, channels_in = self.y.shape
         weights, bias = self._weights(self.y.type, (channels, taps, taps, channels_in), 0)
         shape = (batch, -(-height // stride), -(-width // stride), channels)
@@ -132,7 +132,7 @@ class Chain:
         )
 
     def transposed_conv(self, channels: int, taps: int, stride: int) -> Chain:
-        """A TRANSPOSE_CONV with SAME padding, of floats or int8."""
+        """Appends a TRANSPOSE_CONV with SAME padding, of floats or int8."""
         batch, height, width, channels_in = self.y.shape
         weights, bias = self._weights(self.y.type, (channels, taps, taps, channels_in), 0)
         shape = (batch, height * stride, width * stride, channels)
@@ -146,7 +146,7 @@ class Chain:
         )
 
     def depthwise(self, taps: int, stride: int = 1) -> Chain:
-        """A DEPTHWISE_CONV_2D with SAME padding."""
+        """Appends a DEPTHWISE_CONV_2D with SAME padding."""
         batch, height, width, channels = self.y.shape
         weights, bias = self._weights(self.y.type, (1, taps, taps, channels), 3)
         shape = (batch, -(-height // stride), -(-width // stride), channels)
@@ -161,7 +161,7 @@ class Chain:
         )
 
     def dense(self, channels: int) -> Chain:
-        """A FULLY_CONNECTED with one scale for all int8 weights."""
+        """Appends a FULLY_CONNECTED, with one scale for all weights if they are int8."""
         weights, bias = self._weights(self.y.type, (channels, self.y.shape[-1]), 0)
         for tensor in (weights, bias):
             if tensor.quantization is not None:
@@ -170,14 +170,14 @@ class Chain:
         return self.builtin("FULLY_CONNECTED", [self.y, weights, bias], (self.y.shape[0], channels))
 
     def pool(self, name: str, taps: int, stride: int) -> Chain:
-        """A MAX_POOL_2D or AVERAGE_POOL_2D with SAME padding."""
+        """Appends a MAX_POOL_2D or an AVERAGE_POOL_2D, which `name` says, with SAME padding."""
         batch, height, width, channels = self.y.shape
         shape = (batch, -(-height // stride), -(-width // stride), channels)
         options: dict[str, Any] = {"filter_height": taps, "filter_width": taps, "stride_h": stride, "stride_w": stride}
         return self.builtin(name, [self.y], shape, padding=Padding.SAME, **options)
 
     def max_pool_signs(self, taps: int, stride: int) -> Chain:
-        """An LceBMaxPool2d."""
+        """Appends an LceBMaxPool2d with SAME padding."""
         batch, height, width, words = self.y.shape
         output = self._tensor("INT32", (batch, -(-height // stride), -(-width // stride), words))
         options = BMaxPool2DOptions(Padding.SAME, stride, stride, taps, taps)

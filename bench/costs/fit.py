@@ -1,4 +1,4 @@
-"""Fits cycles of each kind of op to measured times of networks, by least squares of relative errors."""
+"""Fits the cycles of each kind of work to measured times of networks, by least squares of relative errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Cycles = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Network:
-    """A measured network: its work, and the cycles that it takes."""
+    """A measured network: the work of its ops, and the cycles that they take together."""
 
     name: str
     works: tuple[Workload, ...]
@@ -27,7 +27,7 @@ class Network:
 
 
 def workloads_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[Workload, ...]]:
-    """The work of the ops that the row's own ISA computes, and of those that it delegates to another ISA."""
+    """The work of the ops that the row's own ISA computes, then that of the ops that it delegates to another ISA."""
     graph = read_model(model).graphs[0]
     delegated, additions = claimed_ops(graph), fused_additions(graph)
     free, fused = joined_in_place(graph, delegated) | additions.keys(), set(additions.values())
@@ -44,7 +44,7 @@ def workloads_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[
 
 
 def fit(networks: Sequence[Network], free: Collection[str] = ()) -> Cycles:
-    """The nonnegative costs that explain the networks' cycles best; amounts that are `free` cost nothing."""
+    """Fits a cost in cycles, 0 or more, to each kind of work of each kind of op. The kinds in `free` get no cost."""
     kinds = {(work.kind, name) for net in networks for work in net.works for name in work.amounts}
     terms = sorted(term for term in kinds if term[1] not in free)
     column = {term: index for index, term in enumerate(terms)}

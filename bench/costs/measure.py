@@ -1,7 +1,7 @@
-"""Times networks one by one on this machine; before each run, other data displaces their weights from the core's
+"""Times networks one by one on this machine. Before each run, other data displaces their weights from the core's
 caches.
 
-A layer in a network finds its caches in this state: its weights are gone, but its input is still there.
+This is the state of the caches for a layer inside a large network: they hold its input, but no longer its weights.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import find_runtime
 
-# Twice the size of a core's own caches.
+# Data that is summed before each run. It is twice as large as a core's own caches.
 _OTHER_DATA = np.ones(1 << 20, np.float32)
 _SECONDS_OF_A_TURN, _MOST_RUNS = 0.012, 30
 
@@ -22,13 +22,13 @@ _SECONDS_OF_A_TURN, _MOST_RUNS = 0.012, 30
 def measure(
     networks: Mapping[str, bytes], isas: Mapping[str, str | None], passes: int, least_runs: int = 4
 ) -> dict[tuple[str, str], float]:
-    """Least seconds of one inference by network and ISA, on one thread, over all runs of `passes` turns.
+    """Measures the least seconds of an inference on one thread, by name of the network and ISA, over `passes` turns.
 
-    The values of `isas` are the library's ISA option, None for its own choice, which may delegate layers to another
-    ISA.
+    The values of `isas` are values of the library's option `isa`. None stands for the library's own choice, which may
+    delegate layers to another ISA.
 
-    The time is the thread's own CPU time. Other programs still disturb it through the caches, which is why the least of
-    all runs counts.
+    The times are the thread's own CPU time. Other programs still lengthen it through the caches, so the least time of
+    all runs is taken.
     """
     best: dict[tuple[str, str], float] = {}
     for _ in range(passes):

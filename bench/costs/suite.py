@@ -1,6 +1,7 @@
-"""Small networks, each with one kind of layer over a grid of shapes, to which the costs are fitted.
+"""Small networks to whose times the costs are fitted. Each has one kind of layer, in one of many shapes.
 
-A layer with equal input and output shapes is repeated with other weights, so that the caches are used as in a network.
+If a layer's input and output have the same shape, the network repeats it with other weights. It then uses the caches as
+in a real network.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from litebnn.contract import (
 )
 from litebnn.graph import constant
 
-# A layer is repeated at most six times, and its repetitions hold at most 3 MiB of weights.
+# Maximum bytes of weights in a network that repeats a layer, and maximum number of layers.
 _ROW_BYTES, _ROW_LAYERS = 3 << 20, 6
 
 
@@ -41,7 +42,7 @@ OTHER_SIZES = (
 
 
 def binary_networks() -> Iterator[tuple[str, bytes]]:
-    """Networks of LceBconv2d, with the packing of its input and the ops after it that the delegate claims."""
+    """Networks of LceBconv2d, of the packing of its input, and of the ops after it that the delegate takes over."""
     for taps in (3, 1, 5):
         for size, channels in (*SIZES, *(OTHER_SIZES if taps < 5 else ())):
             yield from _same_shape(size, channels, taps)
@@ -57,7 +58,7 @@ def binary_networks() -> Iterator[tuple[str, bytes]]:
             yield f"bconv {taps}x{taps} / 2 {size}x{size}x{channels}", chain.bytes()
     for inputs, outputs in ((256, 1024), (1024, 1024), (4096, 1000), (9216, 4096), (4096, 4096)):
         yield f"bconv 1x1 1x1x{inputs}-{outputs}", Chain(1, 1, 1, inputs).pack().bconv(inputs, outputs, 1).bytes()
-    for size, channels, outputs in ((6, 256, 4096), (7, 512, 1024)):  # a filter as large as its image
+    for size, channels, outputs in ((6, 256, 4096), (7, 512, 1024)):  # the filter is as large as the image
         chain = Chain(1, size, size, channels).pack().bconv(channels, outputs, size, size)
         yield f"bconv {size}x{size} {size}x{size}x{channels}-{outputs}", chain.bytes()
     for size, channels in ((112, 64), (56, 64), (28, 128), (14, 256)):
@@ -97,7 +98,7 @@ def _same_shape(size: int, channels: int, taps: int) -> Iterator[tuple[str, byte
 
 
 def other_networks() -> Iterator[tuple[str, bytes]]:
-    """Networks of ops that the runtime computes itself, in floats and, where it matters, in int8."""
+    """Networks of the ops that the runtime computes itself, in floats and, for some ops, in int8 too."""
     for kind, type in (("float", "FLOAT32"), ("int8", "INT8")):
         yield from _convolutions(kind, type)
         yield from _narrow(kind, type)
@@ -145,7 +146,7 @@ def other_networks() -> Iterator[tuple[str, bytes]]:
 
 
 def _large() -> Iterator[tuple[str, bytes]]:
-    """Tensors larger than the last-level cache, and products of two computed matrices."""
+    """Networks with tensors larger than the last-level cache, or with products of two computed matrices."""
     for inputs, outputs in ((512, 512), (2048, 1024), (4096, 4096)):
         chain = Chain(inputs, outputs)
         chain.builtin("RELU", [chain.y], (inputs, outputs))
@@ -167,7 +168,7 @@ def _large() -> Iterator[tuple[str, bytes]]:
 
 
 def _narrow(kind: str, type: str) -> Iterator[tuple[str, bytes]]:
-    """Convolutions with few channels, whose vector loops are mostly empty."""
+    """Networks of convolutions with few channels, which leave most lanes of vectors unused."""
     for size, channels in ((112, 8), (56, 8), (56, 16), (28, 24)):
         for taps in (1, 3):
             chain = Chain(1, size, size, channels, type=type)

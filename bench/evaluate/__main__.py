@@ -4,9 +4,10 @@ Usage:
 
     python -m bench.evaluate [--workers=N] [--seconds=S] [--rounds=N] [MODEL]
 
-MODEL classifies images; the default is QuickNet of bench/zoo. The data set consists of as many random images as one
-process evaluates in S seconds. The processes take turns. Other programs lengthen the clock's time, so the processor
-time is printed too. If N processes use as much of it as one, N free cores would make them N times as fast.
+MODEL classifies images; the default is QuickNet of bench/zoo. The data set has as many random images as one process
+evaluates in S seconds. The runs with one process and with N take turns. Other programs lengthen elapsed times, so
+processor times are printed too. If N processes use as much processor time as one, they would be N times as fast on N
+free cores.
 """
 
 import argparse
@@ -45,7 +46,9 @@ def make_images(model: Path, seconds: float, path: Path) -> int:
 
 
 def evaluate(model: Path, data: Path, workers: int) -> tuple[tuple[float, float, float], str]:
-    """Seconds of the whole command, of its inferences, and of all processors; and the resulting figures as JSON."""
+    """Runs the command; returns seconds of the command, of its inferences and of processor time, and its results as
+    JSON.
+    """
     command = [sys.executable, "-m", "litebnn", "evaluate", str(model), f"--data={data}", f"--workers={workers}"]
     started, before = time.perf_counter(), os.times()
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, cwd=data.parent)
@@ -59,7 +62,7 @@ def evaluate(model: Path, data: Path, workers: int) -> tuple[tuple[float, float,
 
 
 def compare(model: Path | None, workers: int, seconds: float, rounds: int) -> None:
-    """Prints a line for one process and one for several."""
+    """Prints the times of one process and of `workers` processes, and their ratios."""
     chosen = (model or model_file("QuickNet", "lce")).absolute()
     with tempfile.TemporaryDirectory(prefix="litebnn") as folder:
         data = Path(folder) / "images.npz"

@@ -1,12 +1,13 @@
-"""Builds the kernels' benchmark and runs it: timed on this machine, counted in an emulator for other targets.
+"""Builds the kernels' benchmark, and times it on this machine or counts its instructions for another target.
 
 Usage:
 
     python -m bench.kernels [--target=NAME] [--isa=NAME] [--against=NAME] [--threads=N] [--only=TEXT] [--model=NAME]
 
-Other targets are emulated. A plugin of qemu-user, or for SME2 the log of a newer qemu, counts each layer's guest
-instructions per binary multiply-add. For 64-bit Arm it does so for each ISA, and also prints llvm-mca's model of the
-layers' loops. With --model it also counts the instructions of one inference of a network of bench/zoo.
+An emulator runs the programs of another target. A plugin of qemu-user counts each layer's guest instructions per binary
+multiply-add; for SME2, the log of a newer qemu is counted. For 64-bit Arm, this is done for each ISA, and llvm-mca's
+model of the layers' loops is printed too. The option --model also counts the instructions of one inference of a network
+of bench/zoo.
 """
 
 import re
@@ -32,22 +33,22 @@ from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_system_ta
 
 FOLDER = BUILD / "bench"
 LAYERS = [f"bconv {f}x{f} {size}x{size}x{64 * 56 // size}" for f in (3, 1, 5) for size in (56, 28, 14, 7)]
-# The ISAs of 64-bit Arm, and llvm-mca's names of cores to model them on. Its model of the Cortex-A76 is that of the
-# A57, but its Neoverse N1 has the A76's pipeline. It has no core with SME2.
+# The ISAs of 64-bit Arm, and the names of llvm-mca's cores that model them. For the Cortex-A76, llvm-mca uses the A57's
+# model, but its Neoverse N1 has the A76's pipeline. llvm-mca has no model of a core with SME2.
 CORES = {
     "neon64_tbl": ("neoverse-n1",),
     "neon64": ("cortex-a72", "neoverse-n1"),
     "neon64_in_order": ("cortex-a53", "cortex-a55"),
     "sme2": (),
 }
-# The emulator's CPU with SME2, and the vector length of the first such CPUs.
+# The emulator's CPU with SME2. The vector length in bytes is that of the first CPUs with SME2.
 SME2_CPU = "max,sme512=on,sme-default-vector-length=64"
 
 Command = Sequence[str | Path]
 
 
 def output_of(command: Command) -> str:
-    """The output of a command.
+    """Runs a command, and returns its output.
 
     Raises:
         ToolkitError: it failed.
@@ -68,9 +69,7 @@ def build(target: Target) -> Path:
 
 
 class Counter:
-    """Counts the instructions of emulated programs. The difference of two runs is the cost of what only one of them
-    does.
-    """
+    """Counts the instructions of emulated programs."""
 
     def __init__(self, target: Target, isa: str = "") -> None:
         if not shutil.which("cc"):
@@ -99,7 +98,7 @@ class Counter:
 
 
 class LogCounter:
-    """Counts like `Counter`, from the log of a statically linked emulator, which cannot load plugins."""
+    """Counts instructions in the log of a statically linked emulator, which cannot load the plugin of `Counter`."""
 
     def __init__(self, target: Target, cpu: str) -> None:
         self._emulator = [recent_emulator(target), "-cpu", cpu, "-L", f"/usr/{target.triple}"]
@@ -112,7 +111,7 @@ class LogCounter:
         executions: Executions[str] = Executions()
         with subprocess.Popen([*self._emulator, *log, *command], stdout=subprocess.PIPE, text=True) as program:
             assert program.stdout is not None
-            # A line of the log has the instruction's address as the second number in its brackets.
+            # In a line of the log, the second number in brackets is the instruction's address.
             executions.update(line.split("/", 2)[1] for line in program.stdout if line.startswith("Trace "))
         if program.returncode:
             raise ToolkitError(f"{command[0]} ended with code {program.returncode}")
@@ -121,7 +120,7 @@ class LogCounter:
 
 @dataclass(frozen=True)
 class Layer:
-    """The emulator's counts of one run of a layer."""
+    """A layer, and the emulator's counts of one run of it."""
 
     name: str
     macs: int
@@ -133,14 +132,14 @@ class Layer:
 
 
 def count_layer(counter: Counter | LogCounter, program: Path, isa: str, name: str, which: str = "only") -> Layer:
-    """Counts one layer: one of kernels_bench's own, or of any shape if `which` is "layer"."""
+    """Counts one run of a layer. `name` is that of a layer of kernels_bench or, if `which` is "layer", a shape."""
 
     def command(iterations: int) -> Command:
         chosen = [f"--isa={isa}"] if isa else []
         return [program, "--only=bconv", f"--{which}={name}", f"--iterations={iterations}", *chosen]
 
     macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
-    # Both runs do the same work besides the layer, so their difference is one iteration of the layer.
+    # Runs of three and of two iterations differ only by one iteration of the layer.
     blocks = counter.blocks(command(3))
     blocks.subtract(counter.blocks(command(2)))
     return Layer(name, macs, blocks)
@@ -155,7 +154,7 @@ def count_layers(counter: Counter | LogCounter, program: Path, isa: str, only: s
 
 
 def cycles_of_layers(target: Target, program: Path, layers: Sequence[Layer], core: str) -> list[float]:
-    """The cycles of layers of 64-bit NEON on a core, by llvm-mca.
+    """The cycles that layers of 64-bit NEON take on a core, as modelled by llvm-mca.
 
     Raises:
         ToolkitError: llvm-mca is missing.
@@ -168,7 +167,7 @@ def cycles_of_layers(target: Target, program: Path, layers: Sequence[Layer], cor
 
 
 def model_layers(target: Target, program: Path, layers: list[Layer], cores: Sequence[str]) -> None:
-    """Prints llvm-mca's model of layers of 64-bit NEON."""
+    """Prints the cycles that llvm-mca models for layers of 64-bit NEON."""
     if analyzer() is None:
         print(f"not modelled: llvm-mca is missing: {needs()['llvm'].install}")
         return
@@ -189,7 +188,8 @@ def model_layers(target: Target, program: Path, layers: list[Layer], cores: Sequ
 
 @cache
 def benchmark_model(target: Target) -> Path:
-    """Builds benchmark_model for the target, with a runtime that works in an emulator with plugins, unlike LiteRT.
+    """Builds benchmark_model for the target. LiteRT does not work in an emulator with plugins, so another runtime is
+    used.
 
     Raises:
         ToolkitError: there is no such runtime for the target, or the build failed.
@@ -204,7 +204,7 @@ def benchmark_model(target: Target) -> Path:
 
 
 def count_network(target: Target, isa: str, model: bytes, *, delegated: bool = True) -> int:
-    """Instructions of one inference of a network, with litebnn's delegate or without.
+    """Counts the instructions of one inference of a network, with litebnn's delegate or without.
 
     Raises:
         ToolkitError: there is no runtime that works in an emulator with plugins, or the build failed.
@@ -230,7 +230,7 @@ def _count_inference(counter: Counter, program: Path, library: Path | None, mode
 
 def count_model(counter: Counter, target: Target, library: Path, name: str) -> None:
     try:
-        # Checks for the runtime first, because a model is useless without it.
+        # The runtime is looked for first, because the model cannot be counted without it.
         c_library_of(target)
         model, program = model_file(name, "lce"), benchmark_model(target)
     except ToolkitError as reason:
@@ -242,7 +242,7 @@ def count_model(counter: Counter, target: Target, library: Path, name: str) -> N
 
 
 def measure(target: str, isa: str, against: str, threads: int, only: str, model: str) -> None:
-    """Times or counts the kernels of a target."""
+    """Times the kernels on this machine, or counts their instructions for another target."""
     row = find_system_target(target)
     folder = build(row)
     program = folder / "bench" / "kernels" / "kernels_bench"

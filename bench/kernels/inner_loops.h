@@ -12,7 +12,7 @@ using InnerLoop = int64_t (*)(int64_t macs);
 using OutputLoop = void (*)(int64_t count);
 constexpr int64_t kOutputLoopFloats = 1024;
 
-// The loops of each ISA, compiled with the flags of that ISA.
+// The loops of each ISA. They are compiled with the flags of their ISA.
 int64_t InnerLoopAvx2(int64_t macs);
 int64_t InnerLoopAvx512(int64_t macs);
 int64_t InnerLoopAvx512Vbmi(int64_t macs);
@@ -26,10 +26,10 @@ struct Loops {
   OutputLoop output;
 };
 
-// The loops of the ISA with this name, or nulls if it has no separate ones.
+// Returns the loops of the ISA with this name, or null pointers if there are none.
 Loops LoopsOf(const char* isa);
 
-// Sums the bits of `count` floats, as fast as memory delivers them.
+// Sums the bits of `count` floats as integers, which is as fast as memory delivers them.
 uint64_t ReadAll(const float* values, int64_t count);
 
 }  // namespace litebnn

@@ -2,14 +2,14 @@
 //   kernels_bench [--isa=NAME] [--against=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
 // or runs exactly N iterations of one layer, for an emulator that counts instructions:
 //   kernels_bench --only=NAME --iterations=N
-// A layer of another shape can replace them, as numbers: size, channels in and out, filter width, stride, dilation,
-// groups, and 1 for zero padding:
+// The option --layer replaces these layers by one layer of any shape. Its eight numbers are the image size, input and
+// output channels, filter width, stride, dilation, groups, and 1 for zero padding or 0:
 //   kernels_bench --layer=56,64,64,3,1,1,1,0 [...]
 //
-// Prints one line per case: median and best times, and billions of binary multiply-adds per second. It also prints the
-// share of two lower bounds. One is the ISA's inner loop on data in the L1 cache, the other adds conversions and stores
-// of the layer's outputs. The bounds, and the ISA named by --against, take turns with the layer, so that all see the
-// same clock. The last line, "bounds", has the bounds of whole networks.
+// The program prints one line per layer: median and best times, and billions of binary multiply-adds per second. It
+// also prints two lower bounds as shares of the layer's time. The first is the ISA's inner loop on data in the L1
+// cache. The second adds conversions and stores of the layer's outputs. The bounds and the ISA named by --against take
+// turns with the layer, so that all run at the same CPU clock. The last line has the speeds that bound whole networks.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -43,7 +43,7 @@ struct Layer {
   int32_t stride = 1, dilation = 1, groups = 1, zeros = 0;
 };
 
-// The shapes of QuickNet's binary convolutions, and the same shapes with other filters.
+// Layers with the shapes of QuickNet's binary convolutions, also with filters of other sizes.
 std::vector<Layer> Layers() {
   std::vector<Layer> layers;
   for (int32_t filter : {3, 1, 5}) {
@@ -57,7 +57,7 @@ std::vector<Layer> Layers() {
   return layers;
 }
 
-// False if the numbers do not describe a layer.
+// Parses the eight numbers of --layer. Returns false if they do not describe a layer.
 bool ParseLayer(const std::string& text, Layer* layer) {
   layer->name = "bconv " + text;
   int end = 0;
@@ -73,7 +73,7 @@ bool ParseLayer(const std::string& text, Layer* layer) {
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Seconds of single calls, each short enough that most are not interrupted.
+// Seconds of each single call. Calls are so short that most are not interrupted.
 struct Times {
   std::vector<double> seconds;
 
@@ -116,7 +116,7 @@ struct BconvBench {
     spec.post_activation_multiplier = multiplier.data();
     spec.post_activation_bias = bias.data();
     conv = Bconv2d::Create(isa, spec, filter.data());
-    // Half of the SAME padding comes before the input, rounded down.
+    // In SAME padding, half of the padding, rounded down, comes before the input.
     const int32_t reach = (output_size - 1) * layer.stride + (layer.filter - 1) * layer.dilation + 1;
     const int32_t pad = reach > layer.size ? (reach - layer.size) / 2 : 0;
     outputs = static_cast<size_t>(output_size * output_size * layer.channels_out);
@@ -132,7 +132,7 @@ struct BconvBench {
 
   ThreadPool& pool;
   std::vector<uint32_t> input;
-  // Aligned like a runtime's tensors; otherwise every second store would cross a cache line.
+  // The output is aligned like a runtime's tensors. Otherwise every second store would cross a cache line.
   AlignedBuffer<float> output;
   std::unique_ptr<Bconv2d> conv;
   AlignedBuffer<uint8_t> workspace;
@@ -140,7 +140,7 @@ struct BconvBench {
   double macs = 0;
 };
 
-// The layer's lower bounds, each with a median and a best time.
+// Measures the times of a layer's two lower bounds.
 struct BoundTimes {
   explicit BoundTimes(const Loops& isa_loops) : loops(isa_loops) {}
 
@@ -172,13 +172,13 @@ void TimeBconv(const Isa& isa, const Isa* against, ThreadPool& pool, const Layer
   std::unique_ptr<BconvBench> other(against == nullptr ? nullptr : new BconvBench(*against, pool, layer));
   BoundTimes bounds(LoopsOf(IsaName(bench.conv->isa())));
   Times times, other_times;
-  // The other cores of a virtual machine may wake up slowly.
+  // Seconds of runs before the measurement, because further cores of a virtual machine may wake up slowly.
   constexpr double kSecondsToWakeUp = 0.2;
   const double awake = Now() + (options.threads > 1 ? kSecondsToWakeUp : 0.0);
   while (Now() < awake) bench.Run();
   for (int round = 0; round < options.rounds; ++round) {
     bounds.Add(bench.outputs);
-    // One run that does not count, because the caches hold other data and the pool's threads may sleep.
+    // This run is not timed, because the caches hold other data and the pool's threads may sleep.
     bench.Run();
     times.Add([&] { bench.Run(); });
     if (other == nullptr) continue;
@@ -196,7 +196,7 @@ void TimeBconv(const Isa& isa, const Isa* against, ThreadPool& pool, const Layer
   std::printf("\n");
 }
 
-// Times the packing of signs, and a simple read of as much memory.
+// Times the packing of signs, and the mere reading of the same floats.
 void TimePackSigns(const Isa& isa, ThreadPool& pool, const Options& options) {
   for (int64_t kilobytes : {256, 131072}) {
     const int64_t values = kilobytes * 256;
@@ -234,8 +234,8 @@ float ReadLines(const float* values, size_t count) {
   return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
-// Times the bounds of networks: the ISA's loops, copying a tensor of 56x56x64 floats, and reading 8 MiB from beyond the
-// L2 cache.
+// Measures the speeds that bound whole networks. They are those of the ISA's loops, of copying a tensor of 56x56x64
+// floats, and of reading 8 MiB. These 8 MiB do not fit the L2 cache.
 void TimeBounds(const Isa& isa, const Options& options) {
   constexpr int64_t kMacs = 100000000, kOutputs = 1 << 20;
   const Loops loops = LoopsOf(IsaName(isa));
@@ -294,7 +294,7 @@ bool Parse(int count, char** arguments, Options* options) {
   return true;
 }
 
-// Null, after a message, if this CPU has no such ISA.
+// Returns the ISA `name`. If this CPU has no such ISA, prints a message and returns null.
 const Isa* Find(const char* name) {
   const Isa* const isa = FindIsa(name);
   if (isa == nullptr) {

@@ -1,8 +1,8 @@
-"""Cycles of whole layers on a core that is not at hand, from an emulator's counts and llvm-mca's model.
+"""Models the cycles of whole layers on a core that is not at hand, from an emulator's counts and llvm-mca's model.
 
-The input is the program's own machine code. Consecutive instructions with equal execution counts are modelled as the
-body of an endless loop. The model ignores dependencies between loops, cache misses and branch mispredictions. Code of
-other libraries, such as memcpy, counts one cycle per instruction.
+The program's own machine code is modelled. Consecutive instructions with equal execution counts are treated as the body
+of an endless loop. The model ignores dependencies between loops, cache misses and branch mispredictions. Instructions
+of other libraries, such as those of memcpy, take one cycle each.
 """
 
 import re
@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from toolchains.targets import ToolkitError
 
-# Binary multiply-adds per instruction in the loops of 64-bit NEON: table lookups and popcounts.
+# Binary multiply-adds that one instruction TBL or CNT stands for in the inner loops of 64-bit NEON.
 MACS = {"tbl": 128, "cnt": 128}
 ITERATIONS = 100
 INSTRUCTION_BYTES = 4
@@ -27,7 +27,7 @@ Blocks = Counter[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Loop:
-    """Consecutive instructions and their execution count."""
+    """Consecutive instructions that are executed equally often, and their execution count."""
 
     instructions: tuple[str, ...]
     executions: int
@@ -69,7 +69,7 @@ def parse_blocks(output: str) -> Blocks:
 
 
 def parse_listing(listing: str) -> dict[int, str]:
-    """Instructions of objdump's listing by address; branch targets are replaced by 0.
+    """Parses objdump's listing to instructions by address. Branch targets are replaced by 0.
 
     >>> parse_listing("  10:\\ttbl\\tv0.16b, {v1.16b}, v2.16b\\n  14:\\tb.ne\\t10 <loop>  // b.any\\n")
     {16: 'tbl v0.16b, {v1.16b}, v2.16b', 20: 'b.ne #0'}
@@ -79,7 +79,7 @@ def parse_listing(listing: str) -> dict[int, str]:
 
 
 def loops_of(blocks: Blocks, instructions: dict[int, str]) -> tuple[list[Loop], int]:
-    """Splits executed blocks into loops; also returns the number of executed instructions outside of the program.
+    """Splits executed blocks into loops. Also returns the number of executed instructions outside of `instructions`.
 
     >>> loops_of(Counter({(0, 2): 1, (4, 1): 5, (99, 2): 3}), {0: "nop", 4: "add x0, x0, #1"})
     ([Loop(instructions=('nop',), executions=1), Loop(instructions=('add x0, x0, #1',), executions=6)], 6)
@@ -99,7 +99,7 @@ def loops_of(blocks: Blocks, instructions: dict[int, str]) -> tuple[list[Loop], 
 
 @cache
 def cycles_of(loop: tuple[str, ...], core: str) -> float:
-    """The cycles of a loop's body.
+    """The cycles that one iteration of a loop takes.
 
     Raises:
         ToolkitError: llvm-mca rejects it.

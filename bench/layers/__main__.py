@@ -1,12 +1,12 @@
-"""Times layers that binary ops can only imitate, compared with XNNPACK's float ops, in turns.
+"""Times binary imitations of layers that have no binary op, in turns with XNNPACK's float ops.
 
 Usage:
 
     python -m bench.layers [--threads=N] [--rounds=N]
 
-Transposed convolutions of signs are measured as litebnn converts them, with the packing of their input. A binary
-depthwise convolution does not exist. Its lower bound is an op that computes as many results from as few bits. For float
-results that is a 1×1 LceBconv2d of 32 channels, for signs an LceBMaxPool2d with the same window.
+Transposed convolutions of signs are timed as litebnn converts them, including the packing of their input. There is no
+binary depthwise convolution, so ops that compute as many results from as few bits are timed instead, as lower bounds.
+For float results this is a 1×1 LceBconv2d of 32 channels, for signs an LceBMaxPool2d with the same window.
 """
 
 import argparse
@@ -27,7 +27,8 @@ from litebnn.graph import Graph, Model, Tensor, builtin_op, constant, like, pack
 from litebnn.runtime import Interpreter
 from toolchains.command_line import run
 
-# Image size, channels in and out, filter width, stride: decoders of U-Nets, GANs and segmentation networks.
+# Image size, input and output channels, filter width and stride of layers in decoders of U-Nets, GANs and segmentation
+# networks.
 TRANSPOSED = (
     *((8, 512, 256, 2, 2), (16, 256, 128, 2, 2), (32, 128, 64, 2, 2), (64, 64, 32, 2, 2)),
     *((7, 256, 256, 3, 2), (14, 256, 128, 3, 2), (28, 128, 64, 3, 2), (56, 64, 64, 3, 2)),
@@ -39,7 +40,7 @@ DEPTHWISE = ((112, 32), (56, 128), (28, 256), (14, 512), (7, 1024))
 
 def model_of(graph: Graph, x: Tensor, y: Tensor) -> bytes:
     """The file of a graph with one input and one output."""
-    graph.tensors, graph.inputs, graph.outputs = [x], [x], [y]  # the first buffer of a file stands for no data
+    graph.tensors, graph.inputs, graph.outputs = [x], [x], [y]  # buffer 0 of a file stands for no data
     return write_model(Model([graph], [], [], [], None, None, 3, "bench"))
 
 
@@ -57,7 +58,7 @@ def sign(graph: Graph, x: Tensor) -> Tensor:
 
 
 def transposed(size: int, channels: int, outputs: int, taps: int, stride: int, of_signs: bool) -> bytes:
-    """A float TRANSPOSE_CONV with SAME padding, of its input or of the input's signs."""
+    """A network with a float TRANSPOSE_CONV with SAME padding, of its input or, if `of_signs`, of the input's signs."""
     rng = np.random.default_rng(0)
     graph, shape = Graph("main", [], [], [], []), (1, size * stride, size * stride, outputs)
     x, y = Tensor("x", "FLOAT32", (1, size, size, channels)), Tensor("y", "FLOAT32", shape)
@@ -73,7 +74,7 @@ def transposed(size: int, channels: int, outputs: int, taps: int, stride: int, o
 
 
 def depthwise(size: int, channels: int) -> bytes:
-    """A float 3×3 DEPTHWISE_CONV_2D."""
+    """A network with a float 3×3 DEPTHWISE_CONV_2D."""
     graph, shape = Graph("main", [], [], [], []), (1, size, size, channels)
     x, y = Tensor("x", "FLOAT32", shape), Tensor("y", "FLOAT32", shape)
     weights = constant("weights", signs(np.random.default_rng(0), 1, 3, 3, channels))
@@ -83,7 +84,7 @@ def depthwise(size: int, channels: int) -> bytes:
 
 
 def bits_to_floats(size: int, channels: int) -> bytes:
-    """A 1×1 LceBconv2d of 32 channels."""
+    """A network with a 1×1 LceBconv2d of 32 input channels."""
     rng = np.random.default_rng(0)
     x, y = Tensor("x", "INT32", (1, size, size, 1)), Tensor("y", "FLOAT32", (1, size, size, channels))
     minus_one = rng.random((channels, 1, 1, BITS_PER_WORD)) < 0.5
@@ -94,7 +95,7 @@ def bits_to_floats(size: int, channels: int) -> bytes:
 
 
 def bits_to_bits(size: int, channels: int) -> bytes:
-    """A 3×3 LceBMaxPool2d."""
+    """A network with a 3×3 LceBMaxPool2d."""
     x = Tensor("x", "INT32", (1, size, size, packed_words(channels)))
     y, graph = like(x, "y"), Graph("main", [], [], [], [])
     graph.insert(custom_op(LCE_BMAXPOOL_2D, [x], y, BMaxPool2DOptions(Padding.SAME, 1, 1, 3, 3)))
@@ -112,7 +113,7 @@ def runner(model: bytes, threads: int) -> Callable[[], Any]:
 
 
 def compare(title: str, models: dict[str, bytes], threads: int, rounds: int) -> None:
-    """Prints a line with the median of each model, and the ratios of the first one's time to the others'."""
+    """Prints a line with each model's median time, and with the first model's time divided by each other one."""
     runs = {name: runner(model, threads) for name, model in models.items()}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -127,7 +128,7 @@ def compare(title: str, models: dict[str, bytes], threads: int, rounds: int) -> 
 
 
 def compare_all(threads: int, rounds: int) -> None:
-    """Compares both kinds of layers."""
+    """Compares transposed and depthwise convolutions."""
     print("TRANSPOSE_CONV, SAME")
     for size, channels, outputs, taps, stride in TRANSPOSED:
         plain, of_signs = (transposed(size, channels, outputs, taps, stride, each) for each in (False, True))

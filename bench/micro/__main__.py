@@ -4,9 +4,10 @@ Usage:
 
     python -m bench.micro [--target=cortex-m4] [--write]
 
-Layers of 3x3 without padding, from packed input, are random; their outputs are compared with plain sums. Printed are
-instructions for each 32 products, of all code from input to output. `--write` measures layers of many shapes instead,
-and writes what the choice of a kernel is made by: converter/litebnn/micro/costs.json.
+The layers have random 3x3 filters, no padding and packed inputs. Their outputs are compared with those of NumPy. The
+command prints the instructions for each 32 products, of all code from input to output. With `--write` it measures
+layers of many shapes instead, and fits each kernel's costs to the counts. It writes the costs, by which the converter
+chooses a kernel, to converter/litebnn/micro/costs.json.
 """
 
 import argparse
@@ -25,12 +26,12 @@ from toolchains.command_line import run
 from toolchains.targets import Target, ToolkitError, find_target, load_targets
 
 CHANNELS = (32, 64, 128, 256)
-# The layers that costs are fitted to: input and output channels, and filter sizes.
+# Input channels, output channels and filter size of the layers that costs are fitted to.
 SHAPES = [(i, o, size) for i, o, size in product((32, 64, 160), (16, 64, 128, 192), (1, 3)) if i * o * size <= 60000]
 
 
 def fitted_costs(target: Target) -> dict[str, list[float]]:
-    """The costs of each kernel, fitted to the instructions that layers of all shapes take."""
+    """Fits the costs of each kernel to the instructions that layers of all shapes take."""
     costs = {}
     for kernel in kernels_of(target):
         cases = [
@@ -43,7 +44,7 @@ def fitted_costs(target: Target) -> dict[str, list[float]]:
         )
         pixels = np.array([case.geometry.output_height * case.geometry.output_width for case in cases])
         found = np.array(instructions(target, cases), np.float64) / pixels
-        # Relative errors count, so that small layers are as important as large ones.
+        # The fit minimizes relative errors, so that small layers are as important as large ones.
         solution = np.linalg.lstsq(rows / found[:, None], np.ones(len(found)), rcond=None)[0]
         error = np.abs(rows @ solution / found - 1).max()
         print(f"{target.name}, {kernel}: {len(cases)} layers, at most {error:.0%} off", flush=True)
@@ -52,7 +53,7 @@ def fitted_costs(target: Target) -> dict[str, list[float]]:
 
 
 def measure(target: str, write: bool) -> None:
-    """Prints the table of one target, or of all microcontrollers; or writes the costs of all."""
+    """Prints or, if `write`, stores the counts of one microcontroller, or of all if `target` is empty."""
     rows = [find_target(target)] if target else [row for row in load_targets().values() if row.is_bare]
     if write:
         costs = json.loads(COSTS_FILE.read_text(encoding="utf-8")) if target else {}

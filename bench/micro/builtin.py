@@ -1,12 +1,12 @@
-"""Measures the instructions of the runtime's own ops in exported networks, and writes the table of their costs.
+"""Measures the instructions of the C runtime's built-in ops in exported networks, and writes the table of their costs.
 
 Usage:
 
     python -m bench.micro.builtin [--networks=60]
 
-Random networks run on QEMU's boards, and networks of ops that these seldom hold. The costs of each function's work are
-fitted to the instructions of their steps, and written to `converter/litebnn/micro/builtin_costs.json`. Functions that
-no network holds keep their costs.
+The command runs random networks on QEMU's boards, and networks of ops that random ones seldom contain. It fits the
+costs of each function's work to the instructions of the networks' ops, and writes them to
+`converter/litebnn/micro/builtin_costs.json`. Functions that no network calls keep their costs.
 """
 
 import argparse
@@ -28,13 +28,13 @@ from tests.micro import networks
 from toolchains.bare.network import run_selftest
 from toolchains.targets import find_target
 
-# Heights and channels of the images for ops that random networks seldom hold.
+# Heights and channels of the inputs of ops that random networks seldom contain.
 SIZES = ((3, 8), (7, 40), (12, 100))
 Work = dict[tuple[str, str], float]
 
 
 def measured(target: str, count: int) -> Iterator[tuple[Work, int]]:
-    """The work and the instructions of each step of the networks, of which `count` are random."""
+    """Yields the work and the instructions of each op of the networks, of which `count` are random."""
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sources = [network for size in SIZES for network in networks.rare_networks(*size)]
@@ -48,8 +48,8 @@ def measured(target: str, count: int) -> Iterator[tuple[Work, int]]:
 
 
 def fitted(samples: list[tuple[Work, int]]) -> dict[str, dict[str, float]]:
-    """The costs of each function's work, none below 0, that come closest to the measured instructions."""
-    # Steps of fewer instructions are left out, because the boards' timers are too coarse for them.
+    """Fits the costs of each function's work, which are 0 or more, to the measured instructions."""
+    # Samples of fewer instructions are left out, because the boards' timers are too coarse for them.
     known = [(work, count) for work, count in samples if count >= 1000]
     names = sorted({name for work, _ in known for name in work if name[1] != INSTRUCTIONS})
     column = {name: index for index, name in enumerate(names)}

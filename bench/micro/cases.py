@@ -1,4 +1,4 @@
-"""Random layers to count, and their counts on an emulated board."""
+"""Random layers, and the instructions that they take on an emulated board."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ SIDE = 4
 def random_case(
     kernel: str, channels: int, output: str, side: int = SIDE, channels_out: int = 0, filter_size: int = 3
 ) -> Case:
-    """A layer without padding, by default of 3x3.
+    """Makes a random layer without padding, with its input and its expected output.
 
     `kernel` is a name of `KERNELS`, and `output` one of OUTPUTS. `channels` is the number of input channels, a multiple
     of 32. If `channels_out` is 0, there are as many output channels. `side` is the height and width of the output, and
@@ -44,7 +44,7 @@ def random_case(
         packed = pack_bconv2d(kernel, geometry, words_of(weights), thresholds)
         return Case(kernel, geometry, packed, words, words_of(signs))
     fixed = None
-    # A few random layers have no integers that give the same outputs; another multiplier and bias are drawn then.
+    # For a few multipliers and biases, no integer arithmetic gives the same outputs. Others are drawn then.
     while fixed is None:
         multiplier = rng.normal(0, 60 / depth**0.5, outputs).astype(np.float32)
         bias = rng.normal(0, 10, outputs).astype(np.float32)
@@ -59,7 +59,7 @@ def random_case(
 
 
 def products_of(case: Case) -> int:
-    """The number of products of a case."""
+    """The number of binary multiplications in a layer."""
     g = case.geometry
     return g.output_height * g.output_width * g.channels_out * g.depth
 
@@ -70,7 +70,7 @@ def kernels_of(target: Target) -> list[str]:
 
 
 def instructions(target: Target, cases: list[Case], flags: tuple[str, ...] = ("-O2",)) -> list[int]:
-    """Instructions of each case, run on the target's board.
+    """Runs the layers on the target's emulated board, and returns the instructions of each.
 
     Raises:
         ToolkitError: the compiler or QEMU is missing, or an output is wrong.
@@ -85,5 +85,5 @@ def instructions(target: Target, cases: list[Case], flags: tuple[str, ...] = ("-
 
 
 def count(target: Target, cases: list[Case], flags: tuple[str, ...] = ("-O2",)) -> list[float]:
-    """Instructions for each 32 products of the cases, as `instructions`."""
+    """Runs the layers like `instructions`, and returns each layer's instructions for 32 products."""
     return [n * 32 / products_of(case) for n, case in zip(instructions(target, cases, flags), cases, strict=True)]

@@ -1,4 +1,4 @@
-"""C source of packed layers with an input and its expected output, for programs on emulated boards."""
+"""Writes C source of layers with an input and its expected output, for programs that run on emulated boards."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,10 +18,10 @@ CLAMPS = -(2**31) + 1, 2**31 - 1
 
 @dataclass(frozen=True)
 class Case:
-    """A layer to run on a board.
+    """A packed layer with its input `words` and its `expected` output.
 
-    `expected` decides by its type which output is computed: uint32 for bits, int8 or float32. `multiplier` and `bias`
-    are None for bits.
+    The data type of `expected` is that of the layer's output: uint32 for packed signs, int8 or float32. `multiplier`
+    and `bias` are None for packed signs.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Case:
 
 
 def c_array(name: str, values: Array | None) -> str:
-    """A constant array, or a null pointer of that name; arrays are aligned to 16 bytes."""
+    """The C source of a constant array, aligned to 16 bytes. If `values` is None, `name` becomes a null pointer."""
     if values is None:
         return f"#define {name} 0\n"
     flat = values.reshape(-1)
@@ -55,7 +55,7 @@ def _lines(texts: Sequence[str]) -> Iterable[str]:
 
 
 def layer_source(name: str, case: Case) -> str:
-    """The arrays of a layer, and `static const litebnn_bconv2d NAME`."""
+    """The C source of a layer's arrays, and of its structure `static const litebnn_bconv2d NAME`."""
     packed = {key: value for key, value in asdict(case.packed).items() if key not in ("kernel", "scratch_words")}
     values = {**packed, **asdict(case.geometry), "multiplier": case.multiplier, "bias": case.bias}
     del values["zero_padding"]
@@ -71,9 +71,9 @@ def layer_source(name: str, case: Case) -> str:
 
 
 def program_source(cases: Sequence[Case]) -> str:
-    """A program that prints a line for each case: NAME, instructions, wrong bytes.
+    """The C source of a program that prints a line for each layer: NAME, instructions, number of wrong bytes.
 
-    It fails if any byte of an output is wrong.
+    The program fails if any byte of an output is wrong.
     """
     size = max(case.expected.nbytes for case in cases)
     scratch = max(case.packed.scratch_words for case in cases)

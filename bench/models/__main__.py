@@ -1,12 +1,13 @@
-"""Times whole models, taking turns between runtimes so that all see the same machine, and prints ratios.
+"""Times whole models with several runtimes, and prints ratios. The runtimes take turns, so that all see the same
+machine.
 
 Usage:
 
     python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [--output=FILE] [--all | MODEL ...]
 
-MODEL is a network of bench/zoo, QuickNet by default. Contenders are litebnn with its own conversion, and XNNPACK with
-the float file. With --peer, Larq Compute Engine 0.16 runs its own conversion if it has one, with its best options and
-with its defaults. FILE gets the figures as JSON, with the CPU and the date; bench/zoo/chart.py draws them.
+MODEL is a network of bench/zoo, QuickNet by default. litebnn runs its own conversion of the network, XNNPACK the float
+file. With --peer, Larq Compute Engine 0.16 runs its own conversion if it can convert the network, with its best options
+and with its defaults. FILE gets the times as JSON, with the CPU and the date; bench/zoo/chart.py draws them.
 """
 
 import argparse
@@ -26,7 +27,7 @@ RUNTIMES = {"lce-best": LARQ, "lce-default": LARQ_DEFAULT, "xnnpack": XNNPACK}
 
 
 def contender(kind: str, name: str, threads: int) -> Contender:
-    """The contender of a `kind`, which is one of RUNTIMES, "litebnn", or "litebnn-ISA"."""
+    """The model and the runtime to time for a `kind`, which is a key of RUNTIMES, "litebnn", or "litebnn-ISA"."""
     runtime = RUNTIMES.get(kind, LITEBNN)
     isa = kind.partition("-")[2] if runtime == LITEBNN else ""
     python = str(PEER_PYTHON) if kind.startswith("lce-") else ""
@@ -35,10 +36,10 @@ def contender(kind: str, name: str, threads: int) -> Contender:
 
 
 def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Prints one line per kind: median and best time, the first kind's advantage, peak memory.
+    """Times a network, and prints a line per kind: median and best time, their ratios to the first kind's, peak memory.
 
     Returns:
-        The same figures, by kind: `median_ms`, `best_ms`, `runs`, `peak_bytes`.
+        The printed values by kind: `median_ms`, `best_ms`, `runs` and `peak_bytes`.
     """
     convert_network(name)
     if peer_refuses(name):
@@ -67,7 +68,7 @@ def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str,
 
 
 def cpu_name() -> str:
-    """The kernel's name of this machine's CPU."""
+    """The name of this machine's CPU, as Linux reports it."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
 

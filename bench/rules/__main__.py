@@ -4,9 +4,10 @@ Usage:
 
     python -m bench.rules [--target=NAME] [--passes=N] [--only=TEXT]
 
-Each rule has two networks that differ only in it. They are timed on this machine. For other targets an emulator counts
-instructions, and llvm-mca models the cycles of a layer's loops if it knows the core. New figures replace those of the
-same ISAs in the page, and in the table of prices that `litebnn convert` and `litebnn inspect` read.
+For each rule there are two networks, one that keeps the rule and one that breaks it. Both are timed on this machine.
+For other targets an emulator counts their instructions, and llvm-mca models the cycles of a layer's loops if it knows
+the core. The results replace those of the same ISAs in the page, and in the table of prices that `litebnn convert` and
+`litebnn inspect` read.
 """
 
 from __future__ import annotations
@@ -29,19 +30,20 @@ from toolchains.targets import Target, ToolkitError, find_system_target
 
 # Output channels in one tile of each Arm ISA.
 TILES = {"neon64_tbl": 32, "neon64": 32, "neon64_in_order": 32, "neon32": 32}
-# The core whose cycles an ISA's prices are in. SME2 has no prices, because no core with it can be modelled.
+# The core on which llvm-mca models an ISA's prices in cycles. SME2 has no prices, because no core with SME2 can be
+# modelled.
 CORE = {"neon64_tbl": "neoverse-n1", "neon64": "cortex-a72", "neon64_in_order": "cortex-a53"}
 
 
 def price(pair: Pair, isa: str, tile: int, unit: str, kept: float, broken: float) -> Price:
-    """A row of the table, from the measurements of both networks."""
+    """A row of the table of prices, from the measured costs `kept` and `broken` of a pair's networks."""
     each = (f"{total / side.amount:.4g}" for total, side in ((kept, pair.kept), (broken, pair.broken)))
     first, second = map(float, each)
     return Price(pair.rule, isa, unit, first, second, round(pair.degree(tile), 4), pair.per_value)
 
 
 def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
-    """The prices on this machine, in nanoseconds."""
+    """Measures the prices on this machine, in nanoseconds."""
     words = this_cpu()[2]
     isas = [each for each in ISAS if set(each.needs) <= words]
     networks = {f"{pair.rule}/{side}": getattr(pair, side).model for pair in chosen for side in ("kept", "broken")}
@@ -53,8 +55,8 @@ def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
 
 
 def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
-    """The prices on another CPU: instructions, and cycles of single layers if one of the ISA's cores can be
-    modelled.
+    """Counts the prices for another target in instructions. Pairs of single layers also get prices in cycles, if
+    llvm-mca can model a core of the ISA.
     """
     program = build(target) / "bench" / "kernels" / "kernels_bench"
     counter = Counter(target)
@@ -74,7 +76,7 @@ def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
 def _layers(
     target: Target, program: Path, counter: Counter, isa: str, sides: tuple[Side, Side]
 ) -> dict[str, list[float]]:
-    """The figures of two layers, by unit."""
+    """The instructions and, if they can be modelled, the cycles of two layers, by unit."""
     layers = [count_layer(counter, program, isa, side.layer, "layer") for side in sides]
     instructions = {"instructions": [float(layer.instructions) for layer in layers]}
     if isa not in CORE:
@@ -83,7 +85,7 @@ def _layers(
 
 
 def replace_prices(target: str, passes: int, only: str) -> None:
-    """Measures the pairs for a target and replaces its rows of the table."""
+    """Measures the prices for a target, and replaces its rows in the table of prices and in the page."""
     chosen = [pair for pair in pairs() if only in pair.rule]
     if not chosen:
         raise ToolkitError(f"no rule has {only} in its name")

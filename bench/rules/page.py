@@ -1,4 +1,4 @@
-"""The tables of docs/rules-for-models.md, made from the rules and the table of prices."""
+"""Writes the tables of docs/rules-for-models.md from the rules and the table of prices."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from litebnn.report.rules import RULES, Price, nearest_to_time
 from toolchains.targets import ROOT
 
 PAGE = ROOT / "docs" / "rules-for-models.md"
-# In column order. SME2 is missing: no CPU with it was at hand, and llvm-mca does not model it.
+# The Arm ISAs, in the order of the columns. SME2 is missing: no CPU with SME2 was at hand, and llvm-mca does not model
+# it.
 _ARM = ("neon64_tbl", "neon64", "neon64_in_order", "neon32")
 ISAS = ("avx512_vbmi", "avx512", "avx2", "portable", *_ARM)
 _BEGIN, _END = "<!-- {} of python -m bench.rules -->", "<!-- end of {} -->"
 
 
 def tables(prices: Iterable[Price]) -> dict[str, str]:
-    """The page's tables by name."""
+    """The tables of the page as markdown, by name."""
     rows = list(prices)
     of = nearest_to_time(rows)
     instructions = {(price.rule, price.isa): price for price in rows if price.unit == "instructions"}
@@ -54,7 +55,7 @@ def _value(price: Price | None) -> str:
 
 
 def rewritten(page: str, prices: Iterable[Price]) -> str:
-    """The page with its tables replaced."""
+    """Returns the page with new tables."""
     for name, table in tables(prices).items():
         begin, end = _BEGIN.format(name), _END.format(name)
         pattern = re.compile(rf"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)

@@ -1,4 +1,4 @@
-"""Pairs of small networks that differ in only one rule of docs/rules-for-models.md."""
+"""Pairs of small networks for the rules of docs/rules-for-models.md: one network keeps a rule, the other breaks it."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ class Side:
     """One network of a pair."""
 
     model: bytes
-    # The divisor of its time: useful multiply-adds in millions, or values that are moved once more.
+    # Divisor of the network's time: millions of useful multiply-adds or, if `Pair.per_value`, the number of values.
     amount: float
-    # The layer's numbers for kernels_bench, "" if it is not a single LceBconv2d.
+    # The option --layer of kernels_bench for the network; "" if it is not a single LceBconv2d.
     layer: str = ""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A rule's two networks."""
+    """The two networks of a rule."""
 
     rule: str
-    # Description of both networks, for the table.
+    # Description of both networks, for the table in the page.
     example: str
     kept: Side
     broken: Side
-    # The degree to which the network breaks the rule, for tiles of that many channels (`Finding.degree`).
+    # Returns the degree to which the network `broken` breaks the rule (`Finding.degree`), for tiles of `tile` channels.
     degree: Callable[[int], float] = lambda tile: 1.0
-    # True if the price is for one value that is moved through memory once more.
+    # True if the price is the cost of moving one more value through memory.
     per_value: bool = False
 
 
 def layer(
     size: int, channels: int, outputs: int, taps: int, dilation: int = 1, groups: int = 1, zeros: bool = False
 ) -> Side:
-    """A single LceBconv2d from packed signs to floats."""
+    """A network of a single LceBconv2d, from packed signs to floats."""
     chain = Chain(1, size, size, packed_words(channels), type="INT32")
     chain.bconv(channels, outputs, taps, zeros=zeros, dilation=dilation, groups=groups, activation=Activation.RELU)
     macs = size * size * outputs * taps * taps * (channels // groups)
@@ -53,7 +53,7 @@ def _signs(size: int, channels: int) -> Chain:
 
 
 def pairs() -> Iterator[Pair]:
-    """All pairs, in the order of the page."""
+    """Yields the pairs of all rules, in the order of the page."""
     yield Pair(
         "input channels",
         "3×3, 28×28: 64 channels, or 40",

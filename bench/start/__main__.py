@@ -1,12 +1,12 @@
-"""Times models from the file to the first result, in new processes that take turns, and measures their memory.
+"""Times models in new processes, from loading the file to the first result, and measures their memory.
 
 Usage:
 
     python -m bench.start [--peer] [--turns=N] [MODEL ...]
 
-MODEL is a network of bench/zoo, QuickNet by default. Both litebnn and the peer run Larq Compute Engine's conversion,
-XNNPACK the float file. With --peer, Larq Compute Engine 0.16 runs too, with its best options and by default. The time
-begins after the runtime is imported, and the file is in the page cache.
+MODEL is a network of bench/zoo, QuickNet by default. litebnn runs the network as Larq Compute Engine converted it, and
+XNNPACK runs the float file. With --peer, Larq Compute Engine 0.16 runs its own file, with its best options and with its
+defaults. Time starts after the runtime is imported. The file is in the page cache.
 """
 
 import argparse
@@ -26,7 +26,7 @@ WORKER = Path(litebnn.benchmark.__file__).with_name("worker.py")
 
 
 def first_result(runtime: str, name: str) -> dict[str, float]:
-    """`seconds`, `cpu_seconds` and `memory_bytes` of one start."""
+    """Runs a model once in a new process; returns `seconds`, `cpu_seconds` and `memory_bytes` to the first result."""
     python = str(PEER_PYTHON) if runtime in (LARQ, LARQ_DEFAULT) else sys.executable
     model = model_file(name, "float" if runtime == XNNPACK else "lce")
     command = [python, str(Path(__file__).with_name("first_result.py")), str(WORKER), runtime, str(model)]
@@ -38,7 +38,7 @@ def first_result(runtime: str, name: str) -> dict[str, float]:
 
 
 def compare(models: list[str], peer: bool, turns: int) -> None:
-    """Prints a line per runtime: median and best of the time, CPU time, and the median of the memory."""
+    """Prints a line per runtime: median and best time, median CPU time, and median memory."""
     runtimes = [LITEBNN, *([LARQ, LARQ_DEFAULT] if peer else []), XNNPACK]
     for name in models:
         starts = {runtime: [first_result(runtime, name)] for runtime in runtimes}

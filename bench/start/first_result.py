@@ -1,11 +1,11 @@
-"""Runs one model once, in a process of its own, and prints its time and memory as JSON.
+"""Runs a model once, and prints its time and memory as JSON.
 
 Usage:
 
     python first_result.py WORKER KIND MODEL
 
-WORKER is litebnn/benchmark/worker.py, which has the runtimes. It is a path, because the Python that runs it may lack
-litebnn. The runtime and NumPy are imported before the time begins.
+WORKER is the path of litebnn/benchmark/worker.py, which loads models in each runtime. It is a path, because the Python
+that runs this program may lack litebnn. The runtime and NumPy are imported before time starts.
 """
 
 import json
@@ -21,8 +21,8 @@ def main() -> None:
     worker = runpy.run_path(file)
     is_larq = kind.startswith("larq-compute-engine")
     loader = worker["LarqModel"](kind, Path(model), 1) if is_larq else worker["TfliteModel"](kind, Path(model), 1, "")
-    worker["random_input"]((1,), "float32")  # imports the modules that make inputs
-    # Redirects a runtime's own prints to stderr, so that stdout has only the result.
+    worker["random_input"]((1,), "float32")  # imports the modules that make inputs before time starts
+    # The runtime's own messages go to stderr, so that stdout has only the result.
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
         before, start, start_cpu = worker["peak_memory"](), time.perf_counter(), time.process_time()

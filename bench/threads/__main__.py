@@ -1,12 +1,13 @@
-"""Times models with one thread and with several, alone and beside a busy process, and prints the threads' gain.
+"""Times models with one thread and with several, and prints the gain. Repeats this while another process is busy.
 
 Usage:
 
     python -m bench.threads [--threads=N] [--turns=N] [MODEL ...]
 
-MODEL is a `.tflite` file. By default it measures the digits network of the examples, which takes some microseconds, and
-QuickNet of bench/zoo. All take turns of a tenth of a second, so that they see the same machine. It should be otherwise
-idle and have as many cores as there are threads. The runtime's own ops use as many threads as litebnn's.
+MODEL is a `.tflite` file. The default is the digits network of the examples, which takes some microseconds, and
+QuickNet of bench/zoo. All measurements take turns of a tenth of a second, so that they see the same machine. The
+machine should be otherwise idle, and have as many cores as there are threads. The runtime's own ops use as many threads
+as litebnn's.
 """
 
 import argparse
@@ -27,7 +28,7 @@ DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
 
 @contextmanager
 def busy_process() -> Iterator[None]:
-    """Another process, which occupies a core all the time."""
+    """Runs a second process, which keeps a core busy, until the context ends."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield
@@ -51,7 +52,7 @@ def print_table(title: str, measured: list[Measurement]) -> None:
 
 
 def compare(models: list[Path], threads: int, turns: int) -> None:
-    """Measures and prints both tables."""
+    """Measures and prints two tables: alone, and beside a busy process."""
     files = models or [DIGITS, model_file("QuickNet", "lce")]
     contenders = [Contender(file, threads=count) for file in files for count in (1, threads)]
     try:

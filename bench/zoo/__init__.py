@@ -1,6 +1,6 @@
-"""The networks of larq-zoo as files in build/zoo, and the Python of the environment that writes them.
+"""Finds the networks of larq-zoo in build/zoo, and the Python of the environment that writes them.
 
-That environment does not have litebnn.
+The environment does not have litebnn.
 """
 
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 from toolchains.targets import BUILD, ToolkitError
 
 ZOO = BUILD / "zoo"
-# Larq Compute Engine, the peer that litebnn is compared with, needs an environment of its own.
+# The Python that has Larq Compute Engine, the peer that litebnn is compared with. It needs a separate environment.
 PEER_PYTHON = BUILD / "peer-venv" / "bin" / "python"
 
 

@@ -1,15 +1,16 @@
-"""Measures larq-zoo's networks, and compares each with its floor and its bound.
+"""Times larq-zoo's networks, and compares each with two lower bounds, the floor and the bound.
 
 Usage:
 
     python -m bench.zoo [--target=NAME] [--rounds=N] [--output=FILE] [MODEL ...]
 
-MODEL is a network of bench/zoo; the default is all. Three runtimes take turns on one thread: litebnn and Larq Compute
-Engine, with its best options, run their own conversions, and XNNPACK the float file. A second row of the network has
-int8 layers around the binary ones. Its figures of the other two runtimes are the first row's.
+MODEL is a network of bench/zoo; the default is all. Three runtimes take turns on one thread. XNNPACK runs the float
+file. Larq Compute Engine, with its best options, and litebnn run their own conversions. A second row is for litebnn's
+conversion to int8 layers around the binary ones. It repeats the first row's times of Larq Compute Engine and XNNPACK.
 
-The floor adds two times. The first is the runtime's time for all layers of our file that are not binary. The second is
-that of the binary multiply-adds at the speed of the inner loop. In int8 files, litebnn itself computes the first layer.
+The floor is the sum of two times. The first is the runtime's time for all layers of litebnn's file that are not binary.
+The second is the time of the binary multiply-adds at the speed of the inner loop. In int8 files, litebnn itself
+computes the first layer.
 
 The bound adds three costs to the floor (bench/zoo/floor.py). They are the outputs of binary layers, the bytes that
 other ops move, and the weights of binary dense layers from beyond the L2 cache.
@@ -41,14 +42,14 @@ COLUMNS = ("litebnn", "lce-best", "xnnpack", "floor", "bound")
 
 
 def prepare(name: str, *, int8: bool = False) -> BinaryWork:
-    """Converts a network, writes its file and one of its float layers alone, and returns the other layers' work."""
+    """Converts a network, writes its file and one with only its float layers, and returns the work of all other ops."""
     converted = convert_network(name, int8=int8).read_bytes()
     (ZOO / f"{name}.{'int8-' if int8 else ''}floor.tflite").write_bytes(float_layers(converted))
     return binary_work(converted)
 
 
 def time_network(name: str, rounds: int, speed: BinaryWork) -> dict[str, Row]:
-    """Median milliseconds of each column, with float and with int8 layers, by the rows' names.
+    """Measures two rows of the table in median milliseconds: with float layers, and with int8 layers.
 
     There is no column for Larq Compute Engine if it cannot convert the network.
     """
@@ -79,9 +80,10 @@ def time_network(name: str, rounds: int, speed: BinaryWork) -> dict[str, Row]:
 
 
 def count_zoo_network(name: str, target: str, instructions: float) -> dict[str, Row]:
-    """Millions of instructions of each column that an emulator can count, by the row's name.
+    """Counts a row of the table in millions of instructions, with the columns that an emulator can run.
 
-    There is no column for XNNPACK if the emulated runtime, which is from 2022, does not know an op of the float file.
+    There is no column for XNNPACK if the float file has an op that the emulated runtime, which is from 2022, does not
+    know.
     """
     binary, found = prepare(name).macs, find_system_target(target)
 
@@ -95,7 +97,7 @@ def count_zoo_network(name: str, target: str, instructions: float) -> dict[str, 
 
 
 def line(name: str, row: Row) -> str:
-    """A row of the table.
+    """Formats a row of the table.
 
     >>> line("QuickNet", {"litebnn": 2.0, "xnnpack": 30.0, "floor": 1.6, "bound": 1.8})
     '| QuickNet | 2.00 | – | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | – | 15.0 |'
@@ -108,7 +110,7 @@ def line(name: str, row: Row) -> str:
 
 
 def measure_all(models: list[str], target: str, rounds: int, output: Path | None = None) -> None:
-    """Prints the table row by row."""
+    """Measures the networks, and prints the table row by row. Writes it to `output` as JSON."""
     names = models or networks()
     is_here = target == "host"
     unit = "ms" if is_here else "million instructions"

@@ -1,13 +1,13 @@
-"""Random statistics for the batch norms of larq-zoo's networks, which Keras 2 runs."""
+"""Sets random statistics in the batch norms of larq-zoo's networks, which are Keras 2 models."""
 
 import numpy as np
 import tensorflow as tf
 
-NEGATIVE_SCALES = 0.1  # share of negative scales among the batch norms' scales
+NEGATIVE_SCALES = 0.1  # fraction of the batch norms' scales that are negative
 
 
 def randomise_batch_norms(model: tf.keras.Model, rng: np.random.Generator) -> None:
-    """Gives every batch norm statistics that its input could have, and random scales and shifts."""
+    """Gives every batch norm plausible statistics of its input, and random scales and shifts."""
     norms = [layer for layer in model.submodules if isinstance(layer, tf.keras.layers.BatchNormalization)]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:

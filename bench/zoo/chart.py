@@ -1,11 +1,11 @@
-"""Draws the times of bench.models, bench/zoo/times.json, as docs/images/zoo.svg, and writes their table.
+"""Draws the times that bench.models stored in bench/zoo/times.json, and writes their table.
 
 Usage:
 
     python -m bench.zoo.chart
 
-The picture has light and dark colours in one file; the reader's system selects them. The table is in
-docs/performance.md.
+The picture is docs/images/zoo.svg. It has light and dark colours in one file; the reader's system selects them. The
+table is in docs/performance.md.
 """
 
 import json
@@ -35,7 +35,7 @@ KINDS = {
     "lce-best": "Larq Compute Engine 0.16 at its best",
     "xnnpack": "the float model, XNNPACK",
 }
-# Colours of each kind, of the text and of the background, in light and in dark.
+# The light and the dark colour of each kind of bar, of the text and of the background.
 COLOURS = {
     "litebnn": ("#0b6e4f", "#3ddc97"),
     "lce-best": ("#c8553d", "#f28f6b"),
@@ -46,13 +46,15 @@ COLOURS = {
 
 
 def by_time(times: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Median ms of each network, sorted by litebnn's; runtimes that cannot convert it are missing."""
+    """The median ms of each runtime by network, sorted by litebnn's. Runtimes that cannot convert a network are
+    missing.
+    """
     models = {name: {kind: each["median_ms"] for kind, each in row.items()} for name, row in times["models"].items()}
     return dict(sorted(models.items(), key=lambda item: item[1]["litebnn"]))
 
 
 def table(times: dict[str, Any]) -> str:
-    """The medians as markdown, and the ratios of the others to litebnn."""
+    """The medians as a markdown table, with ratios to litebnn's."""
     rows = []
     for name, medians in by_time(times).items():
         cells = [f"{medians[kind]:.1f}" if kind in medians else "–" for kind in _COLUMNS]
@@ -64,9 +66,9 @@ def table(times: dict[str, Any]) -> str:
 
 
 def draw(times: dict[str, Any], figure: Figure) -> None:
-    """Draws a group of bars for each network: the median ms, sorted by litebnn's.
+    """Draws a group of bars for each network: the median ms of each runtime, sorted by litebnn's.
 
-    Larq Compute Engine's defaults are left out, because the other bars would be too short to compare.
+    Larq Compute Engine with its defaults is left out, because its long bars would make the others too short to compare.
     """
     light = {name: colours[0] for name, colours in COLOURS.items()}
     networks = by_time(times)
@@ -109,7 +111,7 @@ def with_dark_colours(svg: str) -> str:
 def main() -> int:
     """The command line; returns the exit code."""
     times = json.loads(TIMES.read_text(encoding="utf-8"))
-    # Settings with which the same figures give the same file, and text stays text.
+    # These settings make equal times give an equal file, and keep text as text.
     settings = {"svg.hashsalt": "litebnn", "svg.fonttype": "none", "font.family": "sans-serif"}
     with matplotlib.rc_context(settings):
         figure = Figure(

@@ -1,4 +1,4 @@
-"""Converts networks of larq-zoo."""
+"""Converts networks of larq-zoo with litebnn."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from bench.zoo import model_file
 from litebnn.convert import convert_tflite
 
-SAMPLES = 2  # random images that show the ranges of int8 tensors
+SAMPLES = 2  # random images that calibrate the ranges of int8 tensors
 
 
 def convert_network(name: str, *, int8: bool = False) -> Path:

@@ -4,8 +4,8 @@ Usage:
 
     python -m bench.zoo.figures
 
-It builds each network of litebnn.keras.zoo and converts it; nothing is run. Weights and statistics are random, because
-a batch norm of an untrained network is left out of the converted file.
+The command builds and converts each network of litebnn.keras.zoo, but runs none. Batch norms get random weights and
+statistics, because the converter drops untrained ones.
 """
 
 import json
@@ -26,25 +26,26 @@ from litebnn.zoo.networks import NETWORKS
 
 
 def randomise_batch_norms(model: Any, rng: np.random.Generator) -> None:
-    """Gives the weights of every batch norm random values; variances are positive."""
+    """Gives the weights and statistics of every batch norm random positive values."""
     for variable in (each for layer in model.layers for each in layer.weights if "batch_norm" in layer.name):
         variable.assign(rng.uniform(0.5, 1.5, variable.shape))
 
 
 def figures_of(name: str) -> Figures:
-    """The figures of a network."""
+    """Converts a network, and returns the size of its file, its multiply-adds and its estimated times."""
     model = getattr(zoo, name)(weights=None)
     randomise_batch_norms(model, np.random.default_rng(0))
     labels = tuple(each.name for each in imagenet_classes())
     converted = with_metadata(convert_keras_model(model), metadata_of(NETWORKS[name], True, labels))
     found = inspect_model(converted)
-    # Estimates are good to 10 %, so that further digits would only change with every fit of the costs.
+    # Estimates are rounded to three digits. They are good to 10 %, and more digits would change with every fit of the
+    # costs.
     seconds = {board: float(f"{time:.3g}") for board, time in found.seconds.items() if board != HOST}
     return Figures(len(converted), found.macs.binary, found.macs.int8 + found.macs.float, seconds)
 
 
 def main() -> None:
-    """Writes the file."""
+    """Writes the table that `litebnn zoo` lists."""
     rows = {}
     for name in NETWORKS:
         rows[name] = asdict(figures_of(name))

@@ -1,8 +1,8 @@
-"""Lower bounds for the time of a network.
+"""Computes two lower bounds for the time of a network, the floor and the bound.
 
-The floor consists of its float layers and of its binary multiply-adds in the inner loop. The bound adds work that no
-rewrite can remove. It consists of the stores of the binary layers' outputs, bytes that move between ops, and weights
-that are read for a single multiplication each.
+The floor is the time of the float layers, and of the binary multiply-adds in the inner loop. The bound adds work that
+no rewrite can remove. This is stores of the binary layers' outputs, bytes that move between ops, and weights that are
+used only once.
 """
 
 import math
@@ -18,14 +18,14 @@ from litebnn.report.macs import count_macs
 from toolchains.targets import Target, ToolkitError, find_target
 
 FLOAT_LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
-MACS_PER_BYTE = 8  # for weights that are used once
+MACS_PER_BYTE = 8  # binary multiply-adds per byte of weights that are used once
 VALUE_BY_VALUE = ("ADD", "MUL", "SUB", "PRELU", "RELU", "RELU6", LCE_QUANTIZE)
 
 
 def float_layers(model: bytes) -> bytes:
     """Keeps only the float convolutions and dense layers of a converted model.
 
-    Each reads inputs of the model and writes an output of it, so that none waits for another.
+    Each layer reads inputs of the new model and writes one of its outputs, so that no layer waits for another.
     """
     whole = read_model(model)
     graph = whole.graphs[0]
@@ -44,24 +44,24 @@ def float_layers(model: bytes) -> bytes:
 
 
 class BinaryWork(NamedTuple):
-    """Work of the ops other than float layers."""
+    """The work of all ops but float layers, by kind."""
 
     # Binary multiply-adds.
     macs: float
-    # Outputs of binary convolutions that are not packed signs.
+    # Values that binary convolutions write, except packed signs.
     outputs: float
-    # Bytes of tensors, as counted by `moved_bytes`.
+    # Bytes of tensors that `moved_bytes` counts.
     moved: float
     # Bytes of the packed filters of dense layers, which have one output pixel.
     weights: float
 
     def seconds(self, speeds: "BinaryWork") -> "BinaryWork":
-        """Divides each amount by its speed per second."""
+        """The seconds that each kind of work takes at the given speeds, which are amounts per second."""
         return BinaryWork(*(work / speed for work, speed in zip(self, speeds, strict=True)))
 
 
 def binary_work(model: bytes) -> BinaryWork:
-    """The work of a converted model without its float layers."""
+    """The work of a converted model, without that of its float layers."""
     graph = read_model(model).graphs[0]
     layers = [op for op in graph.ops if op.name == LCE_BCONV_2D]
     values = sum(math.prod(op.output.shape) for op in layers if op.output.type != "INT32")
@@ -72,9 +72,8 @@ def binary_work(model: bytes) -> BinaryWork:
 def moved_bytes(graph: Graph) -> int:
     """The bytes that ops other than float layers read and write.
 
-    Float layers' own reads and writes are part of their time. A tensor that only one elementwise op reads, and that no
-    float
-    layer writes, is not counted, because both ops could be fused.
+    Reads and writes of float layers are part of these layers' times. A tensor that only one elementwise op reads, and
+    that no float layer writes, is not counted, because both ops could be fused.
     """
     moved = 0
     for tensor in graph.tensors:
@@ -93,13 +92,12 @@ def _bytes(tensor: Tensor) -> int:
 
 
 def speeds() -> BinaryWork:
-    """The amount of each kind of work that this CPU can do in a second on one thread, at its best.
+    """Measures the amount of each kind of work that one thread of this CPU can do in a second.
 
-    Multiply-adds and outputs are those of the ISA's loops in the L1 cache. Bytes move at the speed of copying a tensor
-    of
-    56x56x64 floats. Weights are read at the speed of 8 MiB, because other data displaces them from the L2 cache between
-    two
-    inferences. Their multiply-adds overlap with the reads, so only the difference counts.
+    The speeds of multiply-adds and outputs are those of the ISA's loops in the L1 cache. Bytes move at the speed of
+    copying a tensor of 56x56x64 floats. Weights are read at the speed of reading 8 MiB, because other data displaces
+    them from the L2 cache between two inferences. Their multiply-adds overlap with the reads, so the time of a weight
+    is only the difference.
 
     Raises:
         ToolkitError: the kernels' benchmark cannot be built, or has no loops for this CPU.

@@ -1,13 +1,13 @@
-r"""Writes larq-zoo's networks to build/zoo as float .tflite files, and what larq-compute-engine makes of them.
+r"""Writes larq-zoo's networks to build/zoo, as float .tflite files and as Larq Compute Engine converts them.
 
-Runs in a virtual environment of its own, for these packages need an older TensorFlow than the rest:
+The script runs in a separate virtual environment, because larq-zoo needs an older TensorFlow than litebnn:
 
     python3.11 -m venv build/peer-venv
     build/peer-venv/bin/pip install "larq-compute-engine==0.16.*" larq larq-zoo "tensorflow-cpu<2.16" "numpy<2" \
         "setuptools<80"
     build/peer-venv/bin/python -m bench.zoo.make_models [NAME ...]
 
-Nothing is downloaded: the weights are random, and the batch norms get the statistics of one random batch, disturbed.
+Nothing is downloaded. The weights are random, and the batch norms get randomly changed statistics of one random batch.
 """
 
 import json
