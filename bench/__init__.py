@@ -1,1 +1,1 @@
-"""Everything that measures: kernels layer by layer, whole models compared with other runtimes, and their networks."""
+"""Benchmarks of kernels layer by layer, and of whole models compared with other runtimes."""

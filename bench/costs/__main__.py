@@ -172,7 +172,7 @@ def replace_costs(passes: int, output: str, times: str) -> None:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     own = argparse.ArgumentParser(prog="python -m bench.costs", description=(__doc__ or "").partition("\n")[0])
     own.add_argument("--passes", type=int, default=4, help="how often each network is timed")
     own.add_argument("--times", default="", help="file of times that are kept from run to run, the least of each")

@@ -40,7 +40,7 @@ class BoardFacts:
     # The name of the core in llvm-mca.
     core: str
     ghz: float
-    # Memory bandwidth of a copy, in GB/s.
+    # Memory bandwidth when data is copied, in GB/s.
     gigabytes: float
     tile: int
     # The 64-bit ISA whose loops llvm-mca models if it cannot model the loops of `isa`; "" if it can.
@@ -185,7 +185,7 @@ def replace_boards(target: str) -> None:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     return run(parser("bench.costs.boards", __doc__), replace_boards, None)
 
 

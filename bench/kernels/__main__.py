@@ -270,7 +270,7 @@ def measure(target: str, isa: str, against: str, threads: int, only: str, model:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     own = parser("bench.kernels", __doc__)
     own.add_argument("--isa", default="", help="the instruction set, by default the best, or on 64-bit Arm each")
     own.add_argument("--against", default="", help="this machine only: another instruction set, taking turns")

@@ -1,4 +1,5 @@
-// Lower bounds for the benchmark's times: loops that use only registers and the L1 cache, and a simple read of memory.
+// Loops whose times are lower bounds for those of kernels. They use only registers and the L1 cache, or only read
+// memory.
 #pragma once
 
 #include <cstdint>

@@ -224,7 +224,7 @@ void TimePackSigns(const Isa& isa, ThreadPool& pool, const Options& options) {
   }
 }
 
-// Reads one value per cache line, because summing all values would take longer than loading them.
+// Sums one value per cache line, because summing all values would take longer than loading them.
 float ReadLines(const float* values, size_t count) {
   constexpr size_t kLineValues = kAlignment / sizeof(float);
   float sums[4] = {};

@@ -34,7 +34,7 @@ class Loop:
 
     @property
     def macs(self) -> int:
-        """Binary multiply-adds of one execution."""
+        """Number of binary multiply-adds in one execution of the instructions."""
         return sum(MACS.get(text.split()[0], 0) for text in self.instructions)
 
 

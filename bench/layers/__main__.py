@@ -39,7 +39,7 @@ DEPTHWISE = ((112, 32), (56, 128), (28, 256), (14, 512), (7, 1024))
 
 
 def model_of(graph: Graph, x: Tensor, y: Tensor) -> bytes:
-    """The file of a graph with one input and one output."""
+    """The .tflite file of a graph with the input `x` and the output `y`."""
     graph.tensors, graph.inputs, graph.outputs = [x], [x], [y]  # buffer 0 of a file stands for no data
     return write_model(Model([graph], [], [], [], None, None, 3, "bench"))
 
@@ -49,7 +49,7 @@ def signs(rng: np.random.Generator, *shape: int) -> Any:
 
 
 def sign(graph: Graph, x: Tensor) -> Tensor:
-    """A sign function in the form that exporters produce."""
+    """Adds a sign function to the graph, with the ops that exporters write: GREATER_EQUAL and SELECT_V2."""
     truth, result = like(x, "truth", type="BOOL"), like(x, "sign")
     zero, one, minus = (constant(f"c{value}", np.array(value, np.float32)) for value in (0, 1, -1))
     graph.insert(builtin_op("GREATER_EQUAL", [x, zero], truth))
@@ -145,7 +145,7 @@ def compare_all(threads: int, rounds: int) -> None:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.layers", description="Time layers that bits imitate.")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=101)

@@ -77,7 +77,7 @@ def measure(target: str, write: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.micro", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--target", default="", help="a microcontroller of targets.toml; by default all")
     parser.add_argument("--write", action="store_true", help="write converter/litebnn/micro/costs.json")

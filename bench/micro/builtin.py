@@ -70,7 +70,7 @@ def fitted(samples: list[tuple[Work, int]]) -> dict[str, dict[str, float]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.micro.builtin", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--networks", type=int, default=60, help="random networks on each board")
     options = parser.parse_args(arguments)

@@ -94,7 +94,7 @@ def compare_all(
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.models", description="Time whole models.")
     parser.add_argument("models", nargs="*", default=["QuickNet"], metavar="MODEL")
     parser.add_argument("--all", action="store_true", help="all networks in build/zoo")

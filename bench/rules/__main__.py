@@ -104,7 +104,7 @@ def replace_prices(target: str, passes: int, only: str) -> None:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     own = parser("bench.rules", __doc__)
     own.add_argument("--passes", type=int, default=7, help="this machine only: how often each network is timed")
     own.add_argument("--only", default="", help="rules whose name has this in it")

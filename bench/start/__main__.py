@@ -56,7 +56,7 @@ def compare(models: list[str], peer: bool, turns: int) -> None:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.start", description="Time models up to the first result.")
     parser.add_argument("models", nargs="*", default=["QuickNet"], metavar="MODEL")
     parser.add_argument("--peer", action="store_true", help="run Larq Compute Engine too")

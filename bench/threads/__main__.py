@@ -65,7 +65,7 @@ def compare(models: list[Path], threads: int, turns: int) -> None:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.threads", description="Time models by number of threads.")
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--threads", type=int, default=2)

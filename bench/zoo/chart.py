@@ -109,7 +109,7 @@ def with_dark_colours(svg: str) -> str:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     times = json.loads(TIMES.read_text(encoding="utf-8"))
     # These settings make equal times give an equal file, and keep text as text.
     settings = {"svg.hashsalt": "litebnn", "svg.fonttype": "none", "font.family": "sans-serif"}

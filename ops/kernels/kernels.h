@@ -58,7 +58,7 @@ struct MaxPool2dGeometry {
 };
 void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint32_t* input, uint32_t* output);
 
-// Operands of a float max pool with an optional scale before it and an optional sum and RELU after it.
+// Operands of a float max pool, with an optional scale before the maximum, and an optional sum and RELU after it.
 struct FloatPool {
   const float* input;
   const float* multiplier;  // per channel, applied before the maximum; null for none
@@ -240,7 +240,7 @@ class Int8Conv2d {
   virtual bool Resize(const Bconv2dGeometry& geometry) = 0;
   virtual size_t WorkspaceBytes() const = 0;
   virtual size_t OwnedBytes() const = 0;
-  // Allocates nothing. The result does not depend on the number of threads.
+  // Run allocates no memory. The result does not depend on the number of threads.
   virtual void Run(ThreadPool& pool, const int8_t* input, int8_t* output, void* workspace) const = 0;
 };
 

@@ -13,14 +13,14 @@ constexpr double kCyclesPerValue = 0.2, kCyclesPerWindow = 10;
 // Number of channels that AveragePool2d sums at a time.
 constexpr int32_t kSummedChannels = 64;
 
-// The taps of one output pixel that lie inside the input.
+// The part of an output pixel's window that lies inside the input.
 struct Window {
   int64_t output_pixel;
   int64_t input_pixel;  // input pixel of the first tap
   int64_t rows, columns;
 };
 
-// Calls visit(window) for every output pixel, on all threads.
+// Calls visit(window) for the window of every output pixel. Threads share the windows.
 template <typename Visit>
 void ForEachWindow(ThreadPool& pool, const MaxPool2dGeometry& g, Visit visit) {
   const double cycles_per_window = kCyclesPerWindow + kCyclesPerValue * g.filter_height * g.filter_width * g.channels;

@@ -19,7 +19,7 @@ bool ToFixedPoint(double scale, FixedPoint* fixed) {
 
 FloatScale ToFloat(const FixedPoint& scale) {
   const double exact = std::ldexp(static_cast<double>(scale.multiplier), -31 - scale.shift);
-  // Without a shift there is only one rounding, and it needs no nudge.
+  // If the shift is 0, Requantize rounds only once, and no nudge is needed.
   const double nudge = scale.shift == 0 ? 0.0 : std::ldexp(0.5, -scale.shift);
   return {static_cast<float>(exact), static_cast<float>(nudge)};
 }

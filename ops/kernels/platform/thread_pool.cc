@@ -295,7 +295,7 @@ class SharingThreadPool final : public ThreadPool {
     return (cycles >= limits_.least_loop_to_wake || !workers_->AllSleep()) && !account_.IsBackingOff();
   }
 
-  // True if the process was forked after construction; a child has no workers.
+  // True in a process that was forked after this pool was made. Such a child process has no workers.
   bool IsInChild() const { return getpid() != process_; }
 
   std::unique_ptr<Workers> workers_;

@@ -46,7 +46,7 @@ class ThreadPool {
   virtual void ParallelFor(const LoopSize& size, Task task, void* context) = 0;
 };
 
-// Calls pool.ParallelFor with any callable body(thread, begin, end).
+// Runs a loop like pool.ParallelFor, with a callable body(thread, begin, end) instead of a function pointer.
 template <typename Body>
 void ParallelFor(ThreadPool& pool, const LoopSize& size, Body body) {
   pool.ParallelFor(

@@ -18,7 +18,7 @@ struct EightDots {
   static constexpr int32_t kLanes = 8;
   static constexpr bool kIsExact = false;
 
-  // The largest distance of a scaled sum from the integer that it was rounded to.
+  // Keeps the largest distance between a scaled sum and the integer that it was rounded to.
   struct Check {
     __m256 farthest = _mm256_setzero_ps();
     // The rounding is uncertain if a sum is nearly halfway between two integers. The error of a float below 256 is less

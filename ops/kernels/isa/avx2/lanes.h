@@ -1,4 +1,4 @@
-// The vector operations (shared/lanes.h) of AVX2.
+// The vector operations that shared/lanes.h requires, in AVX2.
 #pragma once
 
 #include <cstdint>

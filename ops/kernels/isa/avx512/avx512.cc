@@ -29,7 +29,7 @@ int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kV
 
 using Weights = TiledWeights<uint32_t, kTileChannels, kVectorChannels>;
 
-// Inlined, so that the sums stay in registers.
+// Computes the popcount sums of a tile. Inlined, so that the sums stay in registers.
 template <int kPixels, int kVectors>
 __attribute__((always_inline)) inline TileSums<kPixels, kVectors> SumsOf(const BconvTask& task,
                                                                          const uint8_t* const* windows,
@@ -147,7 +147,7 @@ void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, 
 #pragma GCC unroll 8
     for (int w = 0; w < kWords; ++w) filter[w][v] = _mm512_load_si512(weights + w * kTileChannels + first);
   }
-  // The kind is tested for each pixel, because a copy of the loop for each kind would make the code large.
+  // The kind of epilogue is tested for each pixel, because a copy of the loop for each kind would make the code large.
   const EpilogueKind kind = task.epilogue_kind;
   const ptrdiff_t pixel_stride = task.pixel_stride, stride = task.output_channels;
   const int64_t width = task.output_width;

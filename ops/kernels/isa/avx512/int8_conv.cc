@@ -18,7 +18,7 @@ struct Dots {
   static constexpr int32_t kLanes = 16;
   static constexpr bool kIsExact = false;
 
-  // The largest distance of a scaled sum from the integer that it was rounded to.
+  // Keeps the largest distance between a scaled sum and the integer that it was rounded to.
   struct Check {
     __m512 farthest = _mm512_setzero_ps();
     // The rounding is uncertain if a sum is nearly halfway between two integers. The error of a float below 256 is less

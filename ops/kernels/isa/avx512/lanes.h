@@ -1,4 +1,4 @@
-// The vector operations (shared/lanes.h) of AVX-512.
+// The vector operations that shared/lanes.h requires, in AVX-512.
 #pragma once
 
 #include <cstdint>

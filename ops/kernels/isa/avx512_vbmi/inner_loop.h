@@ -30,7 +30,7 @@ constexpr int32_t kChunkBits = 6;
 constexpr int32_t kLanePixels = 4;
 constexpr int32_t kMaxVectors = 4;
 constexpr int32_t kMaxWindows = 2;
-// Bytes of compensations before the weights of a vector of channels: one int32 per channel (chunks.h).
+// Bytes of the compensations that precede the weights of each vector of channels: one int32 per channel (chunks.h).
 constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
 // Number of chunks whose sum fits a byte; a chunk adds at most 3.
 constexpr int32_t kMaxByteChunks = 255 / 3;

@@ -114,7 +114,7 @@ __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t 
   for (; chunks > 0; --chunks) make(uint16_t{}, 1);
 }
 
-// The tables of four lanes.
+// The tables that four lanes share, and the parities of their taps.
 struct LaneTables {
   static constexpr int32_t kMaxTaps = kMaxTables / Chunks(1);
   // [runs][taps of a row of windows][chunks]: a ring buffer of input rows, in which a new row replaces the oldest one.

@@ -125,8 +125,8 @@ template <bool kRelu>
 __attribute__((always_inline)) inline void FloatDots(int32_t depth, uint16x8_t sums, float32x4_t& low,
                                                      float32x4_t& high) {
   if (kRelu) {
-    // A saturating subtraction includes the RELU. It computes half the dot product, which fits 16 bits; the widening
-    // shift doubles it.
+    // A saturating subtraction clamps at 0, which is the RELU. It computes half the dot product, which fits 16 bits;
+    // the widening shift doubles it.
     const uint16x8_t half = vqsubq_u16(vdupq_n_u16(static_cast<uint16_t>(depth / 2)), sums);
     low = vcvtq_f32_u32(vshll_n_u16(vget_low_u16(half), 1));
     high = vcvtq_f32_u32(vshll_high_n_u16(half, 1));

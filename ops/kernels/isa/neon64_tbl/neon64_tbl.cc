@@ -142,7 +142,7 @@ struct FloatWriter {
     const uint16x8_t compensation = constants.compensation[kHalf];
     float32x4_t low, high;
     if (kRelu) {
-      // A saturating subtraction includes the RELU.
+      // A saturating subtraction clamps at 0, which is the RELU.
       const uint16x8_t dots = vqsubq_u16(sums, compensation);
       low = vcvtq_f32_u32(vmovl_u16(vget_low_u16(dots)));
       high = vcvtq_f32_u32(vmovl_high_u16(dots));

@@ -22,7 +22,7 @@
 // then weights of up to four vectors. Registers v30 and v31 are values from tables.
 .altmacro
 
-// Loads the offsets of the next two nibbles.
+// Loads each pair's table offsets for the next two nibbles.
 .macro offsets pairs
   ldp w8, w9, [x6], #8
   .if \pairs > 1

@@ -1,4 +1,4 @@
-// Dot products by table lookups: the tables, and the number of lookups that a byte can sum.
+// The tables for dot products by table lookups, and the number of lookups whose sum fits a byte.
 //
 // A dot product is looked up four bits at a time. Each value of an input nibble has a table of 16 bytes, one for each
 // value of a filter nibble. One byte shuffle looks up one channel per byte. With parity(n) = 1 for a nibble with an odd

@@ -1,4 +1,5 @@
-// The packed weights of lookup kernels (lookup_tables.h), two nibbles a byte. An ISA unpacks them for its inner loop.
+// The packed weights of the table lookup kernels (lookup_tables.h), two nibbles per byte. An ISA unpacks them for its
+// inner loop.
 #pragma once
 
 #include <cstddef>

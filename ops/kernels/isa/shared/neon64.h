@@ -1,4 +1,4 @@
-// Functions that the 64-bit NEON ISAs share, in addition to the lanes.
+// Functions that the 64-bit NEON ISAs share, in addition to those of neon_lanes.h.
 #pragma once
 
 #include <arm_neon.h>

@@ -1,4 +1,4 @@
-// The vector operations (lanes.h) of all NEON ISAs.
+// The vector operations that lanes.h requires, for all NEON ISAs.
 #pragma once
 
 #include <arm_neon.h>
@@ -65,7 +65,7 @@ struct FourLanes {
   static Bits IsBelowZero(Floats values) { return vcltzq_f32(values); }
   static uint8x16_t AddPairs(uint8x16_t a, uint8x16_t b) { return vpaddq_u8(a, b); }
 #else
-  // Uses integer operations, because GCC compares floats with zero one by one.
+  // Uses integer operations, because GCC does not vectorize comparisons of floats with zero.
   static Floats Rectify(Floats values) {
     const Ints bits = vreinterpretq_s32_f32(values);
     const uint32x4_t is_positive = vandq_u32(vcgtq_s32(bits, Set(0)), vcleq_s32(bits, Set(0x7F800000)));

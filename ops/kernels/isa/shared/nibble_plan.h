@@ -24,7 +24,7 @@ struct NibbleBlock {
   int32_t count;
 };
 
-// A window of `runs` runs, split into blocks.
+// A window of `runs` runs, split into blocks of nibbles.
 struct NibblePlan {
   NibblePlan(int32_t runs, int32_t run_nibbles, ptrdiff_t run_stride) : nibbles(runs * run_nibbles) {
     const int32_t count = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;

@@ -121,7 +121,7 @@ struct Int8Epilogue {
         sum(task.epilogue.int8_sum),
         exceptions(kAdds && sum.exceptions > 0 ? &task.epilogue.int8_sum : nullptr) {}
 
-  // Not inlined, because few sums have exceptions.
+  // Adds the exceptions of `sum` to rounded results. Not inlined, because few sums have exceptions.
   __attribute__((noinline)) static Ints AddExceptions(const FloatSum& sum, Ints results, Ints first, Ints second) {
     for (int32_t i = 0; i < sum.exceptions; ++i) {
       const FloatSum::Exception& e = sum.exception[i];
@@ -165,7 +165,7 @@ __attribute__((always_inline)) inline void StorePair(const Epilogue& epilogue, i
   }
 }
 
-// Returns body(epilogue) for the task's epilogue, which is not kBits.
+// Calls body(epilogue) with the task's epilogue, and returns its result. The epilogue's kind must not be kBits.
 template <typename Lanes, typename Body>
 __attribute__((always_inline)) inline auto WithEpilogue(const BconvTask& task, Body body) {
   const EpilogueKind kind = task.epilogue_kind;

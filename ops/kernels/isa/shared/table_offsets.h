@@ -57,7 +57,7 @@ class TableOffsets {
   using Offset = typename Traits::Offset;
   using Memory = TableOffsetsMemory<Offset>;
 
-  // Words of the longest supported window.
+  // Number of words in the longest supported window.
   static constexpr int32_t MaxWords() { return (kTableOffsetsBytes - kSlack) / kWordOffsetsBytes; }
 
   // Prepares for the output pixels [first, last). `first` is even.

@@ -1,4 +1,4 @@
-// The arguments of bconv.S, and its declaration.
+// The declaration of the function in bconv.S, and its arguments.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@
   SME2(0x04bf5820 | \to, rdsvl x\to\(), #1)
 .endm
 
-// Saves row w12 of ZA.
+// Stores row w12 of ZA at the address in a register.
 .macro save_row to
   SME2(0xe1200000 | \to << 5, str za[w12, 0], [x\to\()])
 .endm
