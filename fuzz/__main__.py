@@ -6,8 +6,9 @@ Usage:
 
 Targets are files in fuzz/targets: NAME_fuzz.cc for libFuzzer, under AddressSanitizer and UBSan, and NAME_fuzz.py for
 atheris. All accept libFuzzer's flags. The inputs that a run discovers are kept in build/fuzz/NAME for the next run.
-Unless --seed is given, each run uses a new random seed and prints it. The committed inputs in fuzz/corpus/NAME do not
-change: `python -m fuzz.seeds` and `python -m fuzz.model_seeds` make them, except for a few that a run discovered.
+Unless --seed is given, each run uses a new random seed and prints it. No run changes the committed inputs in
+fuzz/corpus/NAME. `python -m fuzz.seeds` and `python -m fuzz.model_seeds` made them, except for a few that a run
+discovered.
 """
 
 import argparse

@@ -15,7 +15,7 @@ from toolchains.fetch.lock import find
 from toolchains.needs import NDK_FILE, cxx_program, find_program, missing, needs, toolchain_needs, versions
 from toolchains.targets import ROOT, Target, ToolkitError, find_target
 
-# A runner runs a command in the project's folder, its output into the file, and returns the exit code.
+# A function that runs a command in the project's folder, writes its output to the file, and returns its exit code.
 Runner = Callable[[Sequence[str], TextIO], int]
 
 # The kernels for microcontrollers, a project of CMake's on its own.

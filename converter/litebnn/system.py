@@ -49,7 +49,7 @@ HERE = SYSTEMS[{"win32": "Windows", "darwin": "Darwin"}.get(sys.platform, "Linux
 # Signals that ask a command to end.
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
-# Windows forbids reading a locked byte, so the byte that is locked lies behind every file's content.
+# Windows forbids reading a locked byte, so the locked byte is one beyond the end of any file.
 _LOCKED_BYTE = 1 << 40
 _SIZES = Path("/proc/self/statm")
 

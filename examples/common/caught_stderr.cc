@@ -19,7 +19,7 @@ CaughtStderr::~CaughtStderr() {
 std::string CaughtStderr::errors() const {
   std::string text;
   if (caught_ != nullptr) {
-    // stderr has the same position, so the file is read from its start, up to the end, where writing goes on.
+    // stderr shares the file's position. Reading to the end leaves it where the next message must be written.
     std::rewind(caught_);
     for (int letter = std::fgetc(caught_); letter != EOF; letter = std::fgetc(caught_)) {
       text += static_cast<char>(letter);

@@ -30,7 +30,7 @@ constexpr LiteRtStatus kLiteRtStatusErrorInvalidFlatbuffer = 501;
 typedef int LiteRtHwAcceleratorSet;
 constexpr LiteRtHwAcceleratorSet kLiteRtHwAcceleratorCpu = 1;
 
-// Environment
+// Environment.
 
 constexpr int kLiteRtAnyTypeInt = 2;
 constexpr int kLiteRtEnvOptionTagAutoRegisterAccelerators = 24;
@@ -49,7 +49,7 @@ static_assert(sizeof(LiteRtEnvOption) == 24);
 LiteRtStatus LiteRtCreateEnvironment(int num_options, const LiteRtEnvOption* options, LiteRtEnvironment* environment);
 void LiteRtDestroyEnvironment(LiteRtEnvironment environment);
 
-// Accelerators
+// Accelerators.
 
 typedef struct {
   uint16_t struct_size, major_version, minor_version, reserved;
@@ -91,7 +91,7 @@ LiteRtStatus LiteRtWrapDelegate(struct TfLiteDelegate* delegate, void (*deleter)
                                 LiteRtDelegateWrapper* wrapper);
 LiteRtStatus LiteRtUnwrapDelegate(LiteRtDelegateWrapper wrapper, struct TfLiteDelegate** delegate);
 
-// Models, their signatures and tensors
+// Models, their signatures and tensors.
 
 constexpr size_t kLiteRtMaxRank = 8;
 
@@ -125,7 +125,7 @@ LiteRtStatus LiteRtGetOpOutput(LiteRtOp op, size_t index, LiteRtTensor* output);
 LiteRtStatus LiteRtGetTensorName(LiteRtTensor tensor, const char** name);
 LiteRtStatus LiteRtGetTensorIndex(LiteRtTensor tensor, uint32_t* index);
 
-// Options
+// Options.
 
 LiteRtStatus LiteRtCreateOptions(LiteRtOptions* options);
 void LiteRtDestroyOptions(LiteRtOptions options);
@@ -135,7 +135,7 @@ LiteRtStatus LiteRtCreateOpaqueOptions(const char* identifier, void* payload, vo
                                        LiteRtOpaqueOptions* options);
 LiteRtStatus LiteRtAddOpaqueOptions(LiteRtOptions options, LiteRtOpaqueOptions opaque_options);
 
-// Compiled models and their buffers
+// Compiled models and their buffers.
 
 constexpr int kLiteRtTensorBufferTypeHostMemory = 1;
 constexpr int kLiteRtTensorBufferLockModeWrite = 1;
@@ -156,7 +156,7 @@ void LiteRtDestroyTensorBuffer(LiteRtTensorBuffer buffer);
 LiteRtStatus LiteRtLockTensorBuffer(LiteRtTensorBuffer buffer, void** address, int mode);
 LiteRtStatus LiteRtUnlockTensorBuffer(LiteRtTensorBuffer buffer);
 
-// Profiler
+// Profiler.
 
 constexpr int kLiteRtOperatorInvokeEvent = 2;
 

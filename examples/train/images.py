@@ -1,7 +1,7 @@
-"""Images to train and to validate on: which there are, their order, and random crops.
+"""Images to train and to validate on: their list, their order, and random crops.
 
 Every random number is made from the seed and its use: the order of an epoch, or the crop of an image in an epoch. So
-any step's images are known without those before, on any number of processes.
+the images of a step do not depend on earlier steps or on the number of processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 File = tuple[str, int]  # an image's path and its label
 
 CHANNELS = 3
-# Uses of random numbers, so that no two have the same.
+# The purposes of random numbers; each has a sequence of its own.
 _SPLIT, _ORDER, _CROP = range(3)
 _TRIES = 10
 _ASPECT = 4 / 3  # the largest ratio of a crop's sides
@@ -94,7 +94,7 @@ class Images:
 
 
 class _Sample(NamedTuple):
-    """An image that is to be read: its file, label and weight, and what makes the network's input of its pixels."""
+    """An image that is to be read: its file, label and weight, and the function from its pixels to the input."""
 
     file: str
     label: int
@@ -111,10 +111,10 @@ class _Sample(NamedTuple):
 
 
 def open_images(options: Options) -> Images:
-    """Lists the images, and parts those to validate on from the others if they have no folder of their own.
+    """Lists the images, and sets some aside to validate on unless these have a folder of their own.
 
     Raises:
-        ValueError: a folder is no folder of class folders, both have other classes, or there are too few images.
+        ValueError: a folder has no class folders, the two folders have different classes, or there are too few images.
     """
     folder = _open(options.data)
     classes = tuple(folder.classes.get(label, str(label)) for label in range(max(folder.classes) + 1))

@@ -14,13 +14,13 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 def _about(text: str, *, changes_weights: bool = True, **more: Any) -> dict[str, Any]:
-    """Metadata of an option: its help, more arguments for argparse, and if it decides about the trained weights."""
+    """Metadata of an option: its help, more arguments for argparse, and whether it changes the trained weights."""
     return {"help": text, "changes_weights": changes_weights, "more": more}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The training:, on what, how, and where to."""
+    """The options of a training, as the command line takes them."""
 
     data: Path = field(
         metadata=_about("folder of images, with a folder for each class", changes_weights=False, type=Path)

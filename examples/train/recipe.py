@@ -59,7 +59,7 @@ def _train(options: Options, images: Images, engine: Engine, log: Log) -> None:
         engine.step(batch.images, batch.labels, rate, step)
         done = step + 1
         if done % options.log_every == 0 or done == steps:
-            # The loss is of all processes, so each has to ask for it.
+            # The loss is the mean over all processes, so each process has to call this.
             seconds, started = time.perf_counter() - started, time.perf_counter()
             log.scalars(done, steps, {"loss": engine.loss(), "rate": rate}, seconds)
         if done % options.save_every == 0 or done == steps:

@@ -1,44 +1,35 @@
-"""Finds prose that is hard to read: comments that open without a subject, long sentences, long paragraphs.
+"""Finds prose that is hard to read: comments that open without a subject or stop short, long sentences and paragraphs.
 
 Usage:
 
     python -m tests.docs.prose [FILE_OR_FOLDER...]
 
-prints each finding with its file and line. Without arguments it reads what is listed in `CLEAN`.
+prints each finding with its file and line. Without arguments it reads all files of the project.
 """
 
 import ast
-import io
 import re
 import sys
 import textwrap
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolchains.targets import ROOT
 
-# All files and folders with prose.
-CLEAN = (
-    *(
-        "CONTRIBUTING.md",
-        "README.md",
-        "SECURITY.md",
-        "bootstrap.py",
-        "conanfile.py",
-        "conftest.py",
-        "hatch_build.py",
-        "tasks.py",
-    ),
-    *("bench", "converter", "docker", "docs", "examples", "fuzz", "mutants", "ops", "tests", "toolchains"),
-)
+# Folders of what is built, and of other projects' code.
+NO_PROSE_FOLDERS = {"build", "dist", "vendor"}
 
 WORDS_OF_A_SENTENCE = 25
 WORDS_OF_A_PARAGRAPH = 90
 
-OPENING = re.compile(r"(?:Of|What|Whether|Such|That|As|Where|Those|With|Beside|Behind)\b")
+OPENING = re.compile(
+    r"(?:Of|What|Whether|Such|That|As|Where|Those|With|Beside|Behind|How|Why|Who|Which|Whose|Its|Their|They|So|And|But|Or)\b"
+)
+# A sentence may end in a quotation, a formula or an address.
+END = re.compile(r"[.:;!?…)`\"'>|\]\d]$|\S/\S+$")
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)*\"]))\s+(?=[A-Z0-9`\"(\[*])")
+LONG_STRING = re.compile(r"(\"{3}|'{3}).*?\1", re.DOTALL)
 NOT_PROSE = re.compile(r"noqa|type:|fmt:|ruff:|mypy:|pylint|NOLINT|clang-format|mutants:")
 # Text that readers of a document do not see as prose: code, comments, headings and pictures.
 NO_PROSE = re.compile(r"^```.*?^```|^~~~.*?^~~~|<!--.*?-->", re.DOTALL | re.MULTILINE)
@@ -46,7 +37,12 @@ NO_PROSE_LINE = re.compile(r"\s*(?:#|\[?!\[|:::|\(\w+\)=)")
 ROW = re.compile(r"\s*\|")
 ENTRY = re.compile(r"\s*(?:[-*+]|\d+\.)\s+")
 DOCSTRING_ENTRY = re.compile(rf"{ENTRY.pattern}|[\w*]+(?:, [\w*]+)*(?: \([^)]*\))?: ")
-COMMENT_MARKS = {".c": "//", ".cc": "//", ".h": "//", ".S": "//", ".py": "#"}
+COMMENT_MARKS = {
+    **dict.fromkeys((".c", ".cc", ".h", ".S", ".js", ".ino"), "//"),
+    **dict.fromkeys((".py", ".cmake", ".sh", ".toml", ".yml"), "#"),
+}
+# Files whose names say more than their suffixes, and the suffix of files like them.
+SUFFIXES = {"CMakeLists.txt": ".cmake", "Dockerfile": ".sh", "Makefile": ".sh"}
 
 
 @dataclass(frozen=True)
@@ -90,18 +86,15 @@ def paragraphs_of_document(text: str) -> Iterator[Paragraph]:
 def comments(text: str, suffix: str) -> Iterator[Paragraph]:
     """The paragraphs of comments that have lines of their own."""
     comment = re.compile(rf"\s*{COMMENT_MARKS[suffix]} ?(.*)")
-    lines = [*enumerate(text.splitlines(), 1), (0, "")]
     if suffix == ".py":
         # A comment mark inside a string starts no comment.
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        marked = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
-        lines = [(number, line if number in marked else "") for number, line in lines]
+        text = LONG_STRING.sub(lambda found: "\n" * found[0].count("\n"), text)
     block: list[tuple[int, str]] = []
-    for number, line in lines:
+    for number, line in [*enumerate(text.splitlines(), 1), (0, "")]:
         found = comment.match(line)
         if found and not NOT_PROSE.match(found[1]):
-            # Indented lines of a comment are a table or a formula, and no prose.
-            block.append((number, "" if found[1].startswith("  ") else found[1]))
+            # Lines with wide spaces are a table or a formula, and no prose.
+            block.append((number, "" if "  " in found[1] else found[1]))
         elif block:
             yield from paragraphs(block, ENTRY)
             block = []
@@ -109,7 +102,9 @@ def comments(text: str, suffix: str) -> Iterator[Paragraph]:
 
 def docstrings(text: str) -> Iterator[Paragraph]:
     """The paragraphs of a Python file's docstrings, without the examples in them."""
-    for node in ast.walk(ast.parse(text)):
+    nodes: list[ast.AST] = [ast.parse(text)]
+    for node in nodes:
+        nodes += [child for child in getattr(node, "body", ()) if hasattr(child, "body")]
         if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         docstring = ast.get_docstring(node, clean=False)
@@ -118,9 +113,11 @@ def docstrings(text: str) -> Iterator[Paragraph]:
         head, _, rest = docstring.partition("\n")
         lines: list[tuple[int, str]] = []
         previous, example = head, False
-        for number, line in enumerate([head, *textwrap.dedent(rest).splitlines()], node.body[0].lineno):
-            # An example is indented, and follows an empty line.
-            example = line.startswith("    ") and (example or not previous)
+        rest = rest if isinstance(node, ast.Module) else textwrap.dedent(rest)
+        for number, line in enumerate([head, *rest.splitlines()], node.body[0].lineno):
+            # An example begins with a prompt, or is indented and follows an empty line; an empty line ends it.
+            begins = line.lstrip().startswith(">>> ") or (line.startswith("    ") and not previous)
+            example = begins or (example and line.strip() != "")
             lines.append((number, "" if example or re.match(r"\w+:$", line) else line.strip()))
             previous = line
         yield from paragraphs(lines, DOCSTRING_ENTRY)
@@ -146,35 +143,45 @@ def findings(text: str, suffix: str) -> Iterator[tuple[int, str]]:
         found += docstrings(text)
     for paragraph in found:
         count = words(paragraph.text)
-        if is_document and count > WORDS_OF_A_PARAGRAPH:
+        if count > WORDS_OF_A_PARAGRAPH:
             yield paragraph.line, f"a paragraph of {count} words, more than {WORDS_OF_A_PARAGRAPH}"
         if not is_document and paragraph.opens and (opening := OPENING.match(paragraph.text)):
             yield paragraph.line, f"opens with {opening[0]}, not with a subject: {paragraph.text[:60]}"
+        if not is_document and paragraph.text[0].isupper() and not END.search(paragraph.text):
+            yield paragraph.line, f"stops short, without a period: {paragraph.text[-60:]}"
         for sentence in sentences(paragraph.text):
             if (count := words(sentence)) > WORDS_OF_A_SENTENCE:
                 yield paragraph.line, f"a sentence of {count} words, more than {WORDS_OF_A_SENTENCE}: {sentence[:60]}"
 
 
+def suffix_of(path: Path) -> str:
+    """The suffix of files that have the same kind of comments."""
+    return SUFFIXES.get(path.name, path.suffix)
+
+
 def files(path: Path) -> Iterator[Path]:
     """The documents and sources at a path, which may be a folder."""
-    for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        if each.suffix in (".md", *COMMENT_MARKS) and each.is_file():
-            yield each
+    if path.is_file() and suffix_of(path) in (".md", *COMMENT_MARKS):
+        yield path
+    elif path.is_dir() and path.name not in NO_PROSE_FOLDERS:
+        for each in sorted(path.iterdir()):
+            if not each.name.startswith(".") or each.name == ".github":
+                yield from files(each)
 
 
 def findings_at(path: Path) -> Iterator[str]:
     """The breaches of the rules in a file or a folder."""
     for file in files(path):
         name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
-        for line, message in findings(file.read_text(encoding="utf-8"), file.suffix):
+        for line, message in findings(file.read_text(encoding="utf-8"), suffix_of(file)):
             yield f"{name}:{line}: {message}"
 
 
 def main() -> int:
     """The command line; returns the exit code."""
-    paths = [Path(name).resolve() for name in sys.argv[1:]] or [ROOT / name for name in CLEAN]
+    paths = [Path(name).resolve() for name in sys.argv[1:]] or [ROOT]
     found = [message for path in paths for message in findings_at(path)]
-    print("\n".join(found) if found else f"{len(paths)} paths, and no findings")
+    print("\n".join(found) or "no findings")
     return 1 if found else 0
 
 

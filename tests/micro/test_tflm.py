@@ -106,7 +106,7 @@ def test_suite_in_the_interpreter(name: str, cases: Path, tmp_path: Path) -> Non
         else:
             recorded = np.load(path.with_suffix(".npz"))
             assert found[name].dtype == recorded["expected"].dtype
-            # In int8, the differences would overflow.
+            # Differences of int8 values may not fit in int8.
             values, expected = found[name].astype(np.float64), recorded["expected"].astype(np.float64)
             np.testing.assert_allclose(values, expected, rtol=0, atol=recorded["tolerance"], err_msg=name)
             compared += 1

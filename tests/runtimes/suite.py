@@ -33,7 +33,7 @@ def runtime() -> Any:
 
 @pytest.fixture(scope="session")
 def ways(runtime: Any) -> list[str]:
-    """How the runtime can get our ops: always as a delegate, perhaps also as registered custom ops."""
+    """The interfaces by which the runtime can get our ops: a delegate, and in some runtimes registered custom ops."""
     try:
         runtime.prepare(model_of("chain_7"), REGISTRATION)
     except Refused as refusal:

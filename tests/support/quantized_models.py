@@ -268,7 +268,7 @@ def in_blocks(weights: Tensor, type: str, size: int) -> Tensor:
 
 
 def with_blocks(source: bytes, type: str, size: int) -> bytes:
-    """The model with such weights in its dense layers; the scales are listed behind all other tensors."""
+    """The model with such weights in its dense layers; the scales come after all other tensors."""
     model = read_model(source)
     for graph in model.graphs:
         for op in graph.ops:

@@ -1,4 +1,4 @@
-"""Everything that is fetched is held against a hash, or docs/release.md says what it is pinned by instead."""
+"""Every download is checked by a hash, or docs/release.md says what it is pinned by instead."""
 
 import re
 

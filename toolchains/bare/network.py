@@ -1,4 +1,4 @@
-"""Exported networks on emulated boards: their self-test, and what the linker made of them."""
+"""Exported networks on emulated boards: their self-tests, and the size and symbols of the linked programs."""
 
 import re
 import subprocess

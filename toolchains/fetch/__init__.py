@@ -1,1 +1,1 @@
-"""Fetching what lock.toml names, and nothing else: each file is held against its hash."""
+"""Downloads the files that lock.toml names, and checks their hashes."""

@@ -1,4 +1,4 @@
-"""The table of what is fetched, lock.toml, as typed rows."""
+"""The table of files to download, lock.toml, as typed rows."""
 
 import hashlib
 from dataclasses import dataclass
@@ -29,10 +29,10 @@ class Locked:
         return " ".join([self.requirement, *(f"--hash=sha256:{digest}" for digest in self.sha256)])
 
     def verify(self, file: Path) -> None:
-        """Holds a file against the hashes.
+        """Checks the hash of a downloaded file.
 
         Raises:
-            ToolkitError: it has none of them.
+            ToolkitError: it is none of the hashes in lock.toml.
         """
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         if digest not in self.sha256:

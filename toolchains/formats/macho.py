@@ -12,7 +12,7 @@ from pathlib import Path
 MAGIC = 0xFEEDFACF
 HEADER_BYTES = 32
 LC_SYMTAB, LC_CODE_SIGNATURE = 0x2, 0x1D
-# Commands with the position and size of the trie of exports, and where the position stands in the command.
+# Load commands that have the position and size of the trie of exports, and the byte in the command where they begin.
 TRIE_FIELDS = {0x22: 40, 0x80000022: 40, 0x80000033: 8}
 N_EXT = 1
 NLIST = struct.Struct("<IBBHQ")
@@ -124,7 +124,7 @@ def _write_trie(exports: Mapping[str, bytes]) -> bytes:
 
     add(sorted(exports), 0)
     offsets = [0] * len(nodes)
-    # Offsets are written in as few bytes as they need, so they are worked out until they stay the same.
+    # An offset takes as few bytes as it needs, which moves later nodes. So offsets are computed until none changes.
     while True:
         written = [_node(*node, offsets.__getitem__) for node in nodes]
         found = [sum(map(len, written[:index])) for index in range(len(nodes))]

@@ -26,7 +26,7 @@ def exported_names(path: Path) -> list[str]:
     table = optional + optional_bytes
 
     def position(address: int) -> int:
-        """The position in the file of what is at an address of the loaded library."""
+        """The position in the file for an address of the loaded library."""
         for section in range(table, table + sections * SECTION_BYTES, SECTION_BYTES):
             size, first, _, raw = struct.unpack_from("<4I", content, section + 8)
             if first <= address < first + size:

@@ -21,7 +21,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
 def outcome(check: Check, product: Product | None) -> tuple[str, str]:
-    """How a check ends, and what it has seen or why."""
+    """PASSED, FAILED or SKIPPED, and a line on what the check found or why it did not pass."""
     try:
         return PASSED, make(check, product)
     except Skipped as reason:

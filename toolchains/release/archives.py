@@ -17,7 +17,7 @@ from toolchains.release.products import Product
 from toolchains.targets import ROOT
 
 LARGEST_WHEEL = 1_000_000
-# The default toolchain of each of KINDS' modules, for every target.
+# The toolchain that builds the libraries in wheels and bundles unless another one is named.
 BUILT_BY = "zig"
 
 

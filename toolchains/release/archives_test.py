@@ -164,7 +164,7 @@ def test_exports_of_this_machines_library(tmp_path: Path) -> None:
     library = find_library()
     contents = {f"litebnn/lib/{library.name}": library.read_bytes()}
     assert archives.exports(host, write_wheel(tmp_path, contents)) == "10 names"
-    # A name of the same length, wherever the file has it.
+    # The exported function gets another name of the same length.
     contents = {name: content.replace(b"litebnn_isas", b"litebnn_isaz") for name, content in contents.items()}
     with pytest.raises(Failed, match=r"also exports \['litebnn_isaz'\] and lacks \['litebnn_isas'\]"):
         archives.exports(host, write_wheel(tmp_path, contents))

@@ -115,7 +115,7 @@ def subjects(check: Check, chosen: list[Product]) -> list[Product | None]:
 
 
 def make(check: Check, product: Product | None) -> str:
-    """Makes a check; returns what it has seen.
+    """Runs a check; returns a line on what it found.
 
     Raises:
         Failed, Skipped, ToolkitError: as the check and the build do.

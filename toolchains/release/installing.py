@@ -19,7 +19,7 @@ from toolchains.targets import ROOT, read_toml
 # A platform that no wheel is for.
 FOREIGN = "manylinux_2_28_s390x"
 EXAMPLE = ROOT / "tests" / "golden" / "1x1"
-# These lines are a user's first. The files are those of the golden model that EXAMPLE names.
+# The first lines that a user runs, with the files of the golden model that EXAMPLE names.
 THREE_LINES = """\
 import litebnn, numpy
 example = numpy.load("example.npz")
@@ -82,7 +82,7 @@ def _environment(product: Product, file: Path, extra: str = "") -> Iterator[tupl
 
 
 def _run(python: Path, arguments: Sequence[str | Path], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """Runs the environment's Python, which sees nothing of this one."""
+    """Runs the environment's Python, without the variables that configure the Python of this process."""
     ours = ("PYTHON", "LITEBNN", "TF_USE_LEGACY_KERAS", "VIRTUAL_ENV")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     path = os.pathsep.join([str(python.parent), environment["PATH"]])

@@ -1,4 +1,4 @@
-"""How a check ends other than well."""
+"""The exceptions with which a check fails or is skipped."""
 
 
 class Failed(Exception):

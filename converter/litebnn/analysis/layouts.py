@@ -52,13 +52,13 @@ class Layout:
         return Layout(self.after, self.before, back)
 
     def moved(self, values: Array, fill: Any) -> Array | None:
-        """The values for each axis after, of values for each axis before; `fill` is that of a new axis."""
+        """Values for each old axis, in the order of the new axes; an axis that the layout adds gets `fill`."""
         if self.axes is None or len(values) != len(self.before):
             return None
         return np.asarray([fill if axis is None else values[axis] for axis in self.axes], values.dtype)
 
     def of_array(self, array: Array) -> Array | None:
-        """A broadcast operand in the axes after; None if an axis would be lost."""
+        """A broadcast operand in the new layout; None if the layout drops an axis."""
         order = [axis for axis in self.axes or () if axis is not None]
         if len(order) != len(self.before) or array.ndim > len(order):
             return None
@@ -96,7 +96,7 @@ def _amounts(op: Op, layout: Layout) -> dict[str, Array] | None:
 
 
 def _block(op: Op, layout: Layout) -> dict[str, Array] | None:
-    """The block and the amounts of one axis between batch and channels, with a new axis of size 1 there."""
+    """Block size and amounts of an op with one spatial axis, and those of the axis of size 1 that the layout adds."""
     block, amounts, axis = op.input(1).array, op.input(2).array, layout.unit_axis
     if block is None or amounts is None or (block.shape, amounts.shape) != ((1,), (1, 2)):
         return None
@@ -116,8 +116,8 @@ def _reduced(op: Op, layout: Layout) -> dict[str, Array] | None:
     return {"/axes": np.asarray(own, np.int32)}
 
 
-# How an op of one tensor is written in a layout: its first parameters there, each under a suffix for its name. The
-# result is None if that is impossible.
+# For each op of one tensor, a function that returns its parameters after a change of layout. The keys of the result are
+# suffixes for the names of the new constants. The result is None if the op does not exist in that layout.
 IN_LAYOUT: dict[str, Callable[[Op, Layout], dict[str, Array] | None]] = {
     **dict.fromkeys(PADS, _amounts),
     **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), _block),

@@ -106,7 +106,7 @@ def _between(passed: Sequence[Op], is_sign: bool) -> str:
 
 
 def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
-    """The reason why an op's output is not a sign; None if the set of its values does not tell."""
+    """The reason why an op's output is not a sign; None if the op's inputs leave that open."""
     if op.name == "SIGN":
         return _why_sign_is_none(graph, op)
     if (value := values_of(graph, tensor).constant) is not None:

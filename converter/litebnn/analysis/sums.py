@@ -65,7 +65,7 @@ class SignSum:
         return np.concatenate([(values * scale).astype(np.float32) for scale in self.scales], axis=-1)
 
     def bias(self, bias: Array, weights: Array) -> Array:
-        """The bias of a layer of the signs, for a layer of the values with that bias and those weights [O, ...]."""
+        """The bias [O] of a layer that reads the signs instead of the values, for `bias` [O] and `weights` [O, ...]."""
         sums = weights.reshape(weights.shape[0], -1).sum(axis=1, dtype=np.float64)
         shifted: Array = (bias + self.middle * sums).astype(np.float32)
         return shifted

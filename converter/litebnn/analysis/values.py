@@ -75,7 +75,7 @@ def _values(graph: Graph, tensor: Tensor, of_booleans: bool) -> Values:
 
 # The values of a tensor as a function of the farthest upstream tensor that known ops lead to.
 values_of = Question(partial(_values, of_booleans=False), partial(_followed, of_booleans=False))
-# The same, but the search upstream also stops at a boolean, so that the values may be a function of a boolean.
+# The values of a tensor like `values_of`, but a boolean ends the search, so they may be a function of a boolean.
 choices_of = Question(partial(_values, of_booleans=True), partial(_followed, of_booleans=True))
 
 

@@ -21,7 +21,7 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 @dataclass(frozen=True)
 class BoardAddress:
-    """How to reach a board, as `invoke deploy` takes it."""
+    """The address of a board and the credentials for it, as `invoke deploy` takes them."""
 
     # The board's address: USER, host and port, as ssh has them.
     host: str

@@ -12,9 +12,7 @@ from litebnn.graph import Counted, Graph, Op, Tensor, derived, like, then
 
 
 def moved_in_front(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:
-    """The tensor that determines the levels, after the same moving ops as the levels; they are inserted unless they
-    exist.
-    """
+    """The tensor that determines the levels, moved by copies of the ops that move the levels; copies may exist."""
     x, end = levels.x, len(graph.ops) if before is None else graph.ops.index(before)
     for op in levels.ops:
         # An op that was inserted earlier shares its options object with the original, by which it is recognized.

@@ -26,7 +26,7 @@ class Samples(NamedTuple):
     inputs: Sequence[Array]
     # The class of each sample; None if the data set has no labels.
     labels: Sequence[int] | None
-    # The samples that are left out of `inputs` and `labels`.
+    # The samples that could not be read, which `inputs` and `labels` lack.
     unreadable: Sequence[Unreadable] = ()
 
 

@@ -63,7 +63,7 @@ class Evaluation:
         models: the models' names.
         data: the data set's name.
         classes: class names by label, if the data set has names.
-        counts: the numbers behind all shares below.
+        counts: the numbers of samples from which all shares are computed.
         seconds: duration in seconds, without results from a partial file.
         images_per_second: throughput in that time, over all processes or boards.
     """

@@ -33,21 +33,21 @@ _TAKEN = re.compile(
 class ExportedStep:
     """A step of an exported network: an op, or several that run row by row together."""
 
-    # The indices of its ops in the model.
+    # The indices of the step's ops in the model.
     ops: tuple[int, ...]
-    # The name of its last op's output.
+    # The name of the last op's output.
     layer: str
-    # The names of its ops.
+    # The kinds of the ops, such as "CONV_2D".
     kinds: tuple[str, ...]
-    # The C functions that it calls.
+    # The C functions that the step calls.
     functions: tuple[str, ...]
-    # The bytes of its constants.
+    # The bytes of the step's constants.
     flash: int
-    # The bytes of the arena that are in use while it runs.
+    # The bytes of the arena that are in use while the step runs.
     ram: int
-    # Its estimated instructions; None if one of its functions was not measured.
+    # The estimated instructions; None if one of the functions was not measured.
     instructions: int | None = None
-    # Its estimated cycles, without wait states of the flash.
+    # The estimated cycles, without wait states of the flash.
     cycles: int | None = None
 
 

@@ -36,7 +36,7 @@ class Finding:
     # The extra work relative to the useful work, by the number of output channels that an ISA computes together. None
     # if it cannot be computed.
     degree: Callable[[int], float] = lambda tile: 1.0
-    # The number of values that pass through memory once more, if that is what the broken rule costs.
+    # The number of values that are written to memory and read again because the rule is broken; 0 if there are none.
     values: int = 0
 
 
@@ -64,7 +64,7 @@ class Price:
     broken: float
     # The extra work in the broken network, relative to the useful work.
     degree: float
-    # True if the figures are for one value that passes through memory once more.
+    # True if the figures are for writing one value to memory and reading it again.
     per_value: bool
 
     @property

@@ -19,7 +19,7 @@ class Figures:
     bytes: int
     # The binary multiply-accumulates of one inference.
     binary_macs: int
-    # The other multiply-accumulates of one inference.
+    # The multiply-accumulates of one inference that are not binary.
     other_macs: int
     # The estimated time of one inference with one thread, by board.
     seconds: Mapping[str, float]

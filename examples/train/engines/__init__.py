@@ -1,4 +1,4 @@
-"""Engines: what a training does in another way in each framework."""
+"""Engines: the parts of a training that differ between frameworks."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class TorchEngine:
 
     def gradients(self, images: Array, labels: Array, step: int) -> None:
         """Computes the gradients of one batch, the mean of all processes'."""
-        # A step's random numbers, such as those of dropout, are other ones in each process.
+        # The random numbers of a step, such as those of dropout, differ between processes.
         torch.manual_seed(np.random.SeedSequence((self.options.seed, step, self.process)).generate_state(1)[0].item())
         self.trained.train()
         given, expected = self._channels_first(images), torch.from_numpy(labels).long().to(self.device)

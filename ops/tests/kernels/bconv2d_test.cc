@@ -258,7 +258,7 @@ TEST_P(Bconv2dTest, LongFilters) {
   expect(c);
 }
 
-// More runs, and longer ones, than some ISAs' byte counters support.
+// Windows with more runs, and with longer ones, than some ISAs can count in a byte.
 TEST_P(Bconv2dTest, ManyOrLongRuns) {
   BconvCase c;
   c.channels_out = 33;

@@ -55,7 +55,7 @@ TEST(Schedule, PixelsSplitByTilesOnly) {
   Isa isa = kPortableIsa;
   isa.tile_pixels = 8;
   const Case c(1, 128);
-  // By pixels, two threads would have one tile each and two would be idle.
+  // If 16 pixels were split, two of four threads would get a tile of 8 pixels, and two would be idle.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 16), 4).count(), 4);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 32), 4).count(), 32);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 32), 4).grain(), 8);

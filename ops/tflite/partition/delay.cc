@@ -72,7 +72,7 @@ bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan
          std::any_of(plan.begin(), plan.end(), runs_subgraph);
 }
 
-// Finds nodes that should run later. A node whose output others need before does not move.
+// Finds nodes that should run later, but not later than the first consumer of their output.
 class Delays {
  public:
   Delays(const TfLiteContext& context, const std::vector<PlannedNode>& plan, const std::vector<bool>& is_claimed)
@@ -114,8 +114,8 @@ class Delays {
     return uses_[Output(i)].reads == 1 && is_claimed_[Reader(i)];
   }
 
-  // For each node that may wait: the bytes that it makes its partition read. An input whose producer may wait too
-  // counts with that producer's own reads, if these are fewer bytes.
+  // For each node that may wait: the bytes of the inputs that it adds to its partition. If an input's producer may wait
+  // too, both can move together, so the input counts at most as many bytes as its producer reads.
   std::vector<double> FindReads() const {
     std::vector<double> reads(plan_.size()), needed = bytes_;
     for (size_t i = 0; i < plan_.size(); ++i) {

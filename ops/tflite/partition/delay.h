@@ -12,9 +12,11 @@ namespace litebnn {
 //
 // The runtime makes partitions of the nodes that it is given together. Each node is in the first partition in which its
 // inputs are available. A convolution whose only consumer is an ADD that waits for a builtin op therefore writes floats
-// for a later partition. Nodes of another set hold a node back like the runtime's own. So such a node is passed
-// together with its consumer, and the partitions between are in the other set. It then reads packed signs later, and
-// may be fused with its consumer. Without such nodes there is one set.
+// for a later partition.
+//
+// A node also waits for nodes of another set, as it waits for the runtime's own. So such a convolution is passed
+// together with its consumer, and the partitions between them are in the other set. It then reads packed signs later,
+// and may be fused with its consumer. Without such convolutions there is one set.
 std::vector<std::vector<int>> DelayNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                          const std::vector<int>& claimed);
 

@@ -1,5 +1,5 @@
-// Declarations of the part of LiteRT's C ABI that an accelerator needs. They are not included, because LiteRT's own
-// headers for it are internal and need its sources.
+// Declarations of the part of LiteRT's C ABI that an accelerator needs. LiteRT's own headers for it are not included,
+// because they are internal and need its sources.
 //
 // The layouts hold for LiteRT 2.2 to 2.4, whose structures begin with a header of size and version. LiteRT 2.1.6 has
 // the same functions in another order and without headers, so there they are looked up by name.

@@ -20,7 +20,7 @@ class BinaryDenseNet:
     Source: Bethge et al., "Back to Simplicity", https://arxiv.org/abs/1906.08637
     """
 
-    # Their number in each block.
+    # The number of binary convolutions in each block.
     convolutions: tuple[int, ...]
     # The factor by which channels decrease after each block but the last.
     reductions: tuple[float, ...]
@@ -55,7 +55,7 @@ class MeliusNet:
     Source: Bethge et al., "MeliusNet", https://arxiv.org/abs/2001.05936
     """
 
-    # Their number in each section.
+    # The number of pairs in each section.
     pairs: tuple[int, ...]
     # The channels after each section but the last.
     transitions: tuple[int, ...]

@@ -84,7 +84,7 @@ def _load_keras_3(model: Any, path: Path) -> None:
 
 
 def _weights_group(file: Any) -> Any:
-    """The group of weights: a file of a whole model has it by this name, one of weights is it."""
+    """The HDF5 group of the layers: the whole file, or a group in it if the file holds a whole model."""
     return file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
 
 

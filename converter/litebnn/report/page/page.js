@@ -1,4 +1,4 @@
-// What the page does beyond showing: theme, place, sorting, the graph, and going from a layer's row to its node and back.
+// The page's behaviour: theme, scroll position, sorting, the graph, and links between a layer's row and its node.
 (() => {
   "use strict";
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
@@ -67,8 +67,8 @@
 
   const WIDTH = 200, HEIGHT = 46, MARGIN = 16;
 
-  // The layout's time grows faster than the graph, so that it gets parts: each ends, and the next begins, at a node that
-  // alone leads from one to the other. Of what has no such nodes, more than LARGEST nodes would take many seconds.
+  // The layout takes more than linear time, so a large graph is laid out in parts. Two parts share the one node that
+  // connects them. A part without such nodes inside that has more than LARGEST nodes would take many seconds.
   const PART = 80, LARGEST = 600;
 
   function partsOf({ nodes, edges }) {
@@ -239,7 +239,7 @@
       if (holder && !event.target.closest("a")) {
         window.location.hash = `${holder.matches("tr") ? "node" : "row"}-${holder.dataset.row}`;
       }
-      // What is clicked twice changes no address, but may have been scrolled away.
+      // A second click on a row or node does not change the address, but its target may have been scrolled away.
       if (holder || event.target.closest("a[href^='#']")) setTimeout(select);
     });
     window.addEventListener("hashchange", select);

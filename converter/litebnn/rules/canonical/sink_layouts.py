@@ -95,7 +95,7 @@ def _is_alike(op: Op, layout: Layout) -> bool:
 
 
 def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: int) -> Tensor | None:
-    """The operand of `op` in the layout before; None if it has none there and is too large for a new TRANSPOSE."""
+    """The operand of `op` without the layout change; None if it has no such form and is too large for a TRANSPOSE."""
     producer = graph.producer(tensor)
     if tensor is None or (producer is not None and _is_alike(producer, layout)):
         return None if producer is None else producer.input(0)
@@ -135,7 +135,7 @@ def _of_one_tensor(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
 
 
 def _move_after(graph: Graph, op: Op, layout: Layout) -> None:
-    """Gives `op`, whose operands are in the layout before, such an output, and the layout's op after it."""
+    """Makes `op` write the old layout, in which its operands are, and inserts the change of layout after it."""
     result, own = op.output, layout.inverse
     if layout.order is not None:
         dims = tuple(result.dims[axis] for axis in own.order or ())

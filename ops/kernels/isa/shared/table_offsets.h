@@ -176,7 +176,7 @@ class TableOffsets {
     const int64_t first_column = first_row == last_row ? first % width : 0;
     const int64_t pixels = first_row == last_row ? last - first : width;
     const int64_t staged_rows = (last_row - first_row) * stride_rows_ + task_.runs;
-    // The words reach to the second pixel of the last pair, even if that pixel does not exist.
+    // The words of an input row that the pixels' windows read.
     const auto words = static_cast<int32_t>((pixels - 1) * pixel_words_) + task_.run_words;
     const int32_t pair_words = words - (pixels % 2 == 0 ? pixel_words_ : 0);
     const uint8_t* source = task_.input + first_row * task_.row_stride + first_column * task_.pixel_stride;

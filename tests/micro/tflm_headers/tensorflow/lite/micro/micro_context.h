@@ -1,5 +1,6 @@
-// Declarations that ops/micro/tflm uses of TensorFlow Lite Micro, as in its releases: with TFLM_IS_NEW as since October
-// 2026. The packages on PyPI have no headers; tests/micro/test_tflm.py runs models in their interpreters.
+// The declarations of TensorFlow Lite Micro that ops/micro/tflm uses. TFLM_IS_NEW selects those of releases since
+// October 2026; without it they are those of earlier releases. The packages on PyPI have no headers;
+// tests/micro/test_tflm.py runs models in their interpreters.
 #pragma once
 
 #include <stddef.h>
