@@ -117,7 +117,7 @@ def _layer_row(layer: Divergence) -> list[str]:
     from litebnn.report.op_properties import short_name
 
     samples = str(layer.samples)
-    if not layer.turned:
+    if not layer.flipped:
         return [short_name(layer.layer), f"{layer.difference:.1e}", "", "", samples]
     distances = [f"{distance:.1e}" for distance in (layer.distance, layer.mean_distance)]
-    return [short_name(layer.layer), f"{layer.turned:,} of {layer.signs:,} signs", *distances, samples]
+    return [short_name(layer.layer), f"{layer.flipped:,} of {layer.signs:,} signs", *distances, samples]

@@ -100,7 +100,7 @@ def test_a_record_that_is_none_of_ours_breaks_nothing(record: bytes) -> None:
     result.metadata = [(METADATA, buffer)]
     comparison = LayerComparison("compare", source, write_model(result))
     sample = [RNG.standard_normal((1, 6, 6, 32)).astype(np.float32)]
-    assert all(np.isfinite(one.turned) for one in comparison.divergences(sample))
+    assert all(np.isfinite(one.flipped) for one in comparison.divergences(sample))
     comparison.given_the_sources_signs(sample)
 
 

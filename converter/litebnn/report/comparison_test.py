@@ -38,7 +38,7 @@ def test_the_first_layer_that_differs_is_found_among_floats_and_among_bits() -> 
         assert found.samples == 3
         layer = found.layers[0]
         assert layer.layer.removesuffix("/bits") == sign
-        assert 0 < layer.turned < layer.signs
+        assert 0 < layer.flipped < layer.signs
         assert layer.samples == 3
         # If both models have packed signs, the sums are unknown, and with them their distance from zero.
         assert np.isnan(layer.distance) == (first is converted)
@@ -54,9 +54,9 @@ def test_the_distance_from_zero_is_known_of_bits_that_floats_are_made_to() -> No
         return litebnn.convert_tflite(model.finish(model.conv(model.sign(shifted), weights)))
 
     found = compare_models(network(0.0), network(0.01), samples=4)
-    turned = [layer for layer in found.layers if layer.turned]
-    assert turned
-    assert 0 <= turned[0].distance < 0.02 < turned[0].mean_distance
+    flipped = [layer for layer in found.layers if layer.flipped]
+    assert flipped
+    assert 0 <= flipped[0].distance < 0.02 < flipped[0].mean_distance
 
 
 def test_int8_is_compared_by_its_values() -> None:

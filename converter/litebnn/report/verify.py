@@ -42,7 +42,7 @@ class Verification:
     samples: int
     # The layers whose signs rounding flipped and whose inputs are equal. Signs without an effect on the outputs count
     # too.
-    turned: tuple[Divergence, ...] = ()
+    flipped: tuple[Divergence, ...] = ()
     # True if one of the models rounds to integers, so that only the outputs were compared.
     in_integers: bool = False
 
@@ -57,7 +57,7 @@ class Verification:
 
     def lines(self) -> list[str]:
         """One line for each layer whose signs rounding flipped."""
-        return [f"rounding in {one.samples} of {self.samples} samples: {one}" for one in self.turned]
+        return [f"rounding in {one.samples} of {self.samples} samples: {one}" for one in self.flipped]
 
 
 def verify_apart(source: bytes, converted: bytes, inputs: Any = None, limits: Range | None = None) -> Verification:
@@ -83,7 +83,7 @@ def verify_apart(source: bytes, converted: bytes, inputs: Any = None, limits: Ra
         seconds=_SECONDS + _SECONDS_PER_SAMPLE * samples,
         memory=_MEMORY + _MEMORY_PER_BYTE * size,
     )
-    return Verification(**{**found, "turned": tuple(Divergence(**place) for place in found["turned"])})
+    return Verification(**{**found, "flipped": tuple(Divergence(**place) for place in found["flipped"])})
 
 
 def verify_as_dict(
@@ -161,7 +161,7 @@ class SideBySide:
             if gap > 0:
                 self._layers = self._layers or LayerComparison("verify", self._source, self._converted)
                 place = self._layers.first_divergence(sample)
-                if place is not None and place.turned:
+                if place is not None and place.flipped:
                     found.append(place)
                 if gap > TOLERANCE:
                     whole, (gap, wrong) = gap, self._layers.given_the_sources_signs(sample)

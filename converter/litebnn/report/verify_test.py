@@ -46,7 +46,7 @@ def test_behind_signs_that_rounding_turned_the_layers_are_held_to_the_source() -
     source, above = two_layers(-1e-7), litebnn.convert_tflite(two_layers(1e-7))
     found = verify_conversion(source, above, SAMPLE)
     assert (found.samples, found.difference) == (1, 0)
-    assert found.turned[0].turned > 10
+    assert found.flipped[0].flipped > 10
     far = litebnn.convert_tflite(two_layers(2.0))
     with pytest.raises(litebnn.ConversionError, match='first layer that differs is "sign_'):
         verify_conversion(source, far, SAMPLE)
@@ -88,7 +88,7 @@ def test_signs_of_zero_are_not_turned_by_rounding(form: str, levels: str) -> Non
     source = model.finish(model.conv(model.sign(x, form), sign_weights(rng, 8, 3, 3, 32)))
     by = 1 if form == "where_gt" else -1
     broken = with_changed(litebnn.convert_tflite(source), {"LceBconv2d"}, 4, lambda thresholds: thresholds + by)
-    with pytest.raises(litebnn.ConversionError, match=r'first layer that differs is "select_v2_.* turned, at '):
+    with pytest.raises(litebnn.ConversionError, match=r'first layer that differs is "select_v2_.* flipped, at '):
         verify_conversion(source, broken, SAMPLE)
 
 
@@ -101,7 +101,7 @@ def test_signs_of_zero_behind_levels_may_be_turned_by_rounding() -> None:
     source = model.finish(model.conv(model.sign(x), sign_weights(rng, 8, 3, 3, 32)))
     converted = litebnn.convert_tflite(source)
     found = verify_conversion(source, converted, np.zeros_like(SAMPLE))
-    assert (found.turned[0].turned > 0, found.turned[0].distance, found.difference) == (True, 0, 0)
+    assert (found.flipped[0].flipped > 0, found.flipped[0].distance, found.difference) == (True, 0, 0)
     broken = with_changed(converted, {"LceBconv2d"}, 1, lambda filters: ~filters, at=-1)
     with pytest.raises(litebnn.ConversionError, match=r'first layer that differs is "conv_2d_.* off by 2'):
         verify_conversion(source, broken, np.zeros_like(SAMPLE))
@@ -130,7 +130,7 @@ def test_signs_that_a_layer_reads_as_floats_may_be_turned_by_rounding() -> None:
     _, report = litebnn.convert_tflite(source, verify=True, return_report=True)
     assert [layer.binary for layer in report.layers] == [True, False]
     assert report.verification.samples == 2
-    assert report.verification.turned
+    assert report.verification.flipped
     assert report.difference < 1e-5
 
 
@@ -146,7 +146,7 @@ def test_an_output_of_signs_may_be_turned_by_rounding(is_read: bool) -> None:
     source = write_model(model)
     converted = litebnn.convert_tflite(source)
     found = verify_conversion(source, converted, samples)
-    assert found.turned
+    assert found.flipped
     assert found.difference < 1e-5
     broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 3)
     with pytest.raises(litebnn.ConversionError, match="first layer that differs"):
@@ -164,7 +164,7 @@ def test_signs_of_several_rows_in_an_unknown_batch_may_be_turned_by_rounding() -
     last = model.const(sign_weights(rng, 8, 32))
     source = model.finish(model.op("FULLY_CONNECTED", [model.sign(x), last, None], (-1, 4, 8), keep_num_dims=True))
     samples = rng.standard_normal((64, 4, 32)).astype(np.float32)
-    assert verify_conversion(source, litebnn.convert_tflite(source), samples).turned
+    assert verify_conversion(source, litebnn.convert_tflite(source), samples).flipped
 
 
 @pytest.mark.usefixtures("library")
@@ -178,7 +178,7 @@ def test_behind_levels_that_rounding_turned_the_layers_are_held_to_the_source(is
     source = model.finish(model.conv(few, weights))
     samples = rng.standard_normal((4, 6, 6, 32)).astype(np.float32)
     found = verify_conversion(source, litebnn.convert_tflite(source), samples)
-    assert found.turned
+    assert found.flipped
     assert found.difference < 1e-5
 
 
@@ -193,7 +193,7 @@ def test_sums_that_are_zero_by_the_hundred_are_verified(channels: int, channels_
         _, report = litebnn.convert_tflite(source, verify=True, return_report=True)
         assert report.verification.samples == 2
         assert report.difference < 1e-6
-        assert [place.layer for place in report.verification.turned] == [sign]
+        assert [place.layer for place in report.verification.flipped] == [sign]
 
 
 @pytest.mark.usefixtures("library")
@@ -204,11 +204,11 @@ def test_the_report_says_which_signs_rounding_turned() -> None:
     _, report = litebnn.convert_tflite(source, verify=quiet, return_report=True)
     found = report.verification
     assert found.samples == len(samples)
-    [place] = found.turned
+    [place] = found.flipped
     assert place.by_rounding
     assert (place.layer, place.samples) == (sign, 1)
-    [written] = report.to_dict()["verification"]["turned"]
-    assert written["turned"] == place.turned > 0
+    [written] = report.to_dict()["verification"]["flipped"]
+    assert written["flipped"] == place.flipped > 0
     assert f'rounding in 1 of {len(samples)} samples: "{sign}"' in str(report)
     _, unverified = litebnn.convert_tflite(source, return_report=True)
     assert unverified.to_dict()["verification"] is None

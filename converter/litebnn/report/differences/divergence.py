@@ -30,14 +30,14 @@ class Divergence:
     # The name of the first tensor that differs, in the source.
     layer: str
     # The number of signs or levels that differ between the models; 0 for a tensor of other numbers.
-    turned: int = 0
+    flipped: int = 0
     # The number of signs or levels in the tensor.
     signs: int = 0
     # The largest distance of a flipped sign's value from its threshold, in the source; nan if the source has only bits.
     distance: float = 0.0
     # The mean distance of all values from their thresholds.
     mean_distance: float = 0.0
-    # The number of samples in which this layer is the first one to differ; `turned` and `signs` sum over them.
+    # The number of samples in which this layer is the first one to differ; `flipped` and `signs` sum over them.
     samples: int = 1
     # For a tensor of numbers: the largest difference, relative to the largest value.
     difference: float = 0.0
@@ -51,18 +51,18 @@ class Divergence:
         If all of them are exactly zero and the result's sums are exact, the models disagree about the sign of zero.
         """
         is_decided = self.rounds_zero or self.distance > _ZERO
-        return self.turned > 0 and is_decided and self.distance <= _CLOSE * self.mean_distance
+        return self.flipped > 0 and is_decided and self.distance <= _CLOSE * self.mean_distance
 
     def __str__(self) -> str:
-        if not self.turned:
+        if not self.flipped:
             return f'"{self.layer}"' + (
                 f": off by {self.difference:.1e} of its largest value" if self.difference else ""
             )
-        subject = "1 sign of" if self.turned == 1 else f"{self.turned:,} signs of"
+        subject = "1 sign of" if self.flipped == 1 else f"{self.flipped:,} signs of"
         if np.isnan(self.distance):
-            return f'"{self.layer}": {subject} {self.signs:,} turned'
+            return f'"{self.layer}": {subject} {self.signs:,} flipped'
         return (
-            f'"{self.layer}": {subject} {self.signs:,} turned, at {self.distance:.1e} from the threshold at most '
+            f'"{self.layer}": {subject} {self.signs:,} flipped, at {self.distance:.1e} from the threshold at most '
             f"({self.mean_distance:.1e} on average)"
         )
 
@@ -75,7 +75,7 @@ def by_layer(found: Iterable[Divergence]) -> tuple[Divergence, ...]:
     return tuple(
         Divergence(
             layer,
-            sum(one.turned for one in same),
+            sum(one.flipped for one in same),
             sum(one.signs for one in same),
             max(one.distance for one in same),
             float(np.mean([one.mean_distance for one in same])),
@@ -223,20 +223,20 @@ def _differing(pair: Pair, values: dict[Tensor, Array], actual: Array) -> Iterat
         yield Divergence(name, difference=float("inf"))
         return
     gaps = _gaps(expected, found)
-    turned = gaps > TOLERANCE
-    if not np.any(turned):
+    flipped = gaps > TOLERANCE
+    if not np.any(flipped):
         return
     if not pair.is_of_signs and not pair.thresholds:
         yield Divergence(name, difference=float(gaps.max()))
         return
-    distance = np.full(turned.shape, np.nan)
+    distance = np.full(flipped.shape, np.nan)
     if pair.operand is not None:
         operand = values[pair.operand]
         distance = np.min([np.abs(operand - threshold) for threshold in pair.thresholds or (0.0,)], axis=0)
         if pair.source.origin.signs:
             distance = pair.source.origin.layout.restored(distance)
-        elif distance.size < turned.size:
+        elif distance.size < flipped.size:
             distance = np.broadcast_to(distance, pair.spread)
-        distance = distance.reshape(turned.shape)
-    far, near = float(distance[turned].max()), float(distance.mean())
-    yield Divergence(name, int(turned.sum()), turned.size, far, near, rounds_zero=pair.rounds_zero)
+        distance = distance.reshape(flipped.shape)
+    far, near = float(distance[flipped].max()), float(distance.mean())
+    yield Divergence(name, int(flipped.sum()), flipped.size, far, near, rounds_zero=pair.rounds_zero)

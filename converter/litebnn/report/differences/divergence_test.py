@@ -43,15 +43,15 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(
     sample = samples[:1]
     values = operand_of(source, sign, sample)
     # The converted model has exact sums: zero, whose sign is positive, or at least 0.1 away from zero.
-    turned = (values < 0) & (values > -0.05)
+    flipped = (values < 0) & (values > -0.05)
     place = LayerComparison("verify", source, converted).first_divergence([sample])
-    if not turned.any():
+    if not flipped.any():
         assert place is None
         return
     assert place is not None
     assert place.by_rounding
-    assert (place.layer, place.turned, place.signs) == (sign, turned.sum(), turned.size)
-    assert place.distance == np.abs(values[turned]).max() < 1e-5
+    assert (place.layer, place.flipped, place.signs) == (sign, flipped.sum(), flipped.size)
+    assert place.distance == np.abs(values[flipped]).max() < 1e-5
     assert place.mean_distance == pytest.approx(np.abs(values).mean(), rel=1e-5)
 
     broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 20)
@@ -108,7 +108,7 @@ def test_negated_signs_whose_axes_are_in_another_order(height: int, width: int, 
     wrong = LayerComparison("verify", source, broken).first_divergence(sample)
     assert wrong is not None
     assert wrong.layer == sign.name
-    assert 0 < wrong.turned < wrong.signs / 2
+    assert 0 < wrong.flipped < wrong.signs / 2
 
 
 @pytest.mark.usefixtures("library")
@@ -123,11 +123,11 @@ def test_features_that_a_dense_layer_takes_in_another_order() -> None:
     source = model.finish(model.dense(sign, sign_weights(rng, 8, 512)))
     sample = rng.standard_normal((1, 6, 6, 32)).astype(np.float32)
     values = operand_of(source, sign.name, sample)
-    turned = (values < 0) & (values > -0.05)
+    flipped = (values < 0) & (values > -0.05)
     place = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
     assert place is not None
     assert place.by_rounding
-    assert (place.layer, place.turned, place.signs) == (sign.name, turned.sum(), 512)
+    assert (place.layer, place.flipped, place.signs) == (sign.name, flipped.sum(), 512)
 
 
 @pytest.mark.usefixtures("library")
@@ -223,7 +223,7 @@ def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, la
     broken = with_changed(converted, {"ADD", "SUB"}, 1, lambda shift: shift + 0.25)
     wrong = LayerComparison("compare", source, broken).first_divergence(sample)
     assert wrong is not None
-    assert 0 < wrong.turned < wrong.signs / 4
+    assert 0 < wrong.flipped < wrong.signs / 4
     assert not wrong.by_rounding
 
 
@@ -249,9 +249,9 @@ def test_levels_that_are_not_all_reached(least: float, most: float) -> None:
     assert gap < 1e-6
 
     broken = with_changed(converted, {"ADD", "SUB"}, 1, lambda shift: shift + 0.25)
-    turned = LayerComparison("compare", source, broken).first_divergence(sample)
-    assert turned is not None
-    assert 0 < turned.turned < turned.signs / 4
+    flipped = LayerComparison("compare", source, broken).first_divergence(sample)
+    assert flipped is not None
+    assert 0 < flipped.flipped < flipped.signs / 4
 
 
 @pytest.mark.usefixtures("library")
@@ -270,7 +270,7 @@ def test_few_numbers_that_stay_floats_are_turned_by_rounding_as_signs_are(form: 
     comparison = LayerComparison("verify", source, converted)
     found = [one for sample in samples for one in comparison.divergences([sample]) if one.layer == few.name]
     assert found
-    assert all(one.by_rounding and one.turned < one.signs / 4 for one in found)
+    assert all(one.by_rounding and one.flipped < one.signs / 4 for one in found)
 
     layer = next(op for op in read_model(converted).ops() if op.name == "LceBconv2d")
     broken = with_changed(converted, {"LceBconv2d"}, 4 if layer.optional(3) is None else 3, lambda offset: offset + 1)
@@ -293,7 +293,7 @@ def test_booleans_that_rounding_turns(comparison: str, values: tuple[float, floa
     place = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
     assert place is not None
     assert place.by_rounding
-    assert 0 < place.turned < place.signs / 8
+    assert 0 < place.flipped < place.signs / 8
 
 
 @pytest.mark.usefixtures("library")
@@ -341,6 +341,6 @@ def test_what_samples_show_is_added_up_layer_by_layer() -> None:
     ]
     assert by_layer(found) == (Divergence("b", 3, 200, 2e-7, 2.0, 2), Divergence("a", 2, 50, 3e-7, 2.0))
     line = str(by_layer(found)[0])
-    assert line == '"b": 3 signs of 200 turned, at 2.0e-07 from the threshold at most (2.0e+00 on average)'
-    assert str(Divergence("c", 1, 9, 0.0, 1.0)).startswith('"c": 1 sign of 9 turned')
+    assert line == '"b": 3 signs of 200 flipped, at 2.0e-07 from the threshold at most (2.0e+00 on average)'
+    assert str(Divergence("c", 1, 9, 0.0, 1.0)).startswith('"c": 1 sign of 9 flipped')
     assert not Divergence("c").by_rounding

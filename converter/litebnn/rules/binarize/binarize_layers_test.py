@@ -457,7 +457,7 @@ def test_levels_of_other_values_are_found_by_comparing() -> None:
     sample = np.random.default_rng(0).standard_normal((1, 8, 8, 3)).astype(np.float32)
     divergence = layers.first_divergence([sample])
     assert divergence is not None
-    assert divergence.turned > 0
+    assert divergence.flipped > 0
     assert not divergence.by_rounding
 
 
