@@ -50,9 +50,9 @@ def test_tests_beside_a_file_are_tried_first_and_then_the_quickest() -> None:
     seconds = {"a/b_test.py::one": 3.0, "a/b_test.py::two": 2.0, "c.py::three": 1.0, "c.py::four": 90.0}
     run = ["a/b_test.py::one", "c.py::three", "c.py::four"]
     recording = trial.Recording(ROOT, {"a/b.py": {1: [""], 2: list(seconds), 3: run[1:2], 4: run}}, seconds)
-    beside_first = ["a/b_test.py::two", "a/b_test.py::one", "c.py::three"]
-    assert recording.tests_of("a/b.py", range(2, 3)) == (beside_first, False)
+    next_to_first = ["a/b_test.py::two", "a/b_test.py::one", "c.py::three"]
+    assert recording.tests_of("a/b.py", range(2, 3)) == (next_to_first, False)
     assert recording.tests_of("a/b.py", range(3, 4)) == (["c.py::three"], False)
     assert recording.tests_of("a/b.py", range(4, 5)) == (run[:2], False)
-    assert recording.tests_of("a/b.py", range(1, 2)) == (beside_first, True)
+    assert recording.tests_of("a/b.py", range(1, 2)) == (next_to_first, True)
     assert recording.tests_of("a/b.py", range(9, 10)) == ([], False)

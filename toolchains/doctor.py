@@ -42,10 +42,10 @@ def look_at_checkout() -> Iterator[Finding]:
             yield Finding(BUILDING, target.name, MISSING, f"needs {', '.join(first)}", _one_command(first))
     emulators = dict.fromkeys(target.emulator for target in targets if target.emulator)
     yield from (_finding(EMULATORS, needs()[name], "running other CPUs' programs") for name in emulators)
-    yield from _rest({*TOOLS, "ndk", *emulators, *(f"{target.triple}-g++" for target in targets)})
+    yield from _remaining({*TOOLS, "ndk", *emulators, *(f"{target.triple}-g++" for target in targets)})
 
 
-def _rest(shown: Iterable[str]) -> Iterator[Finding]:
+def _remaining(shown: Iterable[str]) -> Iterator[Finding]:
     """Yields the remaining requirements, without packages, which the package itself lists, and network services."""
     rest = [need for need in needs().values() if need.kind not in ("package", "network") and need.name != "library"]
     for need in rest:

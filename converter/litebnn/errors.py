@@ -72,7 +72,7 @@ def told_by(error: BaseException) -> str:
     return shortened(line)
 
 
-def said_of_file(error: BaseException) -> str:
+def reason_with_file(error: BaseException) -> str:
     """The reason of an error, after the name of its file if the system names one."""
     file = error.filename if isinstance(error, OSError) and error.strerror else None
     return f"{file}: {reason_of(error)}" if file else reason_of(error)

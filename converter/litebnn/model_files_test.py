@@ -38,9 +38,7 @@ def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
     signal.signal(number, former)
 
 
-def test_a_signal_leaves_no_part_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
+def test_a_signal_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     out = tmp_path / "out.tflite"
     monkeypatch.setattr(os, "fsync", lambda file: os.kill(os.getpid(), number))
     former = signal.getsignal(number)

@@ -73,7 +73,7 @@ def _verify_data_set(source: bytes, converted: bytes, dataset: DataSet) -> Verif
         Verification(
             max(result["difference"] for result in results),
             sum(result["samples"] for result in results),
-            by_layer(Divergence(**place) for result in results for place in result["flipped"]),
+            by_layer(Divergence(**divergence) for result in results for divergence in result["flipped"]),
             any(result["in_integers"] for result in results),
         )
     )

@@ -56,7 +56,7 @@ IMAGES = np.random.default_rng(1).uniform(-1, 1, (20, 28, 28, 1)).astype(np.floa
 
 
 @pytest.mark.usefixtures("library")
-def test_a_larq_network_is_binary_behind_its_first_layer(network: Any) -> None:
+def test_a_larq_network_is_binary_after_its_first_layer(network: Any) -> None:
     converted, report = litebnn.convert_keras_model(network, return_report=True)
     assert op_names(converted) == [
         "CONV_2D",

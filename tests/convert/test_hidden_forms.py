@@ -109,7 +109,7 @@ def test_where_with_a_condition_that_is_broadcast(batch: int, condition: tuple[i
 @BATCHES
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("pool", [False, True])
-def test_a_threshold_for_each_channel_is_one_of_the_layer_in_front(batch: int, mirrored: bool, pool: bool) -> None:
+def test_a_threshold_for_each_channel_is_one_of_the_layer_before(batch: int, mirrored: bool, pool: bool) -> None:
     model = FloatModel()
     x = model.conv(model.sign(make_input(model, batch, 8, 8, 32)), weights(32, 3, 3, 32))
     if pool:
@@ -234,7 +234,7 @@ def test_a_scale_that_is_computed_from_constants_is_fused() -> None:
         ("half", "is padded with 0.5"),
         ("computed_padding", "the padding of its input is computed when the model runs"),
         ("ternary", "use ste_sign"),
-        ("behind_elu", "ELU"),
+        ("after_elu", "ELU"),
     ],
 )
 def test_the_reason_of_a_layer_that_stays_float_is_true(form: str, reason: str) -> None:

@@ -69,7 +69,7 @@ def rounded(model: FloatModel, x: Tensor) -> Tensor:
     return model.op("ROUND", [x], x.dims)
 
 
-def turned(model: FloatModel, x: Tensor) -> Tensor:
+def transposed(model: FloatModel, x: Tensor) -> Tensor:
     return model.transpose(model.elementwise("NEG", x), 0, 2, 1)
 
 
@@ -85,7 +85,7 @@ def normalized(model: FloatModel, x: Tensor) -> Tensor:
     "step",
     [
         rounded,  # the rounding of each op was searched again for every op after it
-        turned,  # a round of the rules moved each TRANSPOSE past one op
+        transposed,  # a round of the rules moved each TRANSPOSE past one op
         shuffled,  # a round of the rules moved a shuffle across one sign
         normalized,  # each was evaluated far from thresholds, each sum compared with all others
     ],

@@ -104,15 +104,15 @@ ACTIVATIONS: dict[str, Spelling] = {
     "detached_polynomial": straight_through(where, polynomial),
     "rounded_hard_sigmoid": rounded_hard_sigmoid,
     "rounded_sigmoid": lambda x: 2 * torch.round(torch.sigmoid(x)) - 1,
-    "behind_hardtanh": lambda x: where(F.hardtanh(x)),
-    "behind_tanh": lambda x: where(torch.tanh(x)),
+    "after_hardtanh": lambda x: where(F.hardtanh(x)),
+    "after_tanh": lambda x: where(torch.tanh(x)),
     "scaled": lambda x: 0.3 * where(x),
     "clipped": lambda x: clip(where(x)),
     "lone_sign": lambda x: x.sign(),
     "lone_sign_function": SignFunction.apply,
     "lone_sign_detached_clip": straight_through(torch.sign, clip),
     "lone_sign_polynomial": straight_through(torch.sign, polynomial),
-    "lone_sign_behind_hardtanh": lambda x: F.hardtanh(x).sign(),
+    "lone_sign_after_hardtanh": lambda x: F.hardtanh(x).sign(),
     "lone_heaviside": lambda x: 2 * torch.heaviside(x, torch.full((), 0.5)) - 1,
 }
 

@@ -16,7 +16,7 @@ from tests.needs import need
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 MODEL = "residual"
-WAYS = ["folder", "first", "last"]
+INTERFACES = ["folder", "first", "last"]
 
 
 def compile_program(source: Path, program: Path, *arguments: str | Path) -> None:
@@ -61,7 +61,7 @@ def run(program: Path, way: str, folder: Path, output: Path, options: str = "ver
     return finished.returncode, finished.stderr
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", INTERFACES)
 def test_a_program_computes_the_bits_of_the_interpreter(program: Path, way: str, folder: Path, tmp_path: Path) -> None:
     options = "verbose=1 isa=portable num_threads=2"
     code, log = run(program, way, folder if way == "folder" else tmp_path, tmp_path / "output", options)
@@ -79,7 +79,7 @@ def order(log: str) -> list[str]:
 
 def test_what_is_registered_before_xnnpack_takes_additions_too(program: Path, folder: Path, tmp_path: Path) -> None:
     taken = {}
-    for way in WAYS:
+    for way in INTERFACES:
         log = run(program, way, folder if way == "folder" else tmp_path, tmp_path / "output")[1]
         assert order(log) == (["CpuAccelerator", "litebnn"] if way == "last" else ["litebnn", "CpuAccelerator"])
         taken[way] = sum(map(int, re.findall(r"the delegate takes (\d+) of", log)))
@@ -100,7 +100,7 @@ def test_it_stands_beside_the_accelerator_of_a_gpu(program: Path, runtime: Path,
 
 
 def test_a_refused_option_is_one_line(program: Path, folder: Path, tmp_path: Path) -> None:
-    for way in WAYS:
+    for way in INTERFACES:
         code, log = run(program, way, folder if way == "folder" else tmp_path, tmp_path / "output", "isa=sparc")
         assert code != 0
         assert re.search(r"^litebnn: option isa: expected one of .*, found 'sparc'$", log, re.MULTILINE)

@@ -55,7 +55,7 @@ def resident() -> int:
 
 
 @pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.long)])
-def test_interpreters_leave_nothing_behind(count: int) -> None:
+def test_interpreters_leave_no_memory(count: int) -> None:
     content, values, expected = golden("residual")
 
     def once() -> None:

@@ -31,22 +31,22 @@ class PythonRuntime:
         self.module = find_runtime(package)
         needed = [f"ai_edge_litert.{name}" for name in ("compiled_model", "environment")]
         compiles = self.module.__name__ == RUNTIMES["ai-edge-litert"] and all(map(importlib.util.find_spec, needed))
-        self.ways = (DELEGATE, REGISTRATION, COMPILED) if compiles else (DELEGATE, REGISTRATION)
+        self.interfaces = (DELEGATE, REGISTRATION, COMPILED) if compiles else (DELEGATE, REGISTRATION)
 
-    def interpreter(self, model: bytes, way: str, num_threads: int) -> Any:
-        if way == DELEGATE:
+    def interpreter(self, model: bytes, interface: str, num_threads: int) -> Any:
+        if interface == DELEGATE:
             delegate = litebnn.load_delegate(num_threads=num_threads)
             return self.module.Interpreter(model_content=model, experimental_delegates=[delegate])
         return self.module.InterpreterWithCustomOps(
             model_content=model, num_threads=num_threads, custom_op_registerers=[litebnn.register_ops]
         )
 
-    def session(self, model: bytes, way: str, num_threads: int = 1) -> Callable[[Any], Any]:
+    def session(self, model: bytes, interface: str, num_threads: int = 1) -> Callable[[Any], Any]:
         """A function from an input of any batch size to the output; all calls use one interpreter."""
-        if way == COMPILED:
+        if interface == COMPILED:
             compiled = self._guarded(lambda: litebnn.CompiledModel(model, num_threads))
             return lambda x: self._guarded(lambda: compiled.predict(x))
-        interpreter = self._guarded(lambda: self.interpreter(model, way, num_threads))
+        interpreter = self._guarded(lambda: self.interpreter(model, interface, num_threads))
 
         def run(x: Any) -> Any:
             source, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
@@ -58,12 +58,12 @@ class PythonRuntime:
 
         return lambda x: self._guarded(lambda: run(x))
 
-    def prepare(self, model: bytes, way: str) -> None:
+    def prepare(self, model: bytes, interface: str) -> None:
         """Loads a model and allocates its tensors, without running it."""
-        if way == COMPILED:
+        if interface == COMPILED:
             self._guarded(lambda: litebnn.CompiledModel(model))
             return
-        self._guarded(lambda: self.interpreter(model, way, 1).allocate_tensors())
+        self._guarded(lambda: self.interpreter(model, interface, 1).allocate_tensors())
 
     @staticmethod
     def _guarded(action: Callable[[], Any]) -> Any:
@@ -76,7 +76,7 @@ class PythonRuntime:
 class CLibrary:
     """The C library libtensorflowlite_c.so."""
 
-    ways = (DELEGATE, REGISTRATION)
+    interfaces = (DELEGATE, REGISTRATION)
 
     def __init__(self, path: Path) -> None:
         self.library = ctypes.CDLL(str(path))
@@ -92,13 +92,13 @@ class CLibrary:
             getattr(self.ops, name).restype = ctypes.c_void_p
         self.format = ctypes.CDLL(None).vsnprintf
 
-    def session(self, model: bytes, way: str, num_threads: int = 1) -> Callable[[Any], Any]:
+    def session(self, model: bytes, interface: str, num_threads: int = 1) -> Callable[[Any], Any]:
         """Returns the same as this method of `PythonRuntime`."""
-        return _CSession(self, model, way, num_threads).run
+        return _CSession(self, model, interface, num_threads).run
 
-    def prepare(self, model: bytes, way: str) -> None:
+    def prepare(self, model: bytes, interface: str) -> None:
         """Returns the same as this method of `PythonRuntime`."""
-        _CSession(self, model, way, 1).allocate()
+        _CSession(self, model, interface, 1).allocate()
 
 
 class _CSession:
@@ -107,7 +107,7 @@ class _CSession:
     REPORTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     OPS = (b"LceQuantize", b"LceDequantize", b"LceBMaxPool2d", b"LceBconv2d")
 
-    def __init__(self, runtime: CLibrary, model: bytes, way: str, num_threads: int) -> None:
+    def __init__(self, runtime: CLibrary, model: bytes, interface: str, num_threads: int) -> None:
         self.runtime, self.library = runtime, runtime.library
         self.messages: list[str] = []
         self.interpreter = self.delegate = None
@@ -118,7 +118,7 @@ class _CSession:
         self.reporter = self.REPORTER(self._report)
         self.library.TfLiteInterpreterOptionsSetErrorReporter(self.options, self.reporter, None)
         self.library.TfLiteInterpreterOptionsSetNumThreads(self.options, num_threads)
-        if way == DELEGATE:
+        if interface == DELEGATE:
             keys, values = (ctypes.c_char_p * 1)(b"num_threads"), (ctypes.c_char_p * 1)(b"%d" % num_threads)
             create = runtime.ops.tflite_plugin_create_delegate
             self.delegate = ctypes.c_void_p(create(keys, values, ctypes.c_size_t(1), None))

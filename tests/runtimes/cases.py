@@ -327,7 +327,7 @@ def between_float_ops() -> Iterator[Case]:
 
         x = np.random.default_rng(4).normal(size=(1, 20, 32)).astype(np.float32)
         expected = -conv.compute(reference.lce_quantize(-x.reshape(conv.input_shape)))
-        name = "behind_a_dynamic_tensor" if dynamic else "between_float_ops"
+        name = "after_a_dynamic_tensor" if dynamic else "between_float_ops"
         yield Case(name, graph.build([source], [output]), x, expected, conv.tolerance(expected))
 
 

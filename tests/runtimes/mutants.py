@@ -127,15 +127,15 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         tensor = model.subgraphs[0].tensors[0]
         shape = [int(size) for size in tensor.shape]
-        for way in runtime.ways:
+        for interface in runtime.interfaces:
             # The seed is printed first, so that it is known if the process crashes.
-            print(f"\rseed {seed} {way:14}", end="", file=sys.stderr, flush=True)
+            print(f"\rseed {seed} {interface:14}", end="", file=sys.stderr, flush=True)
             begin = time.process_time()
             try:
                 if largest < SMALLEST_TO_REFUSE and min(shape, default=1) > 0:
-                    runtime.session(content, way)(np.zeros(shape, _dtype(tensor.type)))
+                    runtime.session(content, interface)(np.zeros(shape, _dtype(tensor.type)))
                 else:
-                    runtime.prepare(content, way)
+                    runtime.prepare(content, interface)
                 ran += 1
             except Refused as refusal:
                 refused += bool(str(refusal))

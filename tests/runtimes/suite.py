@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CASES = Path(os.environ["LITEBNN_CASES"])
 VALUES = sorted(path.stem for path in CASES.glob("*.npz"))
 REFUSALS = sorted(path.stem for path in CASES.glob("*.json"))
-COMPUTED_SHAPE = "behind_a_dynamic_tensor"
+COMPUTED_SHAPE = "after_a_dynamic_tensor"
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def runtime() -> Any:
 
 
 @pytest.fixture(scope="session")
-def ways(runtime: Any) -> list[str]:
+def interfaces(runtime: Any) -> list[str]:
     """The interfaces by which the runtime can get our ops: a delegate, and in some runtimes registered custom ops."""
     try:
         runtime.prepare(model_of("chain_7"), REGISTRATION)
@@ -40,8 +40,8 @@ def ways(runtime: Any) -> list[str]:
         # Registering custom ops counts as unsupported only if the error message recommends load_delegate.
         if "load_delegate" not in str(refusal):
             raise
-        return [way for way in runtime.ways if way != REGISTRATION]
-    return list(runtime.ways)
+        return [interface for interface in runtime.interfaces if interface != REGISTRATION]
+    return list(runtime.interfaces)
 
 
 def model_of(name: str) -> bytes:
@@ -53,19 +53,23 @@ def test_there_are_cases() -> None:
     assert len(REFUSALS) > 200
 
 
-def test_a_compiled_model_takes_no_shape_that_is_computed(runtime: Any, ways: list[str]) -> None:
-    if COMPILED not in ways:
+def test_a_compiled_model_takes_no_shape_that_is_computed(runtime: Any, interfaces: list[str]) -> None:
+    if COMPILED not in interfaces:
         pytest.skip("the runtime has no compiled models")
     with pytest.raises(Refused, match="use litebnn.Interpreter: the shape of RESHAPE .* is known only when it runs"):
         runtime.prepare(model_of(COMPUTED_SHAPE), COMPILED)
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_values(runtime: Any, ways: list[str], name: str) -> None:
+def test_values(runtime: Any, interfaces: list[str], name: str) -> None:
     case = np.load(CASES / f"{name}.npz")
-    ways = [way for way in ways if (way, name) != (COMPILED, COMPUTED_SHAPE)]
+    interfaces = [interface for interface in interfaces if (interface, name) != (COMPILED, COMPUTED_SHAPE)]
     try:
-        results = [runtime.session(model_of(name), way, threads)(case["input"]) for way in ways for threads in (1, 3)]
+        results = [
+            runtime.session(model_of(name), interface, threads)(case["input"])
+            for interface in interfaces
+            for threads in (1, 3)
+        ]
     except Refused as refusal:
         if "builtin_code out of range" not in str(refusal):
             raise
@@ -81,10 +85,10 @@ def test_values(runtime: Any, ways: list[str], name: str) -> None:
 
 # XNNPACK also claims nodes of the gated models. For XNNPACK, tflite-runtime undoes all delegates and reapplies them.
 @pytest.mark.parametrize("name", ["chain_12", *(name for name in VALUES if name.startswith("gated_"))])
-def test_resizing_between_invocations(runtime: Any, ways: list[str], name: str) -> None:
+def test_resizing_between_invocations(runtime: Any, interfaces: list[str], name: str) -> None:
     case = np.load(CASES / f"{name}.npz")
-    for way in ways:
-        run = runtime.session(model_of(name), way, 2)
+    for interface in interfaces:
+        run = runtime.session(model_of(name), interface, 2)
         for batch in (1, 3, 2, 1):
             found = run(np.repeat(case["input"], batch, axis=0))
             expected = np.repeat(case["expected"], batch, axis=0)
@@ -92,16 +96,16 @@ def test_resizing_between_invocations(runtime: Any, ways: list[str], name: str) 
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_refusals(runtime: Any, ways: list[str], name: str) -> None:
+def test_refusals(runtime: Any, interfaces: list[str], name: str) -> None:
     case = json.loads((CASES / f"{name}.json").read_text(encoding="utf-8"))
-    for way in ways:
+    for interface in interfaces:
         with pytest.raises(Refused) as refusal:
-            runtime.prepare(model_of(name), way)
+            runtime.prepare(model_of(name), interface)
         text = str(refusal.value)
         assert re.search(case["message"], text), text
         assert re.search(rf"litebnn: {case['op']}\b", text), text
         # Registered custom ops do not know their node's index, so the runtime's own message has it.
-        assert re.search(r"Node number 0\b" if way == REGISTRATION else r"node 0\b", text), text
+        assert re.search(r"Node number 0\b" if interface == REGISTRATION else r"node 0\b", text), text
 
 
 def test_options_of_the_delegate(runtime: Any) -> None:
@@ -171,9 +175,9 @@ extern "C" void RegisterLitebnn(std::uintptr_t resolver) {
 """
 
 
-def test_cpp_registrar(runtime: Any, ways: list[str], tmp_path: Path) -> None:
+def test_cpp_registrar(runtime: Any, interfaces: list[str], tmp_path: Path) -> None:
     """A C++ library uses register_ops.h with the runtime's resolver, through an exported C function."""
-    if not isinstance(runtime, PythonRuntime) or REGISTRATION not in ways:
+    if not isinstance(runtime, PythonRuntime) or REGISTRATION not in interfaces:
         pytest.skip("the runtime exports no tflite::MutableOpResolver")
     source, program = tmp_path / "registrar.cc", tmp_path / "libregistrar.so"
     source.write_text(REGISTRAR, encoding="utf-8")

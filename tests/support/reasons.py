@@ -65,14 +65,14 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
     observed = _observed(with_outputs(model, read), inputs)
     if any(np.unique(values).size == 2 for values in observed):  # a few numbers may have two values by chance
         observed = _observed(with_outputs(model, read), [np.concatenate([x, *_others(x)]) for x in inputs])
-    alive = _ops_behind(graph, graph.outputs)
+    alive = _ops_upstream(graph, graph.outputs)
     for layer, tensor, values in zip(layers, read, observed, strict=True):
         op = ops[layer.name]
         weights = weight_values(op.input(1)) if op.input(1).is_constant else evaluate(graph, op.input(1))
         weights = np.zeros(0, np.float32) if weights is None else weights
         if op.name == "BATCH_MATMUL":
             weights = weights.T
-        behind = {each.name for each in _ops_behind(graph, [tensor])}
+        behind = {each.name for each in _ops_upstream(graph, [tensor])}
         padded, spaced = not behind.isdisjoint({"PAD", "PADV2"}), "SPACE_TO_BATCH_ND" in behind
         numbers = set(_numbers(tensor, np.unique(values)).tolist())
         moves = bool(np.any(values != values[0]))
@@ -88,7 +88,7 @@ def _others(inputs: Array) -> list[Array]:
     return [(inputs[..., ::step] * factor).astype(inputs.dtype) for step in (1, -1) for factor in (-1, 3, 0.5)]
 
 
-def _ops_behind(graph: Graph, tensors: Iterable[Tensor | None]) -> set[Op]:
+def _ops_upstream(graph: Graph, tensors: Iterable[Tensor | None]) -> set[Op]:
     """All ops upstream of some tensors."""
     found: set[Op] = set()
     waiting = list(tensors)

@@ -87,7 +87,7 @@ _SHAPING: dict[str, Callable[[Op, list[Array]], Array]] = {
 _FOLDABLE = {*ELEMENTWISE, *REDUCTIONS, *_SHAPING}
 
 
-def constants_behind(graph: Graph, tensor: Tensor, unknown: Container[Tensor] = ()) -> set[Tensor] | None:
+def constants_upstream(graph: Graph, tensor: Tensor, unknown: Container[Tensor] = ()) -> set[Tensor] | None:
     """The constants from which a value is computed; None if it depends on the model's inputs.
 
     Args:
@@ -125,7 +125,7 @@ def _reads_levels(op: Op) -> bool:
 
 def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
     """True if a tensor takes no more bytes than the constants that only it uses, which it would replace."""
-    constants = constants_behind(graph, tensor)
+    constants = constants_upstream(graph, tensor)
     if constants is None:
         return False
     behind, ops = [tensor], set[Op]()
@@ -136,14 +136,14 @@ def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
             behind += [source for source in op.inputs if source is not None]
     for each in behind:
         if each in graph.pinned or (each is not tensor and not ops.issuperset(graph.consumers(each))):
-            constants -= constants_behind(graph, each) or set()
+            constants -= constants_upstream(graph, each) or set()
     size = math.prod(tensor.shape) * np.dtype(NUMPY_TYPES.get(tensor.type, np.float64)).itemsize
     return size <= sum(source.buffer.data.size for source in constants if source.buffer.data is not None)
 
 
 def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
     """The value of a tensor that is computed from constants; None if this module cannot compute one of its ops."""
-    constants = constants_behind(graph, tensor)
+    constants = constants_upstream(graph, tensor)
     if constants is None:
         return None
     most = max(_SMALL, sum(math.prod(source.shape) for source in constants))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.constants import constants_behind, evaluate
+from litebnn.analysis.constants import constants_upstream, evaluate
 from litebnn.build.int8 import int8_constant
 from litebnn.graph import Tensor
 from tests.support.float_models import FloatModel, dyadic
@@ -73,7 +73,7 @@ def test_a_select_by_a_vector_picks_rows() -> None:
 def test_an_operand_that_does_not_fit_gives_nothing(name: str, operand: list[int], shape: tuple[int, ...]) -> None:
     model = FloatModel()
     result = model.op(name, [model.const(VALUES), model.const(operand, np.int32)], shape, keep_dims=False)
-    assert constants_behind(model.graph, result) is not None
+    assert constants_upstream(model.graph, result) is not None
     assert evaluate(model.graph, result) is None
 
 
@@ -98,16 +98,16 @@ def test_a_long_chain_is_not_followed() -> None:
 
 def test_what_an_input_decides_is_no_constant() -> None:
     model = FloatModel()
-    assert constants_behind(model.graph, model.elementwise("ADD", model.input(3), model.const([1, 2, 3]))) is None
-    assert constants_behind(model.graph, model.op("COS", [model.const(1)], (), table="CosOptions")) is None
+    assert constants_upstream(model.graph, model.elementwise("ADD", model.input(3), model.const([1, 2, 3]))) is None
+    assert constants_upstream(model.graph, model.op("COS", [model.const(1)], (), table="CosOptions")) is None
 
 
 def test_levels_are_not_taken_for_the_numbers_that_they_stand_for() -> None:
     model = FloatModel()
     levels = int8_constant("levels", np.array([0.5, -1.0]), 0.25, 3)
     total = model.op("ADD", [levels, levels], (2,), type="INT8")
-    assert constants_behind(model.graph, total) is None
+    assert constants_upstream(model.graph, total) is None
     numbers = model.op("DEQUANTIZE", [levels], (2,))
-    assert constants_behind(model.graph, numbers) == {levels}
+    assert constants_upstream(model.graph, numbers) == {levels}
     doubled = evaluate(model.graph, model.elementwise("ADD", numbers, numbers))
     np.testing.assert_array_equal(doubled, np.array([1.0, -2.0], np.float32))

@@ -34,13 +34,13 @@ def at_levels(graph: Graph, function: Values) -> Values | None:
     return replace(own, values=sum(terms, own.values), linear_terms={})
 
 
-def quantized_behind(graph: Graph, tensor: Tensor, farthest: int = _DEEPEST) -> set[Tensor]:
+def quantized_upstream(graph: Graph, tensor: Tensor, farthest: int = _DEEPEST) -> set[Tensor]:
     """The quantized tensors from which a tensor is computed, including itself, as far as `at_levels` can follow."""
     found = set() if tensor.is_constant or numbers_of_grid(tensor) is None else {tensor}
     op = graph.producer(tensor)
     if op is None or farthest == 0 or op.name not in _FOLLOWED:
         return found
-    return found.union(*(quantized_behind(graph, source, farthest - 1) for source in op.inputs if source is not None))
+    return found.union(*(quantized_upstream(graph, source, farthest - 1) for source in op.inputs if source is not None))
 
 
 def of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | None]) -> Values:

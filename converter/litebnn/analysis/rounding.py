@@ -43,11 +43,11 @@ def _monotone(graph: Graph, tensor: Tensor) -> _Monotone:
     op = graph.producer(tensor)
     moving = () if op is None else _moving(op)
     parts = [] if op is None else [_monotone_in(graph, op.input(index)) for index in moving]
-    turned = {part.falls != _turns(op, index) for part, index in zip(parts, moving, strict=True) if op is not None}
+    falls = {part.falls != _reverses(op, index) for part, index in zip(parts, moving, strict=True) if op is not None}
     ops = tuple(dict.fromkeys(each for part in parts for each in part.ops))
-    if op is None or len({part.x for part in parts}) != 1 or len(turned) != 1 or len(ops) >= _MOST_OPS:
+    if op is None or len({part.x for part in parts}) != 1 or len(falls) != 1 or len(ops) >= _MOST_OPS:
         return _Monotone(tensor)
-    return _Monotone(parts[0].x, turned.pop(), (*ops, op))
+    return _Monotone(parts[0].x, falls.pop(), (*ops, op))
 
 
 # A tensor as a monotone function of the farthest upstream tensor in which it is one, or else of itself.
@@ -148,7 +148,7 @@ def _moving(op: Op) -> tuple[int, ...]:
     return () if op.name == "DIV" and moving == (1,) else moving
 
 
-def _turns(op: Op, index: int) -> bool:
+def _reverses(op: Op, index: int) -> bool:
     """True if the op's output falls when this input rises."""
     if op.name in _WITH_A_NUMBER:
         return (uniform(op.input(1 - index)) or 0.0) < 0

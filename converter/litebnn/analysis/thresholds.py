@@ -72,7 +72,7 @@ def threshold_of(op: Op | None) -> Threshold | None:
     return Threshold() if op.name == LCE_QUANTIZE else getattr(op.options, "threshold", None)
 
 
-def signs_behind(graph: Graph, op: Op) -> tuple[Tensor, Threshold] | None:
+def sign_of_input(graph: Graph, op: Op) -> tuple[Tensor, Threshold] | None:
     """The tensor and threshold of the op's input, if it is an unpacked sign."""
     packing = graph.producer(bits_of(graph, op.input(0)))
     threshold = threshold_of(packing)

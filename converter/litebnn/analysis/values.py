@@ -26,7 +26,7 @@ from litebnn.analysis.grids import (
     step_of,
 )
 from litebnn.analysis.int8_arithmetic import computed_on_grid
-from litebnn.analysis.levels import at_levels, of_what_is_rounded, quantized_behind
+from litebnn.analysis.levels import at_levels, of_what_is_rounded, quantized_upstream
 from litebnn.analysis.match import bits_of, fused_activation, number_of
 from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.thresholds import threshold_of
@@ -62,12 +62,12 @@ def _values(graph: Graph, tensor: Tensor, of_booleans: bool) -> Values:
         return levels
     operands = [(choices_of if of_booleans else values_of)(graph, op.input(i)) for i in range(len(op.inputs))]
     if transfer is _comparison:
-        operands = [_beside_its_tensor(graph, part) for part in operands]
+        operands = [_with_own_term(graph, part) for part in operands]
     parts = on_common_edges(_of_one_tensor(graph, operands))
     with np.errstate(all="ignore"):
         result = None if parts is None else transfer(op, parts)
         result = None if parts is None or result is None else _stored(graph, op, parts, result)
-    if result is None or _steps_beside_constants(result) or len(result.linear_terms) > _MOST_TERMS:
+    if result is None or _steps_without_constants(result) or len(result.linear_terms) > _MOST_TERMS:
         return unknown(tensor)
     behind = () if transfer is _comparison else operands  # the result of a comparison is exact
     return replace(result.simplified(), step=max([step_of(tensor), *(part.step for part in behind)]))
@@ -79,7 +79,7 @@ values_of = Question(partial(_values, of_booleans=False), partial(_followed, of_
 choices_of = Question(partial(_values, of_booleans=True), partial(_followed, of_booleans=True))
 
 
-def _beside_its_tensor(graph: Graph, part: Values) -> Values:
+def _with_own_term(graph: Graph, part: Values) -> Values:
     """The same function with its tensor x as its one linear term, if the present linear terms are those that add up to
     x.
     """
@@ -101,7 +101,7 @@ def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
     """
     beside = {tensor for part in parts for tensor in part.linear_terms if is_quantized(tensor)}
     rounded = {op.input(0) for op in map(graph.producer, beside) if op is not None and op.name == "QUANTIZE"}
-    levels = {source for tensor in beside for source in quantized_behind(graph, tensor)}
+    levels = {source for tensor in beside for source in quantized_upstream(graph, tensor)}
     sources = {part.x for part in parts} | levels | rounded
     packed = [_of_what_is_packed(graph, part, sources) for part in parts]
     sources = {part.x for part in packed}
@@ -121,7 +121,7 @@ def _of_what_is_packed(graph: Graph, part: Values, sources: set[Tensor | None]) 
     return replace(part, x=source, edges=edges) if source in sources and source.type != "BOOL" else part
 
 
-def _steps_beside_constants(function: Values) -> bool:
+def _steps_without_constants(function: Values) -> bool:
     """True if a function has steps between constant tensors instead of single numbers, such as a sign with a scale or
     shift for each channel.
 
@@ -137,7 +137,7 @@ def _stored(graph: Graph, op: Op, parts: list[Values], result: Values) -> Values
     plain = activation == 0 and op.output.type in ("FLOAT32", "BOOL")
     if plain or activation is None:
         return result if plain else None
-    if not result.is_known and not _stays(op, result):
+    if not result.is_known and not _is_on_output_grid(op, result):
         by_levels = at_levels(graph, result)
         if by_levels is None:
             return None
@@ -159,7 +159,7 @@ def _keeps_grid(op: Op) -> bool:
     return all(tensor is not None and same_parameters(tensor, op.output) for tensor in op.inputs)
 
 
-def _stays(op: Op, result: Values) -> bool:
+def _is_on_output_grid(op: Op, result: Values) -> bool:
     """True if a SELECT's operands of unknown values lie on the grid of its output, so that they are not rounded."""
     grids = all(same_parameters(tensor, op.output) for tensor in result.linear_terms)
     either = sum(factors != 0 for factors in result.linear_terms.values()) + (result.values != 0)
@@ -227,7 +227,7 @@ def _elementwise(op: Op, parts: list[Values]) -> Values | None:
     return Values(parts[0].x, parts[0].edges, np.asarray(values, np.float64))
 
 
-def _same(op: Op, parts: list[Values]) -> Values:
+def _unchanged(op: Op, parts: list[Values]) -> Values:
     return parts[0]
 
 
@@ -286,7 +286,7 @@ def _compared(tensor: Tensor, values: Array) -> Array:
 _TRANSFER: dict[str, Callable[[Op, list[Values]], Values | None]] = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
     **dict.fromkeys((*_COMPARISONS, *_LEVELS, *_CLAMPS, "SIGN"), _comparison),
-    **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), _same),
+    **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), _unchanged),
     **dict.fromkeys(_SELECTS, _picked),
     "ADD": _sum,
     "SUB": _sum,

@@ -11,7 +11,7 @@ from litebnn.build.thresholds import pack_signs
 from litebnn.graph import Counted, Graph, Op, Tensor, derived, like, then
 
 
-def moved_in_front(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:
+def moved_source(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:
     """The tensor that determines the levels, moved by copies of the ops that move the levels; copies may exist."""
     x, end = levels.x, len(graph.ops) if before is None else graph.ops.index(before)
     for op in levels.ops:
@@ -32,7 +32,7 @@ def bits_of_levels(graph: Graph, levels: FewValues, total: SignSum, tensor: Tens
     Args:
         tensor: the tensor of levels.
     """
-    x, count, name = moved_in_front(graph, levels, before=before), len(total.scales), tensor.name
+    x, count, name = moved_source(graph, levels, before=before), len(total.scales), tensor.name
     whole = like(x, derived(name, "/of_each"), dims=(*x.dims[:-1], count * x.channels))
     joined = output_of(graph, concatenation_of([x] * count, whole), before=before)
     level, falls = (np.repeat(each, x.channels) for each in (total.thresholds, ~total.rising))

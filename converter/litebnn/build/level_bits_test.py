@@ -1,7 +1,7 @@
 import numpy as np
 
 from litebnn.analysis.sums import FewValues, few_values
-from litebnn.build.level_bits import moved_in_front
+from litebnn.build.level_bits import moved_source
 from litebnn.graph import Op, Tensor
 from tests.support.float_models import FloatModel
 from tests.support.level_spellings import dorefa
@@ -28,7 +28,7 @@ def pooled_twice() -> tuple[FloatModel, list[Tensor], list[Op]]:
 def test_what_is_moved_in_another_way_is_another_tensor() -> None:
     model, pooled, layers = pooled_twice()
     moved = [
-        moved_in_front(model.graph, found(model, x), before=layer)
+        moved_source(model.graph, found(model, x), before=layer)
         for x, layer in zip((pooled[0], pooled[0], *pooled[1:] * 2), layers, strict=True)
     ]
     assert moved[0] is moved[1] is not moved[2] is moved[3]
@@ -38,6 +38,6 @@ def test_what_is_moved_in_another_way_is_another_tensor() -> None:
 def test_what_is_moved_for_a_later_layer_is_not_read_by_an_earlier_one() -> None:
     model, pooled, layers = pooled_twice()
     for layer in layers[1::-1]:
-        producer = model.graph.producer(moved_in_front(model.graph, found(model, pooled[0]), before=layer))
+        producer = model.graph.producer(moved_source(model.graph, found(model, pooled[0]), before=layer))
         assert producer is not None
         assert model.graph.ops.index(producer) < model.graph.ops.index(layer)

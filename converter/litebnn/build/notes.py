@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from litebnn.analysis.constants import constants_behind
+from litebnn.analysis.constants import constants_upstream
 from litebnn.contract import LCE_BCONV_2D, BConv2DOptions, Padding, PadValues, decode_options
 from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
 
@@ -171,7 +171,7 @@ def _constants_of(graph: Graph, tensor: Tensor) -> set[Tensor]:
     """The constants from which a tensor is computed, including types that NumPy lacks (INT2, INT4)."""
     op = graph.producer(tensor)
     stored = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
-    return {stored} if stored.is_constant else constants_behind(graph, tensor) or set()
+    return {stored} if stored.is_constant else constants_upstream(graph, tensor) or set()
 
 
 def macs_of(op: Op) -> int:

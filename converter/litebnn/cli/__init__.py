@@ -17,7 +17,7 @@ from litebnn import __version__
 from litebnn.cli import benchmark, check, compare, completion, convert, doctor, evaluate, export, inspect, summary, zoo
 from litebnn.cli.parsing import OneLineParser
 from litebnn.cli.streams import flush, prepared
-from litebnn.errors import ConversionError, printable, said_of_file
+from litebnn.errors import ConversionError, printable, reason_with_file
 
 _COMMANDS = (convert, export, inspect, summary, check, benchmark, compare, evaluate, zoo, doctor, completion)
 _INTERRUPTED = 128 + 2
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # The program that reads our output closed the pipe; this is no error.
             return 1
         except (ValueError, OSError, MemoryError, ImportError) as error:
-            message, model = printable(" ".join(said_of_file(error).split())), printable(options.model)
+            message, model = printable(" ".join(reason_with_file(error).split())), printable(options.model)
             if isinstance(error, ConversionError) and model not in message:
                 message = f"{model}: {message}"
             print(f"litebnn: {message}", file=sys.stderr)

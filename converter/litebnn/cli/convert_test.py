@@ -79,7 +79,7 @@ def test_samples_that_are_none(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert str(path) in fails(capsys, "convert", source, "-o", out, "--representative-data", path)
 
 
-def test_the_output_may_be_the_input_or_behind_a_link(tmp_path: Path) -> None:
+def test_the_output_may_be_the_input_or_the_target_of_a_link(tmp_path: Path) -> None:
     path, link = tmp_path / "model.tflite", tmp_path / "link.tflite"
     path.write_bytes((GOLDEN / "1x1.float.tflite").read_bytes())
     link.symlink_to(path)

@@ -18,7 +18,7 @@ from litebnn.system import ENDING_SIGNALS
 
 # Replacements for our symbols on terminals whose encoding lacks them.
 _PLAIN = {"×": "x", "→": "->", "·": "-", "–": "-", "…": "...", "±": "+-", "µ": "u", "≥": ">="}
-_PLAINLY = "litebnn.plainly"
+_REPLACE_LETTERS = "litebnn.plainly"
 
 
 @contextmanager
@@ -29,10 +29,10 @@ def prepared() -> Iterator[None]:
         OSError: the output could not be written.
     """
     _open_closed_streams()
-    codecs.register_error(_PLAINLY, _plainly)
+    codecs.register_error(_REPLACE_LETTERS, _replace_letters)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=_PLAINLY)
+            stream.reconfigure(errors=_REPLACE_LETTERS)
     # Python allows signal handlers in the main thread only.
     told = ENDING_SIGNALS if threading.current_thread() is threading.main_thread() else ()
     former = {number: signal.signal(number, _end) for number in told}
@@ -49,7 +49,7 @@ def as_shown(text: str) -> str:
     return text.encode(encoding, errors).decode(encoding)
 
 
-def _plainly(error: UnicodeError) -> tuple[str, int]:
+def _replace_letters(error: UnicodeError) -> tuple[str, int]:
     """An error handler for encoding: replaces our symbols by plain ones, and letters by their numbers."""
     assert isinstance(error, UnicodeEncodeError)
     lacking = error.object[error.start : error.end]

@@ -36,7 +36,7 @@ def look_at_python(checkout: bool) -> Iterator[Finding]:
     yield Finding(_PYTHON, "litebnn", OK, __version__)
     for text in required:
         # Packages of extras are checked by look_at_extras, which needs the package packaging.
-        if "extra ==" not in text and (reason := _plainly_missing(text)):
+        if "extra ==" not in text and (reason := _why_missing(text)):
             yield Finding(_PYTHON, _name(text), BROKEN, reason, pip_install(f"'{text.partition(';')[0].strip()}'"))
 
 
@@ -45,7 +45,7 @@ def _name(requirement: str) -> str:
     return found[0] if found else requirement
 
 
-def _plainly_missing(requirement: str) -> str:
+def _why_missing(requirement: str) -> str:
     """The reason why a required package is missing; "" if it is installed. Its version is not checked."""
     if "armv7l" in requirement:  # a runtime, which is looked at by itself
         return ""

@@ -12,7 +12,7 @@ from typing import Any
 from litebnn import __version__
 from litebnn.child import run_apart
 from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, pip_install
-from litebnn.errors import ConversionError, said_of_file
+from litebnn.errors import ConversionError, reason_with_file
 
 _SECTION = "Running models"
 # Limits for loading a runtime, which may hang or crash; TensorFlow takes many seconds.
@@ -53,7 +53,7 @@ def look_at_library(checkout: bool) -> Iterator[Finding]:
         path = find_library()
     except OSError as error:
         is_named = bool(os.environ.get(LIBRARY_VARIABLE))
-        reason = said_of_file(error) if is_named else "the ops in C++, which run binary layers"
+        reason = reason_with_file(error) if is_named else "the ops in C++, which run binary layers"
         yield Finding(_SECTION, "library", BROKEN if is_named else MISSING, reason, mends if is_named else brings)
         return
     try:

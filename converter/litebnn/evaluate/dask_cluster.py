@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import Any
 from uuid import uuid4
 
-from litebnn.errors import printable, said_of_file
+from litebnn.errors import printable, reason_with_file
 from litebnn.evaluate.batches import Batch
 from litebnn.evaluate.extras import import_extra
 from litebnn.evaluate.in_process import Work
@@ -205,7 +205,9 @@ def _result(distributed: Any, future: Any, batch: Batch) -> Result:
         error = future.exception()
         if isinstance(error, distributed.KilledWorker):
             raise ValueError(f"batch {batch.index} ends the processes that it runs in, the last on {error.last_worker}")
-        raise ValueError(f"batch {batch.index} fails: {type(error).__name__}: {' '.join(said_of_file(error).split())}")
+        raise ValueError(
+            f"batch {batch.index} fails: {type(error).__name__}: {' '.join(reason_with_file(error).split())}"
+        )
     with _asking_scheduler(distributed):
         result: Result = future.result()
     if "error" in result:

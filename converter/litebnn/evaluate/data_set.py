@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from litebnn.errors import ConversionError, said_of_file, warn
+from litebnn.errors import ConversionError, reason_with_file, warn
 from litebnn.evaluate.batches import Array
 from litebnn.evaluate.executors import executor_of
 from litebnn.evaluate.in_process import Work
@@ -51,7 +51,7 @@ class DataSet:
             executor = executor_of(self.workers, self.scheduler, None, _warn)
             found = {batch.index: one for batch, one in executor(work_of(recipe), source.batches(self.batch_size))}
         except (ValueError, OSError, ImportError) as error:
-            raise ConversionError(f"{purpose}: {said_of_file(error)}") from error
+            raise ConversionError(f"{purpose}: {reason_with_file(error)}") from error
         for name, reason in (each for index in sorted(found) for each in found[index]["left_out"]):
             _warn(f"{name} is left out: {reason}")
         if not found:

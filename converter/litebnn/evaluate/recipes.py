@@ -45,10 +45,10 @@ class Recipe:
             ValueError: the user's function does not exist.
         """
         if self.function is not None:
-            return lambda sample, shape: _own(self.function, self.name, sample, shape)
+            return lambda sample, shape: _by_function(self.function, self.name, sample, shape)
         if is_function_name(self.name):
             function = import_function(self.name, self.folder, self.fingerprint)
-            return lambda sample, shape: _own(function, self.name, sample, shape)
+            return lambda sample, shape: _by_function(function, self.name, sample, shape)
         numbers = _numbers(self.name.removeprefix(_AUTO))
         unchanged = () if self.name == "auto" or self.name.startswith(_AUTO) else numbers
 
@@ -119,7 +119,7 @@ def _text(metadata: ImageClassifier) -> str:
         for side in (metadata.mean or (0.0,), metadata.std or (1.0,))
     )
     text = "/".join([*sides, *([] if metadata.crop is None else [repr(metadata.crop)])])
-    return next((name for name in NAMES[1:] if _same(_numbers(name), _numbers(text))), text)
+    return next((name for name in NAMES[1:] if _are_equal(_numbers(name), _numbers(text))), text)
 
 
 def _numbers(name: str) -> tuple[Any, ...]:
@@ -138,7 +138,7 @@ def _numbers(name: str) -> tuple[Any, ...]:
     return mean, std, *(float(share[0]) for share in crop)
 
 
-def _same(numbers: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+def _are_equal(numbers: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
     one, other = ([np.ravel(np.float32(each)).tolist() for each in side] for side in (numbers, others))
     return one == other
 
@@ -166,7 +166,7 @@ def _cropped(sample: Array, shape: tuple[int, ...], mean: Any, std: Any, share: 
     return np.moveaxis(values, -1, 0) if is_first else values
 
 
-def _own(function: Any, name: str, sample: Array, shape: tuple[int, ...]) -> Array:
+def _by_function(function: Any, name: str, sample: Array, shape: tuple[int, ...]) -> Array:
     with failures_named(name):
         result = np.asarray(function(sample))
     if result.shape != shape:

@@ -32,13 +32,15 @@ def find_computed_shape(content: bytes) -> str | None:
     names = [OPERATOR_NAMES[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())] for code in codes]
     for graph in listed(model, "Subgraphs"):
         for op in listed(graph, "Operators"):
-            operands = [index for place, index in enumerate(listed(op, "Inputs")) if place in _places(names, op)]
+            operands = [
+                index for position, index in enumerate(listed(op, "Inputs")) if position in _shape_operands(names, op)
+            ]
             if any(index >= 0 and not _is_constant(model, graph.Tensors(index)) for index in operands):
                 return f"{names[op.OpcodeIndex()]} {graph.Tensors(op.Outputs(0)).Name().decode()}"
     return None
 
 
-def _places(names: list[str], op: Any) -> tuple[int, ...]:
+def _shape_operands(names: list[str], op: Any) -> tuple[int, ...]:
     return SHAPE_OPERANDS.get(names[op.OpcodeIndex()], ())
 
 

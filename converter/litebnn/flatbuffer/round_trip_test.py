@@ -229,7 +229,7 @@ def test_everything_comes_out_as_it_went_in() -> None:
     assert {t.name for t in read_model(written).graphs[0].tensors} >= {"words", "loose", "state"}
 
 
-def test_bytes_behind_the_flatbuffer_stay_there() -> None:
+def test_bytes_after_the_flatbuffer_stay_there() -> None:
     model = read_model((GOLDEN / "1x1.float.tflite").read_bytes())
     weights = next(tensor for tensor in model.graphs[0].tensors if tensor.is_constant and len(tensor.shape) == 4)
     before = np.array(weights.array)
@@ -260,7 +260,7 @@ def test_data_is_aligned_for_vector_loads() -> None:
     assert all(start % 16 == 0 for start in starts)
 
 
-def test_a_new_buffer_is_added_behind_the_others() -> None:
+def test_a_new_buffer_is_added_after_the_others() -> None:
     model = read_model((GOLDEN / "1x1.float.tflite").read_bytes())
     count = len(model.buffers)
     model.graphs[0].tensors[0].buffer = Buffer()
@@ -298,7 +298,7 @@ def test_every_kind_of_options_comes_out_as_it_went_in(union: str, name: str) ->
     assert_round_trips(pack(model))
 
 
-def test_constants_behind_the_flatbuffer_lie_one_behind_the_other() -> None:
+def test_constants_after_the_flatbuffer_lie_one_after_the_other() -> None:
     """Each constant begins at a multiple of 16 bytes, which runtimes that map the file into memory require."""
     values = [np.arange(count, dtype=np.uint8) for count in (15, 17, 48, 16, 1)]
     tensors = [constant(f"c{i}", value) for i, value in enumerate(values)]

@@ -8,7 +8,7 @@ from litebnn.flatbuffer.schema import TYPE_NAMES, listed, schema
 class SignatureTensor(NamedTuple):
     """An input or output of a signature.
 
-    `tensor` is the tensor's index in the graph, and `place` is its index among the graph's inputs or outputs.
+    `tensor` is the tensor's index in the graph, and `position` is its index among the graph's inputs or outputs.
     `quantization` is (scale, zero_point), or (0.0, 0) unless the tensor has exactly one of each.
     """
 
@@ -16,7 +16,7 @@ class SignatureTensor(NamedTuple):
     name: str
     type: str
     quantization: tuple[float, int]
-    place: int
+    position: int
 
 
 def read_signature(content: bytes, key: str, role: str, names: list[str]) -> list[SignatureTensor]:
@@ -53,8 +53,8 @@ def find_signature(content: bytes) -> int:
     return graphs.index(0)
 
 
-def _describe(tensor: Any, index: int, place: int) -> SignatureTensor:
+def _describe(tensor: Any, index: int, position: int) -> SignatureTensor:
     quantization = tensor.Quantization()
     one = quantization and quantization.ScaleLength() == 1 and quantization.ZeroPointLength() == 1
     values = (quantization.Scale(0), quantization.ZeroPoint(0)) if one else (0.0, 0)
-    return SignatureTensor(index, tensor.Name().decode(), TYPE_NAMES[tensor.Type()], values, place)
+    return SignatureTensor(index, tensor.Name().decode(), TYPE_NAMES[tensor.Type()], values, position)

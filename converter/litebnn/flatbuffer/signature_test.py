@@ -27,7 +27,7 @@ def test_a_signature_s_names_are_found_in_any_order() -> None:
 
 def test_a_model_without_a_signature_stands_for_itself() -> None:
     tensors = read_signature(model(with_signature=False), "<placeholder signature>", "Inputs", ["a", "b"])
-    assert [(tensor.name, tensor.place) for tensor in tensors] == [("a", 0), ("b", 1)]
+    assert [(tensor.name, tensor.position) for tensor in tensors] == [("a", 0), ("b", 1)]
 
 
 def test_a_tensor_without_one_scale_has_none() -> None:
@@ -39,9 +39,9 @@ def test_a_tensor_without_one_scale_has_none() -> None:
         assert found == SignatureTensor(0, "x", "FLOAT32", (0.0, 0), 0)
 
 
-@pytest.mark.parametrize(("graphs", "place"), [([], 0), ([0], 0), ([1, 0, 0], 1)])
-def test_the_first_signature_of_the_first_graph_is_found(graphs: list[int], place: int) -> None:
-    assert find_signature(with_signatures(graphs)) == place
+@pytest.mark.parametrize(("graphs", "position"), [([], 0), ([0], 0), ([1, 0, 0], 1)])
+def test_the_first_signature_of_the_first_graph_is_found(graphs: list[int], position: int) -> None:
+    assert find_signature(with_signatures(graphs)) == position
 
 
 def test_signatures_of_other_graphs_alone_are_none_of_the_first() -> None:

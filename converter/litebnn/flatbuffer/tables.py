@@ -110,10 +110,10 @@ class _Reader:
         # exponentially.
         self.budget = len(content)
 
-    def table(self, table: str, place: int, depth: int) -> dict[str, Any]:
+    def table(self, table: str, position: int, depth: int) -> dict[str, Any]:
         if depth > _MOST_DEPTH:
             raise RecursionError
-        fields = place - _at(self.content, "i", place)
+        fields = position - _at(self.content, "i", position)
         count = (_at(self.content, "H", fields) - 4) // 2
         values = {}
         for slot, name, kind in self.schema.fields(table):
@@ -121,19 +121,19 @@ class _Reader:
             if not offset:
                 continue
             if kind not in self.schema.unions:
-                values[name] = self._value(kind, place + offset, depth)
+                values[name] = self._value(kind, position + offset, depth)
                 continue
             type_offset = _at(self.content, "H", fields + 2 + 2 * slot)
-            number = _at(self.content, "B", place + type_offset) if type_offset else 0
+            number = _at(self.content, "B", position + type_offset) if type_offset else 0
             if 0 < number <= len(self.schema.unions[kind]):
                 member = self.schema.unions[kind][number - 1]
-                values[name] = member, self._value(member, place + offset, depth)
+                values[name] = member, self._value(member, position + offset, depth)
         return values
 
-    def _value(self, kind: str, place: int, depth: int) -> Any:
+    def _value(self, kind: str, position: int, depth: int) -> Any:
         if kind in _SCALARS:
-            return _at(self.content, _SCALARS[kind][0], place)
-        target = place + _at(self.content, "I", place)
+            return _at(self.content, _SCALARS[kind][0], position)
+        target = position + _at(self.content, "I", position)
         if kind == "string":
             return self._bytes(target).decode("utf-8")
         if kind == "[ubyte]":
@@ -142,15 +142,15 @@ class _Reader:
             return self.table(kind, target, depth + 1)
         count = _at(self.content, "I", target)
         self._spend(4 * count)
-        places = range(target + 4, target + 4 + 4 * count, 4)
+        positions = range(target + 4, target + 4 + 4 * count, 4)
         if kind == "[float]":
-            return [_at(self.content, "f", place) for place in places]
-        return [self._value(kind[1:-1], place, depth) for place in places]
+            return [_at(self.content, "f", position) for position in positions]
+        return [self._value(kind[1:-1], position, depth) for position in positions]
 
-    def _bytes(self, place: int) -> bytes:
-        count = _at(self.content, "I", place)
+    def _bytes(self, position: int) -> bytes:
+        count = _at(self.content, "I", position)
         self._spend(count)
-        return bytes(self.content[place + 4 : place + 4 + count])
+        return bytes(self.content[position + 4 : position + 4 + count])
 
     def _spend(self, count: int) -> None:
         self.budget -= count
@@ -158,7 +158,7 @@ class _Reader:
             raise struct.error
 
 
-def _at(content: bytes, kind: str, place: int) -> Any:
-    if place < 0:  # struct would count from the end
+def _at(content: bytes, kind: str, position: int) -> Any:
+    if position < 0:  # struct would count from the end
         raise struct.error
-    return struct.unpack_from(f"<{kind}", content, place)[0]
+    return struct.unpack_from(f"<{kind}", content, position)[0]

@@ -116,7 +116,7 @@ def _build(model: Model, offsets: dict[Buffer, int], option_offsets: dict[Op, in
                 buffers.append(tensor.buffer)
         subgraphs.append(_subgraph(graph, tensors, tensor_index, buffer_index, code_index, option_offsets))
     signatures = [
-        _made(
+        _schema_object(
             "SignatureDef",
             signature_key=_encoded(signature.key),
             subgraph_index=model.graphs.index(signature.graph),
@@ -125,9 +125,11 @@ def _build(model: Model, offsets: dict[Buffer, int], option_offsets: dict[Op, in
         )
         for signature in model.signatures or ()
     ]
-    metadata = [_made("Metadata", name=_encoded(name), buffer=buffer_index[buffer]) for name, buffer in model.metadata]
+    metadata = [
+        _schema_object("Metadata", name=_encoded(name), buffer=buffer_index[buffer]) for name, buffer in model.metadata
+    ]
     listed = model.metadata_buffers
-    root = _made(
+    root = _schema_object(
         "Model",
         model.carried,
         version=model.version,
@@ -154,7 +156,7 @@ def _encoded(text: str | None) -> bytes | None:
     return None if text is None else text.encode("utf-8", "surrogateescape")
 
 
-def _made(kind: str, carried: Any = None, **fields: Any) -> Any:
+def _schema_object(kind: str, carried: Any = None, **fields: Any) -> Any:
     """A schema object with these fields set: a copy of `carried`, or a new object."""
     item = getattr(schema, kind + "T")() if carried is None else copy.copy(carried)
     for key, value in fields.items():
@@ -164,7 +166,7 @@ def _made(kind: str, carried: Any = None, **fields: Any) -> Any:
 
 def _code(code: OpCode) -> Any:
     value = _OPERATOR_VALUES[code.builtin]
-    return _made(
+    return _schema_object(
         "OperatorCode",
         builtin_code=value,
         deprecated_builtin_code=min(value, 127),  # read by runtimes that do not know the wider field
@@ -174,7 +176,7 @@ def _code(code: OpCode) -> Any:
 
 
 def _named(name: str, tensor: int) -> Any:
-    return _made("TensorMap", name=_encoded(name), tensor_index=tensor)
+    return _schema_object("TensorMap", name=_encoded(name), tensor_index=tensor)
 
 
 def _subgraph(
@@ -185,7 +187,7 @@ def _subgraph(
     code_index: dict[OpCode, int],
     option_offsets: dict[Op, int],
 ) -> Any:
-    return _made(
+    return _schema_object(
         "SubGraph",
         graph.carried,
         name=_encoded(graph.name) or None,
@@ -203,13 +205,15 @@ def _int32(values: list[int]) -> Array:
 def _tensor(tensor: Tensor, buffer: int, tensor_index: dict[Tensor, int]) -> Any:
     if tensor.type not in _TYPE_VALUES:
         raise ConversionError(f'"{tensor.name}" is {tensor.type}, which takes the schema of a newer ai-edge-litert')
-    item = _made("Tensor", tensor.carried, name=_encoded(tensor.name), type=_TYPE_VALUES[tensor.type], buffer=buffer)
+    item = _schema_object(
+        "Tensor", tensor.carried, name=_encoded(tensor.name), type=_TYPE_VALUES[tensor.type], buffer=buffer
+    )
     item.shape = None if item.shape is None and not tensor.shape else _int32(list(tensor.shape))
     item.shapeSignature = None if tensor.shape_signature is None else _int32(list(tensor.shape_signature))
     q = tensor.quantization
     if q is not None:
         fields = {"scale": q.scale, "zero_point": q.zero_point, "quantized_dimension": q.axis}
-        item.quantization = q.carried or _made("QuantizationParameters", **fields)
+        item.quantization = q.carried or _schema_object("QuantizationParameters", **fields)
     if tensor.details is not None:
         item.quantization = _details(tensor.details, item.quantization, tensor_index)
     return item
@@ -220,17 +224,17 @@ def _details(details: QuantizationDetails, carried: Any, tensor_index: dict[Tens
     options = dict(vars(details.options))
     table = options.pop("table")
     options |= {name: -1 if named is None else tensor_index[named] for name, named in details.tensors.items()}
-    return _made(
+    return _schema_object(
         "QuantizationParameters",
         carried,
-        details=_made(table, **options),
+        details=_schema_object(table, **options),
         details_type=getattr(schema.QuantizationDetails, table),
         quantized_dimension=details.axis,
     )
 
 
 def _op(op: Op, tensor_index: dict[Tensor, int], code_index: dict[OpCode, int], option_offset: int | None) -> Any:
-    item = _made("Operator", op.carried)
+    item = _schema_object("Operator", op.carried)
     item.opcodeIndex = code_index[op.code]
     item.inputs = _int32([-1 if tensor is None else tensor_index[tensor] for tensor in op.inputs])
     item.outputs = _int32([tensor_index[tensor] for tensor in op.outputs])
@@ -242,7 +246,7 @@ def _op(op: Op, tensor_index: dict[Tensor, int], code_index: dict[OpCode, int], 
         setattr(item, field + "Type", 0)
     if table:
         field, value = _OPTION_PLACES[table]
-        setattr(item, field, _made(table, **options))
+        setattr(item, field, _schema_object(table, **options))
         setattr(item, field + "Type", value)
     if op.intermediates is not None:
         item.intermediates = _int32([tensor_index[tensor] for tensor in op.intermediates])

@@ -64,7 +64,7 @@ def program_to_tflite(path: Path) -> bytes:
     try:
         program = torch.export.load(path)
     except Exception as error:
-        raise ConversionError(f"{path} cannot be loaded by PyTorch {torch.__version__}: {_told(error)}") from error
+        raise ConversionError(f"{path} cannot be loaded by PyTorch {torch.__version__}: {_one_line(error)}") from error
     if program.example_inputs is None:
         raise ConversionError(f"{path} holds no example inputs: save it with torch.export.save as it was exported")
     if any(_trains(node) for node in program.graph.nodes):
@@ -143,7 +143,7 @@ def _export(torch: Any, module: Any, arguments: list[Any], named: dict[str, Any]
         with torch.no_grad():
             results = list(keyed(module(*arguments, **named)))
     except Exception as error:
-        raise ConversionError(f"the module fails on example_inputs: {_told(error)}") from error
+        raise ConversionError(f"the module fails on example_inputs: {_one_line(error)}") from error
     if not results:
         raise ConversionError("the module gives nothing, expected tensors")
     for _, result in results:
@@ -159,19 +159,19 @@ def _export(torch: Any, module: Any, arguments: list[Any], named: dict[str, Any]
             self.training = False
 
         def forward(self, *inputs: Any) -> tuple[Any, ...]:
-            given = [_turned(tensor, (0, 3, 1, 2)) if channels_last else tensor for tensor in inputs]
+            given = [_permuted(tensor, (0, 3, 1, 2)) if channels_last else tensor for tensor in inputs]
             by_name = dict(zip(named, given[len(arguments) :], strict=True))
             outputs = [output for _, output in keyed(self.module(*given[: len(arguments)], **by_name))]
-            return tuple(_turned(output, (0, 2, 3, 1)) if channels_last else output for output in outputs)
+            return tuple(_permuted(output, (0, 2, 3, 1)) if channels_last else output for output in outputs)
 
     inputs = [*arguments, *named.values()]
-    examples = tuple(_turned(tensor, (0, 2, 3, 1)).contiguous() if channels_last else tensor for tensor in inputs)
+    examples = tuple(_permuted(tensor, (0, 2, 3, 1)).contiguous() if channels_last else tensor for tensor in inputs)
     flat = Flat()
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             tflite = litert_torch.convert(flat, examples).model_content()
     except Exception as error:
-        raise ConversionError(f"litert-torch cannot export the module: {_told(error)}") from error
+        raise ConversionError(f"litert-torch cannot export the module: {_one_line(error)}") from error
     names = unique_names([*_argument_names(module, arguments), *named])
     outputs = unique_names(key or f"output_{index}" for index, (key, _) in enumerate(results))
     find_part = _parts(flat)
@@ -214,7 +214,7 @@ def _class_path(part: Any) -> str:
     return f"{type(part).__module__}.{type(part).__qualname__}"
 
 
-def _turned(tensor: Any, order: tuple[int, ...]) -> Any:
+def _permuted(tensor: Any, order: tuple[int, ...]) -> Any:
     """The tensor with permuted axes if it has four, else unchanged."""
     return tensor.permute(*order) if tensor.dim() == len(order) else tensor
 
@@ -227,7 +227,7 @@ def _argument_names(module: Any, arguments: list[Any]) -> list[str]:
     return names
 
 
-def _told(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     """An error as one line: its first line, the place in the model, and advice if there is any."""
     text = str(error)
     line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)

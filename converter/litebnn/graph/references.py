@@ -120,7 +120,7 @@ def check_subgraphs(graphs: list[Graph]) -> None:
                 if not 0 <= called < len(graphs):
                     raise ConversionError(f"{what}: {key} is {called}, expected 0 to {len(graphs) - 1}")
                 callees[number].append(called)
-                for mistake in _fits(op, key, graphs[called]):
+                for mistake in _border_mismatches(op, key, graphs[called]):
                     raise ConversionError(f"{what}: {key} is {called}, a subgraph {mistake}")
             # STABLEHLO_CASE's kernel in LiteRT 2.3.0 reads as many branches as the file has other subgraphs.
             if op.code.builtin == "STABLEHLO_CASE" and len([*_called(op)]) != len(graphs) - 1:
@@ -166,7 +166,7 @@ def _check_order(callees: dict[int, list[int]]) -> None:
                 on_path.add(called)
 
 
-def _fits(op: Op, key: str, graph: Graph) -> Iterator[str]:
+def _border_mismatches(op: Op, key: str, graph: Graph) -> Iterator[str]:
     """Checks types and shapes at a subgraph's border, because runtimes copy operands and outputs without a check."""
     name = op.code.builtin
     for tensor in graph.outputs:

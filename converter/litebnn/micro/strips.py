@@ -38,16 +38,16 @@ class Strip:
     heights: dict[Tensor, int]
 
 
-def find_strips(graph: Graph, stays: dict[Tensor, Tensor]) -> Iterator[Strip | Op]:
+def find_strips(graph: Graph, shared: dict[Tensor, Tensor]) -> Iterator[Strip | Op]:
     """Yields the graph's ops in order, with chains of ops as strips if these need less memory.
 
     Args:
-        stays: for tensors that share another's memory, that other tensor. They cannot be part of a strip.
+        shared: for tensors that share another's memory, that other tensor. They cannot be part of a strip.
     """
     taken: set[Op] = set()
     strips: dict[Op, Strip] = {}
     for op in graph.ops:
-        if op not in taken and (strip := _strip_from(graph, op, stays)) is not None:
+        if op not in taken and (strip := _strip_from(graph, op, shared)) is not None:
             taken.update(strip.ops)
             # The strip runs in place of its last op, when all other inputs of its ops have been computed.
             strips[strip.ops[-1]] = strip
@@ -66,13 +66,13 @@ def bytes_of(tensor: Tensor, rows: int | None = None) -> int:
     return size
 
 
-def _strip_from(graph: Graph, head: Op, stays: dict[Tensor, Tensor]) -> Strip | None:
+def _strip_from(graph: Graph, head: Op, shared: dict[Tensor, Tensor]) -> Strip | None:
     """The chain that starts with `head` and needs the least memory; None if no chain saves memory."""
     if head.name not in _HEADS or len(head.output.shape) != 4 or head.output.shape[0] != 1:
         return None
     best, chain, steps = None, [head], [1]
     least = bytes_of(head.output)
-    while (follower := _follower(graph, chain[-1].output, stays)) is not None:
+    while (follower := _follower(graph, chain[-1].output, shared)) is not None:
         stride = _rows_of(follower)
         if stride == 0 or _reads_a_later_tensor(graph, head, follower, chain[-1].output):
             break
@@ -89,9 +89,9 @@ def _strip_from(graph: Graph, head: Op, stays: dict[Tensor, Tensor]) -> Strip | 
     return best
 
 
-def _follower(graph: Graph, tensor: Tensor, stays: dict[Tensor, Tensor]) -> Op | None:
+def _follower(graph: Graph, tensor: Tensor, shared: dict[Tensor, Tensor]) -> Op | None:
     op = graph.sole_consumer(tensor)
-    if op is None or tensor in stays or len(op.outputs) != 1 or len(op.output.shape) != 4:
+    if op is None or tensor in shared or len(op.outputs) != 1 or len(op.output.shape) != 4:
         return None
     return op
 

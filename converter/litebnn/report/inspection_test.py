@@ -80,7 +80,7 @@ def test_a_sum_that_lacks_ops_says_so() -> None:
     assert lacking.to_dict()["totals"]["ops_without_seconds"]["host"] == 1
 
 
-def test_a_constant_in_front_of_the_data_is_not_taken_for_it() -> None:
+def test_a_constant_before_the_data_is_not_taken_for_it() -> None:
     model = FloatModel()
     inputs = [model.const(3, np.int32), model.input(1, 4, 4, 8)]
     x = model.op("SPLIT", inputs, (1, 4, 4, 8), table="SplitOptions", num_splits=1)

@@ -8,7 +8,7 @@ from tests.support.float_models import FloatModel, sign_weights
 
 
 @pytest.mark.parametrize("binarized", [True, False])
-def test_an_addition_behind_a_shortcut_is_computed_with_the_later_binary_layer(binarized: bool) -> None:
+def test_an_addition_after_a_shortcut_is_computed_with_the_later_binary_layer(binarized: bool) -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.input(1, 8, 8, 32)

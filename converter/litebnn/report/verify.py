@@ -83,7 +83,7 @@ def verify_apart(source: bytes, converted: bytes, inputs: Any = None, limits: Ra
         seconds=_SECONDS + _SECONDS_PER_SAMPLE * samples,
         memory=_MEMORY + _MEMORY_PER_BYTE * size,
     )
-    return Verification(**{**found, "flipped": tuple(Divergence(**place) for place in found["flipped"])})
+    return Verification(**{**found, "flipped": tuple(Divergence(**divergence) for divergence in found["flipped"])})
 
 
 def verify_as_dict(
@@ -160,9 +160,9 @@ class SideBySide:
             gap = max(_gaps(difference, *self.models, [sample]))
             if gap > 0:
                 self._layers = self._layers or LayerComparison("verify", self._source, self._converted)
-                place = self._layers.first_divergence(sample)
-                if place is not None and place.flipped:
-                    found.append(place)
+                divergence = self._layers.first_divergence(sample)
+                if divergence is not None and divergence.flipped:
+                    found.append(divergence)
                 if gap > TOLERANCE:
                     whole, (gap, wrong) = gap, self._layers.given_the_sources_signs(sample)
                     if gap > TOLERANCE or wrong is not None:
@@ -193,8 +193,12 @@ def _has_dynamic_range(model: Model) -> bool:
     return any(op.output.type == "FLOAT32" and op.input(1).type.startswith("INT") for op in layers)
 
 
-def _failure(gap: float, place: Divergence | None) -> str:
-    where = "no layer in front of the outputs differs" if place is None else f"the first layer that differs is {place}"
+def _failure(gap: float, divergence: Divergence | None) -> str:
+    where = (
+        "no layer in front of the outputs differs"
+        if divergence is None
+        else f"the first layer that differs is {divergence}"
+    )
     return f"the converted model's outputs are off by {gap:.2g} of the largest value; {where}"
 
 

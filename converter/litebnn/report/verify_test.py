@@ -41,7 +41,7 @@ SAMPLE = np.random.default_rng(1).standard_normal((1, 6, 6, 32)).astype(np.float
 
 
 @pytest.mark.usefixtures("library")
-def test_behind_signs_that_rounding_turned_the_layers_are_held_to_the_source() -> None:
+def test_after_signs_that_rounding_flipped_the_layers_are_held_to_the_source() -> None:
     """The signs of those sums flip that are zero without the bias: about one in twenty."""
     source, above = two_layers(-1e-7), litebnn.convert_tflite(two_layers(1e-7))
     found = verify_conversion(source, above, SAMPLE)
@@ -53,7 +53,7 @@ def test_behind_signs_that_rounding_turned_the_layers_are_held_to_the_source() -
 
 
 @pytest.mark.usefixtures("library")
-def test_signs_that_rounding_turned_hide_no_mistake_behind_them() -> None:
+def test_signs_that_rounding_flipped_hide_no_mistake_after_them() -> None:
     converted = litebnn.convert_tflite(two_layers(1e-7))
     broken = with_changed(converted, {"LceBconv2d"}, 2, lambda multipliers: multipliers * 1.01, at=-1)
     name = re.escape(read_model(two_layers(0)).graphs[0].outputs[0].name)
@@ -62,7 +62,7 @@ def test_signs_that_rounding_turned_hide_no_mistake_behind_them() -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_signs_that_a_mistake_has_turned_next_to_zero_are_not_by_rounding() -> None:
+def test_signs_that_a_mistake_has_flipped_next_to_zero_are_not_by_rounding() -> None:
     """The weights of a float layer are made 1 % too large, which flips only signs of values next to the threshold."""
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -78,7 +78,7 @@ def test_signs_that_a_mistake_has_turned_next_to_zero_are_not_by_rounding() -> N
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("form", ["where_ge", "where_gt"])
 @pytest.mark.parametrize("levels", ["signs", "ternary"])
-def test_signs_of_zero_are_not_turned_by_rounding(form: str, levels: str) -> None:
+def test_signs_of_zero_are_not_flipped_by_rounding(form: str, levels: str) -> None:
     """Sums of ±1 are exact, so a threshold that is off by one count has the wrong sign of zero."""
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -93,7 +93,7 @@ def test_signs_of_zero_are_not_turned_by_rounding(form: str, levels: str) -> Non
 
 
 @pytest.mark.usefixtures("library")
-def test_signs_of_zero_behind_levels_may_be_turned_by_rounding() -> None:
+def test_signs_of_zero_after_levels_may_be_flipped_by_rounding() -> None:
     """For a black image the source adds zeros, while the result adds a rounded bias to rounded levels."""
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -118,7 +118,7 @@ def test_without_samples_nothing_is_verified() -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_signs_that_a_layer_reads_as_floats_may_be_turned_by_rounding() -> None:
+def test_signs_that_a_layer_reads_as_floats_may_be_flipped_by_rounding() -> None:
     """SIGN is 0 for an exact sum, but ±1 for a sum that rounding left next to zero."""
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -136,7 +136,7 @@ def test_signs_that_a_layer_reads_as_floats_may_be_turned_by_rounding() -> None:
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("is_read", [False, True])
-def test_an_output_of_signs_may_be_turned_by_rounding(is_read: bool) -> None:
+def test_an_output_of_signs_may_be_flipped_by_rounding(is_read: bool) -> None:
     source, name, samples = sums_near_zero(32, 6, 0)
     model = read_model(source)
     graph = model.graphs[0]
@@ -154,7 +154,7 @@ def test_an_output_of_signs_may_be_turned_by_rounding(is_read: bool) -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_signs_of_several_rows_in_an_unknown_batch_may_be_turned_by_rounding() -> None:
+def test_signs_of_several_rows_in_an_unknown_batch_may_be_flipped_by_rounding() -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.sign(model.input(1, 4, 32, signature=(-1, 4, 32)))
@@ -169,7 +169,7 @@ def test_signs_of_several_rows_in_an_unknown_batch_may_be_turned_by_rounding() -
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("is_binary", [False, True])
-def test_behind_levels_that_rounding_turned_the_layers_are_held_to_the_source(is_binary: bool) -> None:
+def test_after_levels_that_rounding_flipped_the_layers_are_held_to_the_source(is_binary: bool) -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
@@ -193,22 +193,22 @@ def test_sums_that_are_zero_by_the_hundred_are_verified(channels: int, channels_
         _, report = litebnn.convert_tflite(source, verify=True, return_report=True)
         assert report.verification.samples == 2
         assert report.difference < 1e-6
-        assert [place.layer for place in report.verification.flipped] == [sign]
+        assert [divergence.layer for divergence in report.verification.flipped] == [sign]
 
 
 @pytest.mark.usefixtures("library")
-def test_the_report_says_which_signs_rounding_turned() -> None:
+def test_the_report_says_which_signs_rounding_flipped() -> None:
     source, sign, samples = sums_near_zero(32, 8, seed=0)
     quiet = samples.copy()
     quiet[1:] = np.abs(samples[1:]) + 1  # its sums are far from zero
     _, report = litebnn.convert_tflite(source, verify=quiet, return_report=True)
     found = report.verification
     assert found.samples == len(samples)
-    [place] = found.flipped
-    assert place.by_rounding
-    assert (place.layer, place.samples) == (sign, 1)
+    [divergence] = found.flipped
+    assert divergence.by_rounding
+    assert (divergence.layer, divergence.samples) == (sign, 1)
     [written] = report.to_dict()["verification"]["flipped"]
-    assert written["flipped"] == place.flipped > 0
+    assert written["flipped"] == divergence.flipped > 0
     assert f'rounding in 1 of {len(samples)} samples: "{sign}"' in str(report)
     _, unverified = litebnn.convert_tflite(source, return_report=True)
     assert unverified.to_dict()["verification"] is None

@@ -137,7 +137,7 @@ def _details(content: bytes, signature: dict[str, Any], role: str, buffers: list
     names = signature[role.lower()]
     tensors = read_signature(content, signature["key"], role, names)
     details = []
-    for tensor, name, buffer in sorted(zip(tensors, names, buffers, strict=True), key=lambda each: each[0].place):
+    for tensor, name, buffer in sorted(zip(tensors, names, buffers, strict=True), key=lambda each: each[0].position):
         if tensor.type not in NUMPY_TYPES:
             raise ValueError(f"{role.lower()[:-1]} {tensor.name} is {tensor.type}, expected numbers")
         details.append(

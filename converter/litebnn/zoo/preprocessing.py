@@ -32,7 +32,7 @@ def preprocessed(pixels: Any, height: int = IMAGE_SIZE, width: int = IMAGE_SIZE,
 def center_crop(pixels: Any, share: float = CROP, ops: Any = np) -> Any:
     """The square in the middle of an image whose side is a share of the image's shorter one."""
     height, width = ops.shape(pixels)[:2]
-    side = _as(ops, _as(ops, ops.minimum(height, width), "float32") * np.float32(share), "int32")
+    side = _converted(ops, _converted(ops, ops.minimum(height, width), "float32") * np.float32(share), "int32")
     top, left = (height - side + 1) // 2, (width - side + 1) // 2
     return pixels[top : top + side, left : left + side]
 
@@ -47,13 +47,15 @@ def resized_bicubic(pixels: Any, height: int, width: int, ops: Any = np) -> Any:
 
 def _resized(pixels: Any, target: int, axis: int, ops: Any) -> Any:
     source = ops.shape(pixels)[axis]
-    pixels = _as(ops, pixels, "float32")
-    positions = _as(ops, ops.arange(target), "float32") * (_as(ops, source, "float32") / np.float32(target))
+    pixels = _converted(ops, pixels, "float32")
+    positions = _converted(ops, ops.arange(target), "float32") * (
+        _converted(ops, source, "float32") / np.float32(target)
+    )
     first = ops.floor(positions)
     total = 0.0
     for offset in range(-1, 3):
         distance = ops.absolute(positions - (first + np.float32(offset)))
-        indices = ops.clip(_as(ops, first, "int32") + offset, 0, source - 1)
+        indices = ops.clip(_converted(ops, first, "int32") + offset, 0, source - 1)
         weights = ops.reshape(_cubic(distance, ops), (target, 1, 1) if axis == 0 else (1, target, 1))
         total = total + weights * ops.take(pixels, indices, axis=axis)
     return total
@@ -67,5 +69,5 @@ def _cubic(distance: Any, ops: Any) -> Any:
     return ops.where(distance <= 1, near, far)
 
 
-def _as(ops: Any, values: Any, dtype: str) -> Any:
+def _converted(ops: Any, values: Any, dtype: str) -> Any:
     return np.asarray(values).astype(dtype) if ops is np else ops.cast(values, dtype)

@@ -15,34 +15,34 @@ class Call:
     def __init__(self, op: Op, shapes: Mapping[Tensor, Shape]) -> None:
         self.op, self._shapes = op, shapes
 
-    def shape(self, place: int) -> Shape:
+    def shape(self, index: int) -> Shape:
         """The shape of an input.
 
         Raises:
             LookupError: there is none.
         """
-        tensor = self._input(place)
+        tensor = self._input(index)
         return self._shapes.get(tensor, tensor.shape)
 
-    def numbers(self, place: int) -> list[int]:
+    def numbers(self, index: int) -> list[int]:
         """The value of a constant of integers.
 
         Raises:
             LookupError: the value is known only at run time.
         """
-        array = self._input(place).array
+        array = self._input(index).array
         if array is None or array.dtype.kind not in "iu":
             raise LookupError
         return [int(number) for number in array.reshape(-1)]
 
-    def axes(self, place: int, rank: int) -> list[int]:
-        return [axis_of(axis, rank) for axis in self.numbers(place)]
+    def axes(self, index: int, rank: int) -> list[int]:
+        return [axis_of(axis, rank) for axis in self.numbers(index)]
 
     def option(self, key: str) -> int:
         return int(getattr(self.op.options, key))
 
-    def _input(self, place: int) -> Tensor:
-        tensor = self.op.optional(place)
+    def _input(self, index: int) -> Tensor:
+        tensor = self.op.optional(index)
         if tensor is None:
             raise LookupError
         return tensor

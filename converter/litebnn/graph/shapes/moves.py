@@ -19,13 +19,13 @@ def second(call: Call) -> Shape:
 
 
 def broadcast(call: Call) -> Shape:
-    shapes = [call.shape(place)[::-1] for place in range(len(call.op.inputs))]
+    shapes = [call.shape(index)[::-1] for index in range(len(call.op.inputs))]
     sizes = [[size for size in column if size != 1] for column in zip_longest(*shapes, fillvalue=1)]
     return tuple(found[0] if found else 1 for found in sizes)[::-1]
 
 
 def concatenate(call: Call) -> Shape:
-    shapes = [call.shape(place) for place in range(len(call.op.inputs))]
+    shapes = [call.shape(index) for index in range(len(call.op.inputs))]
     axis = axis_of(call.option("axis"), len(shapes[0]))
     return *shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1 :]
 
@@ -160,7 +160,7 @@ def strided_slice(call: Call) -> Shape:
     options, sizes = call.op.options, []
     if options.ellipsis_mask or options.new_axis_mask:
         raise LookupError
-    begins, ends, strides = (call.numbers(place) for place in (1, 2, 3))
+    begins, ends, strides = (call.numbers(index) for index in (1, 2, 3))
     for axis, size in enumerate(call.shape(0)):
         if axis >= len(begins):
             sizes.append(size)

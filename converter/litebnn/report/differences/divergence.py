@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from litebnn.build.level_bits import moved_in_front
+from litebnn.build.level_bits import moved_source
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Tensor, read_origins
 from litebnn.report.differences.pairs import Pair, pairs_of
@@ -178,11 +178,11 @@ class LayerComparison:
         ends = zip(outputs, self._outputs, results[len(shown) :], strict=True)
         gap = max((difference(values[x], actual) for result, x, actual in ends if result not in given), default=0.0)
         found = (
-            place
+            divergence
             for pair, actual in zip(self._pairs, results, strict=False)
-            for place in _differing(pair, values, actual)
+            for divergence in _differing(pair, values, actual)
         )
-        return gap, next((place for place in found if not place.by_rounding), None)
+        return gap, next((divergence for divergence in found if not divergence.by_rounding), None)
 
     def _values(self, sample: list[Array]) -> dict[Tensor, Array]:
         """Runs the source and returns the values of its tensors."""
@@ -194,7 +194,7 @@ def _with_operand(graph: Graph, pair: Pair) -> Pair:
 
     Returns the pair with that operand.
     """
-    return pair if pair.levels is None else replace(pair, operand=moved_in_front(graph, pair.levels))
+    return pair if pair.levels is None else replace(pair, operand=moved_source(graph, pair.levels))
 
 
 def _has_known_signs(pair: Pair) -> bool:

@@ -44,15 +44,15 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(
     values = operand_of(source, sign, sample)
     # The converted model has exact sums: zero, whose sign is positive, or at least 0.1 away from zero.
     flipped = (values < 0) & (values > -0.05)
-    place = LayerComparison("verify", source, converted).first_divergence([sample])
+    divergence = LayerComparison("verify", source, converted).first_divergence([sample])
     if not flipped.any():
-        assert place is None
+        assert divergence is None
         return
-    assert place is not None
-    assert place.by_rounding
-    assert (place.layer, place.flipped, place.signs) == (sign, flipped.sum(), flipped.size)
-    assert place.distance == np.abs(values[flipped]).max() < 1e-5
-    assert place.mean_distance == pytest.approx(np.abs(values).mean(), rel=1e-5)
+    assert divergence is not None
+    assert divergence.by_rounding
+    assert (divergence.layer, divergence.flipped, divergence.signs) == (sign, flipped.sum(), flipped.size)
+    assert divergence.distance == np.abs(values[flipped]).max() < 1e-5
+    assert divergence.mean_distance == pytest.approx(np.abs(values).mean(), rel=1e-5)
 
     broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 20)
     wrong = LayerComparison("verify", source, broken).first_divergence([sample])
@@ -124,10 +124,10 @@ def test_features_that_a_dense_layer_takes_in_another_order() -> None:
     sample = rng.standard_normal((1, 6, 6, 32)).astype(np.float32)
     values = operand_of(source, sign.name, sample)
     flipped = (values < 0) & (values > -0.05)
-    place = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
-    assert place is not None
-    assert place.by_rounding
-    assert (place.layer, place.flipped, place.signs) == (sign.name, flipped.sum(), 512)
+    divergence = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
+    assert divergence is not None
+    assert divergence.by_rounding
+    assert (divergence.layer, divergence.flipped, divergence.signs) == (sign.name, flipped.sum(), 512)
 
 
 @pytest.mark.usefixtures("library")
@@ -147,16 +147,16 @@ def test_the_distance_is_known_of_a_comparison_that_is_flattened(flattened: str)
     weights = model.const(sign_weights(rng, 1024, 8))
     source = model.finish(model.op("BATCH_MATMUL", [rows, weights], (1, 8)))
     sample = rng.standard_normal((1, 6, 6, 32)).astype(np.float32)
-    place = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
-    assert place is not None  # a twentieth of sums of 288 are zero, and rounding leaves many below
-    assert place.by_rounding
-    assert 0 < place.distance < 1e-5
+    divergence = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
+    assert divergence is not None  # a twentieth of sums of 288 are zero, and rounding leaves many below
+    assert divergence.by_rounding
+    assert 0 < divergence.distance < 1e-5
 
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("ending", ["", ";norm/mul;norm/add"])
 @pytest.mark.parametrize("taken", ["threshold", "negative scales"])
-def test_a_float_layer_that_takes_in_what_stands_behind_its_pooling(taken: str, ending: str) -> None:
+def test_a_float_layer_that_takes_in_what_stands_after_its_pooling(taken: str, ending: str) -> None:
     """The conversion changes the float layer's weights, so its output is not compared, but later tensors are."""
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -256,7 +256,7 @@ def test_levels_that_are_not_all_reached(least: float, most: float) -> None:
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("form", ["two values", "per channel", "levels"])
-def test_few_numbers_that_stay_floats_are_turned_by_rounding_as_signs_are(form: str) -> None:
+def test_few_numbers_that_stay_floats_are_flipped_by_rounding_as_signs_are(form: str) -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
@@ -290,10 +290,10 @@ def test_booleans_that_rounding_turns(comparison: str, values: tuple[float, floa
     two = model.two_values(x, *values, comparison)
     source = model.finish(model.conv(two, sign_weights(rng, 8, 3, 3, 64)))
     sample = rng.standard_normal((1, 6, 6, 32)).astype(np.float32)
-    place = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
-    assert place is not None
-    assert place.by_rounding
-    assert 0 < place.flipped < place.signs / 8
+    divergence = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
+    assert divergence is not None
+    assert divergence.by_rounding
+    assert 0 < divergence.flipped < divergence.signs / 8
 
 
 @pytest.mark.usefixtures("library")

@@ -17,7 +17,7 @@ _NUMBERS, _BITS = "numbers", "bits"
 
 
 @dataclass(frozen=True)
-class Place:
+class TracedTensor:
     """A tensor of one of the models, and the origin of its values."""
 
     tensor: Tensor
@@ -42,13 +42,13 @@ class Place:
 class Pair:
     """A tensor that both models have: numbers, or signs that are packed in the result or in both models."""
 
-    source: Place
+    source: TracedTensor
     # The tensor whose values decide on the source's signs or levels. It is the pair's tensor itself if there are no
     # thresholds, and None if the source does not compute it.
     operand: Tensor | None
     # The values of the operand at which the signs or levels change.
     thresholds: tuple[float | Array, ...]
-    result: Place
+    result: TracedTensor
     # The op that moves levels from the operand's layout to the layout of the source's tensor.
     levels: FewValues | None = None
     # The shape to which the operand is broadcast before it is perhaps flattened to the shape of the source's tensor.
@@ -74,13 +74,13 @@ class Pair:
 
 def pairs_of(source: Graph, result: Graph) -> list[Pair]:
     """The tensors that both models compute, in the result's order of execution."""
-    places = _places(source)
-    known = {(_first(place.origin.source), _kind(place)): place for place in places}
-    known |= {(place.origin.source, _kind(place)): place for place in places}
+    tensors = _traced_tensors(source)
+    known = {(_first(traced.origin.source), _kind(traced)): traced for traced in tensors}
+    known |= {(traced.origin.source, _kind(traced)): traced for traced in tensors}
     pairs = []
-    for place in _places(result):
-        counted, name = place.origin.counted, place.origin.source
-        kinds = (_BITS, _NUMBERS, *(["BOOL"] if counted is None else [])) if place.origin.signs else (_kind(place),)
+    for traced in _traced_tensors(result):
+        counted, name = traced.origin.counted, traced.origin.source
+        kinds = (_BITS, _NUMBERS, *(["BOOL"] if counted is None else [])) if traced.origin.signs else (_kind(traced),)
         keys = [(one, kind) for kind in kinds for one in (name, _first(name))]
         twin = next((known[key] for key in keys if key in known), None)
         if twin is None or (twin.origin.signs and counted is not None and twin.origin.counted is None):
@@ -96,9 +96,11 @@ def pairs_of(source: Graph, result: Graph) -> list[Pair]:
         else:
             decision = _turning(source, tensor)
         operand, thresholds = decision
-        pairs.append(Pair(twin, operand, thresholds, place, levels, _before_reshapes(source, tensor).shape))
+        pairs.append(Pair(twin, operand, thresholds, traced, levels, _before_reshapes(source, tensor).shape))
     counts = [(pair.result.tensor, pair.result.origin.counted) for pair in pairs]
-    rounded = _behind(result, [tensor for tensor, counted in counts if counted is not None and counted.middle != 0])
+    rounded = _downstream_of_levels(
+        result, [tensor for tensor, counted in counts if counted is not None and counted.middle != 0]
+    )
     return [replace(pair, rounds_zero=pair.result.tensor in rounded) for pair in pairs]
 
 
@@ -107,17 +109,17 @@ def computed(graph: Graph) -> list[Tensor]:
     return [tensor for op in graph.ops for tensor in op.outputs]
 
 
-def _places(graph: Graph) -> list[Place]:
+def _traced_tensors(graph: Graph) -> list[TracedTensor]:
     """The tensors of numbers and of signs in a model, by name. Names that are not unique are left out."""
     bits = channels_of_bits(graph)
     times = Counter(tensor.name for tensor in computed(graph))
-    places = []
+    tensors = []
     for tensor in computed(graph):
         if tensor.origin is not None:
-            places.append(Place(tensor, tensor.origin))
+            tensors.append(TracedTensor(tensor, tensor.origin))
         elif times[tensor.name] == 1 and (tensor in bits or tensor.type in (*_TYPES_OF_NUMBERS, "BOOL")):
-            places.append(Place(tensor, Origin(tensor.name, signs=bits.get(tensor, 0))))
-    return places
+            tensors.append(TracedTensor(tensor, Origin(tensor.name, signs=bits.get(tensor, 0))))
+    return tensors
 
 
 def _first(name: str) -> str:
@@ -125,13 +127,13 @@ def _first(name: str) -> str:
     return name.split(";")[0]
 
 
-def _kind(place: Place) -> str:
-    if place.origin.signs:
+def _kind(traced: TracedTensor) -> str:
+    if traced.origin.signs:
         return _BITS
-    return _NUMBERS if place.tensor.type in _TYPES_OF_NUMBERS else place.tensor.type
+    return _NUMBERS if traced.tensor.type in _TYPES_OF_NUMBERS else traced.tensor.type
 
 
-def _behind(graph: Graph, levels: list[Tensor]) -> set[Tensor]:
+def _downstream_of_levels(graph: Graph, levels: list[Tensor]) -> set[Tensor]:
     """The tensors downstream of sums of levels, up to the next signs."""
     bits, behind = set(levels), set[Tensor]()
     for op in graph.ops:

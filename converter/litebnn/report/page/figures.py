@@ -19,7 +19,7 @@ class Times:
     """The time of each op on one board."""
 
     # The board's short name, such as "rpi4".
-    place: str
+    board: str
     # A description of the board.
     description: str
     # The word "estimated" or "measured".
@@ -148,7 +148,7 @@ def broken_rules(inspection: Inspection, estimated: Sequence[Times]) -> list[Rul
 
 
 def _sum(rules: Sequence[BrokenRule], times: Times) -> float:
-    return sum(rule.seconds.get(times.place, 0.0) for rule in rules)
+    return sum(rule.seconds.get(times.board, 0.0) for rule in rules)
 
 
 def _rule_broken(rules: Sequence[BrokenRule], estimated: Sequence[Times], costs: Sequence[float]) -> RuleBroken:
@@ -156,7 +156,7 @@ def _rule_broken(rules: Sequence[BrokenRule], estimated: Sequence[Times], costs:
     for rule in sorted(rules, key=lambda rule: rule.index):
         layers.setdefault(rule.found, []).append(rule.index)
     words = [
-        f"{amount(cost, 's')} on {times.place} ({share(cost, times.total)})"
+        f"{amount(cost, 's')} on {times.board} ({share(cost, times.total)})"
         for cost, times in zip(costs, estimated, strict=True)
     ]
     return RuleBroken(rules[0].fix, ", ".join(words), layers)

@@ -306,7 +306,7 @@ def test_dilations_that_are_written_as_a_space_to_batch_pair(padded: int, croppe
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", ["dense", "matrix", "transposed matrix"])
-def test_dense_layers_behind_pooled_and_flattened_levels(kind: str) -> None:
+def test_dense_layers_after_pooled_and_flattened_levels(kind: str) -> None:
     model = FloatModel()
     flat = model.reshape(model.max_pool(dorefa(model, model.input(2, 4, 6, 32)), 2, 2), 2, 192)
     weights = sign_weights(RNG, 16, 192)

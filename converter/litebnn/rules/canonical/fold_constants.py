@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from litebnn.analysis.constants import constants_behind, does_not_grow, fold_input
+from litebnn.analysis.constants import constants_upstream, does_not_grow, fold_input
 from litebnn.analysis.padding import without_zeros
 from litebnn.build.notes import Notes
 from litebnn.build.signs import holds_signs
@@ -33,7 +33,7 @@ def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
 
     Outputs that depend on the model's inputs are added to `unknown`.
     """
-    computed = [output for output in op.outputs if constants_behind(graph, output, unknown) is None]
+    computed = [output for output in op.outputs if constants_upstream(graph, output, unknown) is None]
     unknown.update(computed)
     # A tensor from which only other constants are computed need not be folded itself.
     if not computed:

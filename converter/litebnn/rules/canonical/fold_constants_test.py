@@ -87,7 +87,7 @@ def test_a_half_precision_number_in_a_sign_is_folded_though_it_grows() -> None:
     assert next(op for op in built.graphs[0].ops if op.name == "CONV_2D").input(1) is kernel
 
 
-def test_weights_of_half_precision_are_folded_behind_signs_that_are_moved() -> None:
+def test_weights_of_half_precision_are_folded_after_signs_that_are_moved() -> None:
     model = FloatModel()
     begin, size = (model.const(numbers, np.int32) for numbers in ([0, 2, 2, 0], [1, 4, 4, 32]))
     moved = model.op("SLICE", [model.sign(model.input(1, 8, 8, 32)), begin, size], (1, 4, 4, 32))

@@ -24,7 +24,7 @@ def dense_prelu(second: float = -1.0, activation: str = "relu", sign: bool = Fal
 
 
 @pytest.mark.usefixtures("library")
-def test_a_prelu_behind_a_dense_layer_is_one_op() -> None:
+def test_a_prelu_after_a_dense_layer_is_one_op() -> None:
     source = dense_prelu()
     result = rewritten(source, merge_opposite_layers, recognize_prelu)
     assert op_names(result)[0] == "FULLY_CONNECTED"

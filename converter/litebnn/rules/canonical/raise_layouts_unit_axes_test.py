@@ -15,7 +15,7 @@ WEIGHTS = sign_weights(np.random.default_rng(0), 8, 1, 3, 32)
 
 
 @pytest.mark.parametrize("size", [10, -1])
-def test_a_causal_convolution_pads_in_front(size: int) -> None:
+def test_a_causal_convolution_pads_before(size: int) -> None:
     model = FloatModel()
     x = model.input(1, 10, 32, signature=(-1, size, 32))
     built = model.model(model.conv(model.expand(model.pad(model.sign(x), [(2, 0)]), 1), WEIGHTS))
@@ -40,7 +40,7 @@ def test_axes_move_to_the_ends() -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 3])
-def test_an_axis_in_front_of_the_batch_or_behind_the_channels_stays(axis: int) -> None:
+def test_an_axis_before_the_batch_or_after_the_channels_stays(axis: int) -> None:
     model = FloatModel()
     built = model.model(model.expand(model.pad(model.input(10, 4, 32), [(1, 1)]), axis))
     assert run_pass(raise_layouts, built) == (False, ["PAD", "EXPAND_DIMS"])
@@ -66,7 +66,7 @@ def test_int8_tensors_keep_their_grid() -> None:
     assert expanded.per_tensor_quantization == (0.5, 3)
 
 
-def test_an_axis_behind_the_channels_is_no_place() -> None:
+def test_an_axis_after_the_channels_is_no_place() -> None:
     model = FloatModel()
     built = model.model(model.expand(model.pad(model.input(1, 8, 32), [(1, 1)]), 3))
     assert run_pass(raise_layouts, built) == (False, ["PAD", "EXPAND_DIMS"])

@@ -37,7 +37,7 @@ def test_nothing_is_left_of_the_layout_between_two_conv1ds(between: str, library
     assert_same_values(source, result)
 
 
-def test_a_reshape_of_a_boolean_goes_behind_the_select(library: None) -> None:
+def test_a_reshape_of_a_boolean_goes_after_the_select(library: None) -> None:
     model = FloatModel()
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
     flat = model.op("RESHAPE", [condition, model.const((1, 24), np.int32)], (1, 24), type="BOOL")
@@ -47,7 +47,7 @@ def test_a_reshape_of_a_boolean_goes_behind_the_select(library: None) -> None:
     assert_same_values(source, result)
 
 
-def test_a_reshape_in_front_of_an_int8_select_leaves_its_values_on_their_grid(library: None) -> None:
+def test_a_reshape_before_an_int8_select_leaves_its_values_on_their_grid(library: None) -> None:
     model = Int8Model()
     signs = model.sign8(model.input8((1 / 16, -40), 1, 6, 6, 32), "where_flat", EXACT_GRID)
     weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
@@ -58,7 +58,7 @@ def test_a_reshape_in_front_of_an_int8_select_leaves_its_values_on_their_grid(li
     assert_same_values(source, read_model(converted))
 
 
-def test_a_reshape_of_a_boolean_goes_behind_all_that_makes_a_sign_of_it(library: None) -> None:
+def test_a_reshape_of_a_boolean_goes_after_all_that_makes_a_sign_of_it(library: None) -> None:
     model = FloatModel()
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 14, 4), model.const(0), type="BOOL")
     folded = model.op("RESHAPE", [condition, model.const((2, 7, 4), np.int32)], (2, 7, 4), type="BOOL")
@@ -70,7 +70,7 @@ def test_a_reshape_of_a_boolean_goes_behind_all_that_makes_a_sign_of_it(library:
     assert_same_values(source, result)
 
 
-def test_a_reshape_of_a_boolean_goes_behind_all_that_makes_an_int8_sign_of_it(library: None) -> None:
+def test_a_reshape_of_a_boolean_goes_after_all_that_makes_an_int8_sign_of_it(library: None) -> None:
     """The form 2 · cast - 1 of a Conv1D's boolean, as TensorFlow quantizes it, with a different grid for every op."""
     model = Int8Model()
     x = model.input8((1 / 16, -40), 1, 1, 12, 32)
@@ -90,7 +90,7 @@ def test_a_reshape_of_a_boolean_goes_behind_all_that_makes_an_int8_sign_of_it(li
     assert "LceBconv2d" in op_names(litebnn.convert_tflite(source))
 
 
-def test_a_reshape_stays_in_front_of_grids_of_channels() -> None:
+def test_a_reshape_stays_before_grids_of_channels() -> None:
     model = FloatModel()
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
     flat = model.op("RESHAPE", [condition, model.const((6, 4), np.int32)], (6, 4), type="BOOL")

@@ -141,7 +141,7 @@ def test_a_reduction_keeps_its_axes_where_it_did(keep_dims: bool, library: None)
 
 
 @pytest.mark.parametrize("kind", ["levels", "joined", "rows", "more axes"])
-def test_operands_that_cannot_be_turned_back_keep_the_transpose(kind: str) -> None:
+def test_operands_that_cannot_be_flipped_back_keep_the_transpose(kind: str) -> None:
     model = FloatModel()
     x = first(model)
     if kind == "levels":

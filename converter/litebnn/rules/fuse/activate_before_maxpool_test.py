@@ -26,7 +26,7 @@ def test_a_clamp_that_the_op_can_fuse_moves(fused: bool) -> None:
     assert dims[1:] == [(1, 6, 6, 8), (1, 3, 3, 8)]
 
 
-def test_what_stands_behind_the_clamp_is_told_of_the_change() -> None:
+def test_what_stands_after_the_clamp_is_told_of_the_change() -> None:
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, 8, 3, 3, 32, alpha=False))
     pool = model.max_pool(x, 2, 2)

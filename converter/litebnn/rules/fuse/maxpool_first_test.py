@@ -77,7 +77,7 @@ def test_in_a_network_of_binary_layers_too() -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_what_rises_goes_behind_though_a_negative_scale_stays() -> None:
+def test_what_rises_goes_after_though_a_negative_scale_stays() -> None:
     model = FloatModel()
     source = model.finish(model.max_pool(batch_norm(model, model.input(1, 8, 8, 8), MIXED), 2, 2))
     result = shrunk(source)
@@ -86,7 +86,7 @@ def test_what_rises_goes_behind_though_a_negative_scale_stays() -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_the_clamp_of_the_pooling_goes_into_what_is_behind_it() -> None:
+def test_the_clamp_of_the_pooling_goes_into_what_is_after_it() -> None:
     model = FloatModel()
     x = batch_norm(model, model.input(1, 8, 8, 8), MIXED, activation="none")
     source = model.finish(model.max_pool(x, 2, 2, activation="relu"))
@@ -107,7 +107,7 @@ def test_two_clamps_stay(activation: str) -> None:
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("slope", [0.0, 0.25])
-def test_a_prelu_that_rises_goes_behind(slope: float) -> None:
+def test_a_prelu_that_rises_goes_after(slope: float) -> None:
     model = FloatModel()
     source = model.finish(model.max_pool(prelu(model, model.input(1, 8, 8, 8), slope), 2, 2))
     result = shrunk(source)

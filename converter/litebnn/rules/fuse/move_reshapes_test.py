@@ -69,7 +69,7 @@ def test_what_reshapes_floats_or_has_two_unknown_dimensions_is_not_merged() -> N
 
 
 @pytest.mark.usefixtures("library")
-def test_all_signs_of_what_is_reshaped_are_packed_in_front_of_it() -> None:
+def test_all_signs_of_what_is_reshaped_are_packed_before_it() -> None:
     """The float tensor stays, because ops other than the sign read it."""
     model = FloatModel()
     flat = model.reshape(model.input(2, 3, 64), 6, 64)
@@ -85,7 +85,7 @@ def test_all_signs_of_what_is_reshaped_are_packed_in_front_of_it() -> None:
 @pytest.mark.parametrize(
     ("channels", "moves"), [((64, 64), True), ((40, 40), True), ((32, 96), True), ((48, 24), False)]
 )
-def test_signs_are_packed_in_front_of_a_reshape_that_keeps_their_words(channels: tuple[int, int], moves: bool) -> None:
+def test_signs_are_packed_before_a_reshape_that_keeps_their_words(channels: tuple[int, int], moves: bool) -> None:
     before, after = channels
     model = FloatModel()
     built = model.model(model.packed(model.reshape(model.input(6, before), 6 * before // after, after)))
@@ -100,7 +100,7 @@ def layer_reshaped(model: FloatModel, *dims: int) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("step", ["MUL", "SUB", "SUB from", "RELU", "NEG"])
-def test_what_a_layer_can_fuse_is_fused_in_front_of_a_reshape(step: str) -> None:
+def test_what_a_layer_can_fuse_is_fused_before_a_reshape(step: str) -> None:
     model = FloatModel()
     _, x = layer_reshaped(model, 1, 4, 32)
     amounts = model.const(dyadic(RNG, 32))
@@ -112,7 +112,7 @@ def test_what_a_layer_can_fuse_is_fused_in_front_of_a_reshape(step: str) -> None
 
 
 @pytest.mark.parametrize("case", ["channels", "broadcast", "layer read", "reshape read", "not fused", "two tensors"])
-def test_what_a_layer_cannot_fuse_stays_behind_the_reshape(case: str) -> None:
+def test_what_a_layer_cannot_fuse_stays_after_the_reshape(case: str) -> None:
     model = FloatModel()
     layer, x = layer_reshaped(model, *((1, 128) if case == "channels" else (1, 4, 32)))
     operand = {"broadcast": (4, 1, 32), "two tensors": None}.get(case, (x.channels,))

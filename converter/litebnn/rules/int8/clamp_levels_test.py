@@ -12,7 +12,7 @@ Grid = tuple[float, int]
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("activation", ["RELU", "RELU6", "RELU_N1_TO_1"])
 @pytest.mark.parametrize("grid", [(0.45, -128), (0.35, 3), (5.98 / 255, -128)])
-def test_a_relu_behind_the_batch_norm_of_a_trained_layer_is_none_of_floats(activation: str, grid: Grid) -> None:
+def test_a_relu_after_the_batch_norm_of_a_trained_layer_is_none_of_floats(activation: str, grid: Grid) -> None:
     rng = np.random.default_rng(0)
     model = TrainedModel()
     x = model.sign(model.fake(model.input(1, 6, 6, 32), (1 / 16, 3)))

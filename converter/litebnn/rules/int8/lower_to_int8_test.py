@@ -118,7 +118,7 @@ def test_what_is_on_the_goals_grid_already_is_joined_as_it_is() -> None:
     assert [op.output for op in requantized] == [joined.input(1)]
 
 
-def test_what_moves_values_goes_in_front_of_what_makes_floats_of_them() -> None:
+def test_what_moves_values_goes_before_what_makes_floats_of_them() -> None:
     """Other inputs of the moving op, such as axes and sizes, are unchanged."""
     for name in ("RESHAPE", "LOGISTIC"):
         model = FloatModel()

@@ -15,7 +15,7 @@ def pooled(model: FloatModel, x: Tensor) -> Tensor:
     return model.max_pool(x, 2, 2)
 
 
-def turned(model: FloatModel, x: Tensor) -> Tensor:
+def transposed(model: FloatModel, x: Tensor) -> Tensor:
     return model.transpose(x, 0, 3, 1, 2)
 
 
@@ -29,7 +29,7 @@ def joined(model: FloatModel, x: Tensor) -> Tensor:
 
 
 @pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("move", [pooled, turned, interleaved, joined])
+@pytest.mark.parametrize("move", [pooled, transposed, interleaved, joined])
 def test_layers_write_the_levels_that_are_moved(move: object) -> None:
     model = TrainedModel()
     x = model.sign(model.input(1, 6, 6, 32))

@@ -55,7 +55,7 @@ def test_what_is_read_otherwise_too_stays_float(other: str) -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_a_dense_layer_writes_int8_in_front_of_its_reshape() -> None:
+def test_a_dense_layer_writes_int8_before_its_reshape() -> None:
     model = FloatModel()
     weights = sign_weights(np.random.default_rng(0), 8, 64)
     built = model.model(quantized(model, model.dense(model.sign(model.input(1, 64)), weights, np.arange(8))))

@@ -14,7 +14,7 @@ BINARY = (*PHASES["thresholds"], *PHASES["binarize"], *PHASES["fuse"])
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("channels", [32, 20, 40])
 @pytest.mark.parametrize(("value", "convs"), [(None, 2), (1.0, 1)])
-def test_bits_are_padded_in_front(channels: int, value: float | None, convs: int) -> None:
+def test_bits_are_padded_before(channels: int, value: float | None, convs: int) -> None:
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 8, channels)), [(1, 1), (2, 0)], value)
     y = model.conv(x, sign_weights(RNG, 8, 3, 3, channels), dyadic(RNG, 8), stride=(2, 2))

@@ -34,7 +34,7 @@ def two_layers(activation: str, *, same: bool = True, read_twice: bool = True) -
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("activation", "ops"), [("none", 0), ("relu", 3), ("relu6", 3), ("relu1", 3)])
-def test_a_fused_activation_stands_behind(activation: str, ops: int) -> None:
+def test_a_fused_activation_stands_after(activation: str, ops: int) -> None:
     source = two_layers(activation)
     before = rewritten(source, *BINARY, *BINARY)
     result = rewritten(source, *BINARY, *BINARY, split_zero_padded_outputs)
@@ -45,7 +45,7 @@ def test_a_fused_activation_stands_behind(activation: str, ops: int) -> None:
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("activation", ["none", "relu"])
-def test_bits_are_packed_behind(activation: str) -> None:
+def test_bits_are_packed_after(activation: str) -> None:
     source = two_layers(activation, read_twice=False)
     assert op_names(rewritten(source, *BINARY, *BINARY)) == ["LceQuantize", "LceBconv2d", "LceBconv2d"]
     result = rewritten(source, *BINARY, *BINARY, split_zero_padded_outputs, remove_dead_ops)
@@ -75,7 +75,7 @@ def test_other_padding_stays_fused() -> None:
 
 @pytest.mark.filterwarnings("ignore:experimental_default_int8_range")
 @pytest.mark.usefixtures("library")
-def test_int8_is_quantized_behind() -> None:
+def test_int8_is_quantized_after() -> None:
     options = {"experimental_default_int8_range": (-3, 3), "larq_compatible": True}
     converted = litebnn.convert_tflite(two_layers("relu"), **options)
     layers = [op for op in read_model(converted).ops() if op.name == "LceBconv2d"]
@@ -93,7 +93,7 @@ def test_an_output_of_another_type_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(("scale", "ops"), [(1, 0), (2, 2)])
-def test_only_whole_sums_are_halved_behind_explicit_padding(scale: int, ops: int) -> None:
+def test_only_whole_sums_are_halved_after_explicit_padding(scale: int, ops: int) -> None:
     """The op with explicit padding is split into two halves, which add up exactly only for integers.
 
     Other multipliers and biases are applied after the sum.

@@ -45,7 +45,7 @@ def test_the_zero_of_a_ternary_quantizer_is_a_level_and_stays() -> None:
     assert_same_values(source, read_model(result))
 
 
-def test_signs_in_front_of_what_takes_levels_are_made_such() -> None:
+def test_signs_before_what_takes_levels_are_made_such() -> None:
     model = FloatModel()
     x = model.conv(model.elementwise("SIGN", model.input(1, 8, 8, 32)), WEIGHTS)
     source = model.finish(model.conv(ternary(model, x), sign_weights(np.random.default_rng(0), 8, 3, 3, 8)))

@@ -53,7 +53,7 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
     if takes_affine(graph, x):  # the layer fuses the affine ops
         first = next((i for i, op in enumerate(reversed(ops)) if not _is_affine(op)), len(ops))
         ops, x, level, falls, is_rounded = _moved(graph, read, found.level, len(ops) - first)
-    if not ops or _stays(graph, ops, x, found):
+    if not ops or _gains_nothing(graph, ops, x, found):
         return False
     name = next((op.output.name for op in ops if _is_affine(op)), read.name)
     if len(ops) > 1 or not found.is_plain or not _is_addition(ops[0], x):
@@ -102,7 +102,7 @@ def _is_affine(op: Op) -> bool:
     return op.name in ("ADD", "DIV", "MUL", "NEG", "SUB")
 
 
-def _stays(graph: Graph, ops: list[Op], x: Tensor, found: Threshold) -> bool:
+def _gains_nothing(graph: Graph, ops: list[Op], x: Tensor, found: Threshold) -> bool:
     """True if the sign reads a single addition, because the moved threshold would be lowered to the same addition
     again.
     """

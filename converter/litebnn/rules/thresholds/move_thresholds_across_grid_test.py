@@ -83,7 +83,7 @@ def packed(model: FloatModel, x: Tensor, threshold: Threshold) -> Tensor:
         ("above all levels", False),
     ],
 )
-def test_a_threshold_moves_in_front_of_the_rounding_of_a_binary_layer_alone(case: str, moves: bool) -> None:
+def test_a_threshold_moves_before_the_rounding_of_a_binary_layer_alone(case: str, moves: bool) -> None:
     model = FloatModel()
     levels = layer_levels(
         model, "Own" if case == "another layer" else "LceBconv2d", "INT8" if "int8" in case else "FLOAT32"

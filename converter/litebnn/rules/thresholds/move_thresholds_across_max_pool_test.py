@@ -47,7 +47,7 @@ def test_what_is_no_number_stays_float(scale: float) -> None:
     assert "MAX_POOL_2D" in names
 
 
-def test_a_negative_scale_in_front_of_one_padding_stays_float() -> None:
+def test_a_negative_scale_before_one_padding_stays_float() -> None:
     for scale, expected in ((1.0, IN_BITS), (0.0, IN_BITS), (-1.0, None)):
         model = FloatModel()
         x = model.pad(conv_pool_norm_sign(model, scale), [(1, 1), (1, 1)], 1.0)  # type: ignore[arg-type]
@@ -59,7 +59,7 @@ def test_a_negative_scale_in_front_of_one_padding_stays_float() -> None:
             assert names == expected
 
 
-def test_a_negative_scale_in_front_of_zero_padding_is_absorbed() -> None:
+def test_a_negative_scale_before_zero_padding_is_absorbed() -> None:
     model = FloatModel()
     x = conv_pool_norm_sign(model, -1.0)
     names, _ = after_passes(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 32), same=True))  # type: ignore[arg-type]
@@ -96,7 +96,7 @@ def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_a_strict_threshold_behind_another_op_is_not_lost_in_the_sums_of_a_layer() -> None:
+def test_a_strict_threshold_after_another_op_is_not_lost_in_the_sums_of_a_layer() -> None:
     """Runtimes start a sum with the bias, so a bias just above 0.5 would be rounded to 0.5 in larger partial sums."""
     rng = np.random.default_rng(10_207)
     model = FloatModel()
@@ -130,7 +130,7 @@ def test_bits_are_padded_with_what_is_below_all_numbers(scale: float, channels: 
 
 
 @pytest.mark.parametrize(("channels", "value"), [(32, 0.0), (32, -1e30), (40, -np.inf)])
-def test_other_padding_in_front_of_a_pool_stays(channels: int, value: float) -> None:
+def test_other_padding_before_a_pool_stays(channels: int, value: float) -> None:
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, channels, 3, 3, 32))
     x = model.max_pool(model.pad(x, [(1, 1), (1, 1)], value), 3, 2)
@@ -211,7 +211,7 @@ def test_a_pool_with_an_activation_of_its_own_stays() -> None:
     assert not run_pass(move_thresholds, model.model(model.packed(pooled)))[0]
 
 
-def test_what_else_reads_the_padding_in_front_of_a_pool_keeps_it() -> None:
+def test_what_else_reads_the_padding_before_a_pool_keeps_it() -> None:
     for read in (False, True):
         model = FloatModel()
         padded = model.pad(model.input(1, 6, 6, 32), [(1, 1), (1, 1)], -np.inf)
@@ -221,7 +221,7 @@ def test_what_else_reads_the_padding_in_front_of_a_pool_keeps_it() -> None:
         assert names == (kept if read else ["LceQuantize", "PADV2", "LceBMaxPool2d"])
 
 
-def test_a_threshold_behind_what_is_pooled_of_no_layer_stays() -> None:
+def test_a_threshold_after_what_is_pooled_of_no_layer_stays() -> None:
     model = FloatModel()
     pooled = model.max_pool(model.input(1, 6, 6, 32), 2, 2)
     built = model.model(model.packed(model.elementwise("ADD", pooled, model.const(np.full(32, 0.25)))))

@@ -28,7 +28,7 @@ def names_of(scale: object, shift: object, *, one_padding: bool = False) -> list
     return op_names(built)
 
 
-def test_a_batch_norm_in_front_of_a_sign_is_one_addition() -> None:
+def test_a_batch_norm_before_a_sign_is_one_addition() -> None:
     assert names_of(np.full(32, 3), np.arange(32)) == ["ADD", "LceQuantize", "LceBconv2d"]
     assert names_of(np.where(np.arange(32) < 3, -1, 1), np.arange(32)) == ["ADD", "LceQuantize", "LceBconv2d"]
 
@@ -66,7 +66,7 @@ def test_exact_sums_turn_where_the_source_does(form: str, padded: bool) -> None:
     assert_same_values(source, result)
 
 
-def behind_prelu(model: FloatModel, x: Tensor, slopes: np.ndarray, scale: float) -> Tensor:
+def after_prelu(model: FloatModel, x: Tensor, slopes: np.ndarray, scale: float) -> Tensor:
     x = model.op("PRELU", [x, model.const(slopes.reshape(1, 1, -1))], x.dims)
     return model.elementwise("ADD", model.elementwise("MUL", x, model.const(scale)), model.const(SHIFTS))
 
@@ -74,17 +74,17 @@ def behind_prelu(model: FloatModel, x: Tensor, slopes: np.ndarray, scale: float)
 @pytest.mark.parametrize("scale", [0.5, -2.0])
 def test_a_prelu_only_moves_the_threshold(scale: float, library: None) -> None:
     model = FloatModel()
-    source = model.finish(model.sign(behind_prelu(model, model.input(1, 4, 4, 32), SLOPES, scale), "where_ge"))
+    source = model.finish(model.sign(after_prelu(model, model.input(1, 4, 4, 32), SLOPES, scale), "where_ge"))
     result = rewritten(source, *PHASES["thresholds"], move_thresholds, *PHASES["lower"], *PHASES["tidy"])
     assert "PRELU" not in op_names(result)
     assert_same_values(source, result)
 
 
 @pytest.mark.parametrize("scale", [0.5, -2.0])
-def test_a_layer_in_front_writes_bits(scale: float, library: None) -> None:
+def test_a_layer_before_it_writes_bits(scale: float, library: None) -> None:
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 32, 3, 3, 32))
-    x = model.sign(behind_prelu(model, x, SLOPES, scale), "where_ge")
+    x = model.sign(after_prelu(model, x, SLOPES, scale), "where_ge")
     source = model.finish(model.conv(x, sign_weights(RNG, 8, 3, 3, 32)))
     result = read_model(litebnn.convert_tflite(source))
     assert op_names(result) == ["LceQuantize", "LceBconv2d", "LceBconv2d"]
@@ -111,7 +111,7 @@ def test_a_clamp_between_two_batch_norms_goes_where_it_holds_the_threshold(clamp
 def test_slopes_that_are_not_positive_stay(slope: float) -> None:
     model = FloatModel()
     slopes = np.where(np.arange(32) == 3, slope, SLOPES)
-    built = model.model(model.packed(behind_prelu(model, model.input(1, 4, 4, 32), slopes, 1.0)))
+    built = model.model(model.packed(after_prelu(model, model.input(1, 4, 4, 32), slopes, 1.0)))
     assert "PRELU" in run_pass(move_thresholds, built)[1]
 
 
@@ -126,7 +126,7 @@ def test_slopes_that_add_dimensions_stay() -> None:
 @pytest.mark.parametrize("read", ["", "output", "RELU"])
 def test_what_only_the_sign_has_read_is_gone(read: str) -> None:
     model = FloatModel()
-    y = behind_prelu(model, model.input(1, 4, 4, 32), SLOPES, 2.0)
+    y = after_prelu(model, model.input(1, 4, 4, 32), SLOPES, 2.0)
     prelu = model.graph.ops[0].output
     outputs = [model.packed(y)]
     if read:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from litebnn.analysis.constants import constants_behind
+from litebnn.analysis.constants import constants_upstream
 from litebnn.analysis.grids import step_of
 from litebnn.analysis.match import bits_of, times_repeated
 from litebnn.analysis.signs import Sign, find_sign
@@ -25,7 +25,7 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if len(op.outputs) != 1 or op.output.type != "FLOAT32":
         return False
     sign = find_sign(graph, op.output)
-    if sign is None or op.output.channels < 1 or constants_behind(graph, sign.x) is not None:
+    if sign is None or op.output.channels < 1 or constants_upstream(graph, sign.x) is not None:
         return False
     is_alike = (sign.x.type, sign.x.dims) == (op.output.type, op.output.dims)
     if (bits := bits_of(graph, sign.x)) is not None and _is_same_sign(sign):

@@ -12,7 +12,7 @@ import numpy as np
 
 from litebnn.analysis.match import bits_of, transpose_order
 from litebnn.analysis.padding import constant_padding, word_of_padding
-from litebnn.analysis.thresholds import Threshold, signs_behind
+from litebnn.analysis.thresholds import Threshold, sign_of_input
 from litebnn.build.each import each
 from litebnn.build.notes import Notes
 from litebnn.build.ops import can_pool_bits, custom_op, packed_like, pool_of_bits
@@ -105,7 +105,7 @@ def _sign(graph: Graph, op: Op, *, moves_channels: bool) -> tuple[Tensor, Thresh
 
     If channels move and their thresholds differ, the tensor becomes a difference whose threshold is 0.
     """
-    found = signs_behind(graph, op)
+    found = sign_of_input(graph, op)
     if found is None or not moves_channels or found[1].is_uniform:
         return found
     return difference(graph, *found, before=op), Threshold()

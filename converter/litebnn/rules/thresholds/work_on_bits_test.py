@@ -93,7 +93,7 @@ def test_transposes_cancel_between_layers() -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_values_stay_behind_transposes() -> None:
+def test_values_stay_after_transposes() -> None:
     model = channels_first()
     source = model.finish(model.graph.ops[-1].output)
     x = dyadic(RNG, 1, 64, 6, 5)
@@ -111,7 +111,7 @@ def moved(model: FloatModel, kind: str) -> Tensor:
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", ["broadcast", "pooled"])
-def test_bits_that_are_computed_from_bits_are_packed_anew_behind_a_transpose(kind: str) -> None:
+def test_bits_that_are_computed_from_bits_are_packed_anew_after_a_transpose(kind: str) -> None:
     model = FloatModel()
     x = turn(model, moved(model, kind), TO_CHANNELS_FIRST)
     source = model.finish(model.conv(x, sign_weights(RNG, 8, 1, 1, x.channels)))

@@ -2,11 +2,11 @@
 //
 // A dot product is looked up four bits at a time. Each value of an input nibble has a table of 16 bytes, one for each
 // value of a filter nibble. One byte shuffle looks up one channel per byte. With parity(n) = 1 for a nibble with an odd
-// number of ones and 0 otherwise, an entry is
+// number of ones and 0 otherwise, an entry is:
 //
 //   (matching bits - parity(input) + parity(filter)) / 2
 //
-// which is 0, 1 or 2, because the dividend is even. The parities of a window and of a filter are counted outside of the
+// This is 0, 1 or 2, because the dividend is even. The parities of a window and of a filter are counted outside of the
 // inner loop. Seven entries add up to at most 14, which fits four bits, so each byte of a table serves two pixels. Two
 // input nibbles, one of each pixel, select the table.
 #pragma once
@@ -22,8 +22,8 @@ namespace {
 
 constexpr int32_t kNibblesPerWord = kBitsPerWord / 4;
 constexpr int32_t kGroupNibbles = 7;
-// Number of nibbles after which byte sums are widened to 16 bits. A byte can hold the sum of 127 entries, each at most
-// 2. The number is the largest even multiple of a group.
+// Number of nibbles after which byte sums are widened to 16 bits. A byte can hold the sum of 127 entries, which are 2
+// at most. The number is the largest even multiple of a group.
 constexpr int32_t kMaxBlockNibbles = 126;
 
 // Consecutive nibbles of a window whose table offsets are contiguous. `first` is the index of the first offset.
