@@ -138,11 +138,25 @@ inline size_t OutputBytes(const BconvCase& c, const Bconv2dGeometry& g) {
   return 0;
 }
 
+// Bits as the numbers +1 (0) and -1 (1), in rows of `channels` numbers.
+inline std::vector<int8_t> Unpack(const std::vector<uint32_t>& packed, int32_t channels) {
+  std::vector<int8_t> values;
+  const auto words = static_cast<size_t>(PackedWords(channels));
+  values.reserve(packed.size() / words * static_cast<size_t>(channels));
+  for (size_t row = 0; row < packed.size(); row += words) {
+    for (size_t i = 0; i < static_cast<size_t>(channels); ++i) {
+      values.push_back(packed[row + i / 32] >> (i % 32) & 1u ? -1 : 1);
+    }
+  }
+  return values;
+}
+
 // Twice the popcount sum of each pixel and output channel; a padded tap counts half its channels.
 inline std::vector<int32_t> ReferenceDoubleSums(const BconvCase& c, const BconvData& data) {
   const Bconv2dGeometry& g = data.geometry;
   const int32_t group_channels = c.channels_in / c.groups, group_outputs = c.channels_out / c.groups;
-  const int32_t pixel_words = PackedWords(c.channels_in), tap_words = PackedWords(group_channels);
+  const std::vector<int8_t> input = Unpack(data.input, c.channels_in), filters = Unpack(data.filter, group_channels);
+  const std::vector<int8_t> padding(static_cast<size_t>(c.channels_in), 1);
   std::vector<int32_t> sums;
   for (int32_t b = 0; b < g.batch; ++b) {
     for (int32_t oy = 0; oy < g.output_height; ++oy) {
@@ -155,16 +169,12 @@ inline std::vector<int32_t> ReferenceDoubleSums(const BconvCase& c, const BconvD
               const int32_t x = ox * c.stride_width + kx * c.dilation_width - g.pad_left;
               const bool inside = y >= 0 && y < c.height && x >= 0 && x < c.width;
               if (!inside && data.spec.zero_padding) continue;
-              const uint32_t* pixel =
-                  data.input.data() + (inside ? ((int64_t{b} * c.height + y) * c.width + x) * pixel_words : 0);
-              const uint32_t* filter =
-                  data.filter.data() + ((int64_t{o} * c.filter_height + ky) * c.filter_width + kx) * tap_words;
-              const int32_t first = o / group_outputs * group_channels;
-              for (int32_t i = 0; i < group_channels; ++i) {
-                const uint32_t input_bit = inside ? pixel[(first + i) / 32] >> ((first + i) % 32) & 1u : 0u;
-                const uint32_t filter_bit = filter[i / 32] >> (i % 32) & 1u;
-                dot += input_bit == filter_bit ? 1 : -1;
-              }
+              const int64_t position = (int64_t{b} * c.height + y) * c.width + x;
+              const int8_t* pixel = (inside ? input.data() + position * c.channels_in : padding.data()) +
+                                    o / group_outputs * group_channels;
+              const int8_t* filter =
+                  filters.data() + ((int64_t{o} * c.filter_height + ky) * c.filter_width + kx) * group_channels;
+              for (int32_t i = 0; i < group_channels; ++i) dot += pixel[i] * filter[i];
             }
           }
           sums.push_back(c.filter_height * c.filter_width * group_channels - dot);
