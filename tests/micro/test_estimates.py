@@ -13,6 +13,7 @@ import litebnn
 from litebnn.cli import main
 from litebnn.micro.estimate import CYCLES, builtin_costs
 from litebnn.micro.export import estimate_c
+from litebnn.micro.folder import sources_folder
 from litebnn.micro.settings import TARGETS
 from toolchains.bare.network import run_selftest
 from toolchains.targets import ROOT, find_target
@@ -25,6 +26,14 @@ def test_every_target_has_costs_and_cycles() -> None:
     assert set(builtin_costs()) == set(CYCLES) == set(TARGETS)
     for costs in builtin_costs().values():
         assert {"litebnn_conv2d_float_rows", "litebnn_conv2d_int8_rows", "litebnn_quantize_float"} <= set(costs)
+
+
+def test_every_function_has_costs() -> None:
+    headers = (sources_folder() / name for name in ("builtin/litebnn_builtin.h", "litebnn_micro.h"))
+    declared = re.findall(r"void (litebnn_\w+)\(", "".join(header.read_text() for header in headers))
+    functions = {name for name in declared if "bconv2d" not in name}
+    assert len(functions) > 50
+    assert {target: functions - set(costs) for target, costs in builtin_costs().items() if functions - set(costs)} == {}
 
 
 def test_fast_kernels_take_more_flash_and_fewer_instructions() -> None:
