@@ -2,7 +2,7 @@
 
 Usage:
 
-    python -m examples.micro [--network=digits] [--target=cortex-m4] [--kernels=fast] [--model=mine.tflite]
+    python -m examples.micro [--network=gestures] [--target=cortex-m4] [--kernels=fast] [--model=mine.tflite]
 
 It needs the cross compilers and QEMU; `litebnn doctor` says how to install them.
 """
@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import litebnn
+from examples.micro.gestures.data import NAMES, made_gestures
 from examples.mnist.data import bundled_digits
 from litebnn.micro.emit import array_text
 from litebnn.micro.program import C_TYPES_OF_DATA
@@ -54,8 +55,15 @@ def digits() -> Samples:
     return Samples(found.test_images[:10], found.test_labels[:10], tuple("0123456789"))
 
 
+def gestures() -> Samples:
+    """Twelve gestures, three of each kind, which are made and not recorded."""
+    made = made_gestures(12, seed=3)
+    return Samples(made.traces, made.labels, NAMES)
+
+
 NETWORKS = {
     "digits": Network(ROOT / "examples" / "label_image" / "digits.tflite", digits),
+    "gestures": Network(HERE / "gestures" / "gestures.tflite", gestures),
 }
 
 

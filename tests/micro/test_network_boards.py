@@ -101,7 +101,7 @@ def test_nothing_allocates_and_no_library_is_called(target: str, tmp_path: Path)
     assert [name for name in wanted if not re.fullmatch(ALLOWED, name)] == []
 
 
-@pytest.mark.parametrize("network", [pytest.param("digits", marks=pytest.mark.needs("demo"))])
+@pytest.mark.parametrize("network", [pytest.param("digits", marks=pytest.mark.needs("demo")), "gestures"])
 def test_the_examples_networks_recognise_their_samples_on_four_boards(
     network: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
