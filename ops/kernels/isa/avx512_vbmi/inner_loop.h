@@ -3,7 +3,7 @@
 // A dot product is looked up in chunks of six bits. Each value of an input chunk has a table of 64 bytes, one for each
 // value of a filter chunk. One byte permutation looks up 64 channels.
 //
-// As in shared/lookup_tables.h, an entry is half the number of matching bits, after a compensation for the parities of
+// An entry, as in shared/lookup_tables.h, is half the number of matching bits, after a compensation for the parities of
 // both chunks. This is a number from 0 to 3, which takes two bits, so a byte serves four pixels. With the combined
 // table of four pixels, one permutation does 4 x 6 x 64 binary multiply-adds.
 //
