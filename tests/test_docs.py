@@ -82,8 +82,9 @@ def test_every_document_is_linked_from_the_readme() -> None:
     assert {of(path) for path in DOCUMENTS} - {"README.md"} <= linked
 
 
-def test_targets() -> None:
-    rows = [[code(name)[0], description] for name, description, *_ in table("docs/cross-compile.md", "target")]
+@pytest.mark.parametrize("document", ["README.md", "docs/cross-compile.md"])
+def test_targets(document: str) -> None:
+    rows = [[code(name)[0], description] for name, description, *_ in table(document, "target")]
     assert rows == [[target.name, target.description] for target in load_targets().values()]
 
 
