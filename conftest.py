@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,10 +112,20 @@ def _leave_out_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
     items[:] = parts[False]
 
 
+def _put_deep_files_first(items: list[pytest.Item]) -> None:
+    """Begins with the files that have deep tests only, because a worker would be alone with such a file at the end."""
+    are_deep: dict[Path, bool] = {}
+    for item in items:
+        are_deep[item.path] = are_deep.get(item.path, True) and item.get_closest_marker("deep") is not None
+    items.sort(key=lambda item: not are_deep[item.path])
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--remaining"):
         _leave_out_passed(config, items)
     tiers = {"long": config.getoption("--long"), "deep": _are_deep(config)}
+    if tiers["deep"]:
+        _put_deep_files_first(items)
     for item in items:
         for tier in [tier for tier, is_run in tiers.items() if not is_run]:
             if item.get_closest_marker(tier):

@@ -298,8 +298,10 @@ def test(
     if not remaining:
         lint(context)
     build(context)
-    # Deep tests in one file share their builds. The limit of four workers bounds memory, as each loads TensorFlow.
-    spread = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile" if deep or long else "--dist=worksteal")
+    # Deep tests in one file share their builds, and conftest.py orders the files. The limit of four workers bounds
+    # memory, as each loads TensorFlow.
+    order = ("--dist=loadfile", "--no-loadscope-reorder") if deep or long else ("--dist=worksteal",)
+    spread = ("--numprocesses=logical", "--maxprocesses=4", *order)
     flags = {"deep": deep, "long": long, "remaining": remaining}
     options = [f"--{name}" for name, chosen in flags.items() if chosen]
     _python("-m", "pytest", *spread, *options, *(["-k", k] if k else []))
