@@ -31,7 +31,7 @@ from toolchains.targets import BUILD, ROOT, ToolkitError
 
 FOLDER = ROOT / "fuzz"
 WORK = BUILD / "fuzz"
-# An input that needs more time or memory is a finding.
+# An input that needs more time or memory than this is a finding.
 SECONDS_OF_AN_INPUT = 5
 MEGABYTES = 2048
 # A graph may ask for any amount of memory. Allocations of more than this machine has must fail and be reported.

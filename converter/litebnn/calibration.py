@@ -62,7 +62,7 @@ def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], Non
 
 @dataclass(frozen=True)
 class _ObserveBatch:
-    """Work that records the ranges of a model's input and of all its outputs."""
+    """A job for a worker process: runs a model, and records the range of values of its input and of each output."""
 
     model: bytes
     recipe: Recipe

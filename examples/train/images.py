@@ -61,7 +61,7 @@ class Images:
         return len(self.training) // self.options.batch
 
     def training_batches(self, first: int, last: int, part: slice) -> Iterator[Batch]:
-        """The batches of steps `first` to `last`, each with the `part` that one process takes of it."""
+        """Yields the `part` of each batch that one process takes, for the training steps `first` to `last`."""
 
         def samples() -> Iterator[tuple[int, list[_Sample]]]:
             options, epoch, order = self.options, -1, np.array([], int)

@@ -70,7 +70,7 @@ def _trie(content: bytearray) -> tuple[int, int]:
 
 
 def _read_number(content: bytes, position: int) -> tuple[int, int]:
-    """A number of seven bits a byte, low ones first, and the position after it."""
+    """An unsigned LEB128 number, which has seven bits a byte, and the position after it."""
     value = shift = 0
     while True:
         byte = content[position]

@@ -111,7 +111,7 @@ def three_lines(product: Product, file: Path) -> str:
 
 
 def readme(product: Product, file: Path) -> str:
-    """README's Python runs with the wheel and its extra `keras` in a fresh environment, and so does its command."""
+    """Runs README's Python example and its command in a fresh environment with the wheel and its extra `keras`."""
     from tests.support.documents import blocks
 
     chosen = [block for block in blocks("README.md") if block.language == "python" and not block.not_run]

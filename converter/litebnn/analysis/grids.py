@@ -225,7 +225,7 @@ def next_of_grid(numbers: Array, tensor: Tensor) -> Array:
 
 
 def as_compared(values: Array, scale: float) -> Array:
-    """The fixed-point numbers with 8 fractional bits that the runtime compares for values of an int8 tensor."""
+    """Values of an int8 tensor as the runtime's comparison ops rescale them: fixed point with 8 fractional bits."""
     counts = np.rint(values.astype(np.float64) / np.float32(scale)).astype(np.int64) << 8
     fraction, exponent = np.frexp(np.float64(np.float32(scale)))
     product = counts * int(round_half_away(fraction * 2**31))

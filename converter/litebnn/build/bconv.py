@@ -241,8 +241,8 @@ def _crops(op: Op) -> bool:
 def takes_affine(graph: Graph, tensor: Tensor) -> bool:
     """True if an LceBconv2d computes `tensor`, perhaps followed by ops that affine ops can move across.
 
-    Such a convolution absorbs affine ops one by one. A strict threshold, the float next to a number, would be lost in a
-    sum with its bias.
+    The LceBconv2d absorbs affine ops one by one. Do not add the threshold of a strict comparison, the float next to a
+    number: the sum with the bias would round it back to the number.
     """
     op = graph.producer(tensor)
     while op is not None and facts(op).reshapes and graph.sole_consumer(tensor) is not None:

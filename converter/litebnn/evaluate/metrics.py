@@ -64,7 +64,7 @@ class Evaluation:
         data: the data set's name.
         classes: class names by label, if the data set has names.
         counts: the numbers of samples from which all shares are computed.
-        seconds: duration in seconds, without results from a partial file.
+        seconds: duration of this run, without the samples that an earlier, interrupted run left results of.
         images_per_second: throughput in that time, over all processes or boards.
     """
 

@@ -213,8 +213,9 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
 
 
 def _threshold_planes(thresholds: Array, planes: int) -> Array:
-    """Start values of counters that overflow when a count exceeds its threshold, as bits [planes + 1, classes,
-    channels].
+    """Start values with which a bit-sliced counter overflows when its count exceeds the channel's threshold.
+
+    Bits [planes + 1, classes, channels]; pixels of one class have the same taps inside the input.
     """
     start = np.clip(2**planes - 1 - thresholds, 0, 2**planes - 1)
     return np.stack([*(start >> plane & 1 for plane in range(planes)), thresholds < 0])

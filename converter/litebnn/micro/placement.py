@@ -25,8 +25,8 @@ class Step:
     iterations: int = 1
     # For each tensor between the ops of a strip: the number of rows that it holds, which one iteration needs.
     heights: dict[Tensor, int] = field(default_factory=dict)
-    # For other tensors of a strip, except the input of its first op: the number of rows that an iteration reads or
-    # writes.
+    # Rows that one iteration reads or writes, for the strip's other tensors. The input of the first op is not among
+    # them.
     parts: dict[Tensor, int] = field(default_factory=dict)
 
     @property

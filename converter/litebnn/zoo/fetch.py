@@ -71,7 +71,7 @@ def fetch_weights(network: Network, include_top: bool = True, progress: Progress
     """The path of a network's pretrained weights, which are fetched if the cache does not have them.
 
     Raises:
-        FetchError: they cannot be fetched, or the file in the cache is another one.
+        FetchError: they cannot be fetched, or the file in the cache has another hash.
     """
     return fetch(weights_file(network, include_top), progress)
 

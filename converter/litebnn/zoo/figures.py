@@ -13,7 +13,7 @@ FILE = Path(__file__).with_name("figures.json")
 
 @dataclass(frozen=True)
 class Figures:
-    """A converted network in figures."""
+    """The size, the number of operations and the estimated times of a converted network."""
 
     # The size of the network's file in bytes, with labels.
     bytes: int

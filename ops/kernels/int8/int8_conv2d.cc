@@ -192,7 +192,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 
 bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
   const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * spec.channels_in;
-  // This limit leaves room for the zero weights that fill up a row's last step.
+  // The limit leaves room for the zero weights that pad each row to a multiple of the inner loop's block.
   if (depth > kMaxSum / (256 * 128)) return false;
   for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
     const int8_t* const weights = spec.filter + channel * depth;

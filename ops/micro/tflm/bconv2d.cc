@@ -159,7 +159,7 @@ Inside InsideOf(int32_t at, int32_t input, int32_t taps, int32_t dilation) {
   return inside;
 }
 
-// The output positions along an axis in classes: windows of a class have the same taps inside the input.
+// The output positions along an axis, grouped by which taps of their windows lie inside the input.
 struct Classes {
   int32_t outputs, stride, before, input, taps, dilation;
   uint16_t* numbers;

@@ -217,7 +217,7 @@ TfLiteStatus RunConcatenation(TfLiteContext* context, TfLiteNode* node) {
   auto* output = static_cast<int32_t*>(whole.data);
   if (output == nullptr) return kTfLiteError;
   const int rows = last(whole) == 0 ? 0 : ValuesOf(whole) / last(whole);
-  // In a damaged model another node may have resized a tensor since.
+  // In a damaged model, another node may have resized a tensor after this node was prepared.
   size_t bytes = 0;
   for (int i = 0; i < node->inputs->size; ++i) {
     const TfLiteTensor& part = context->tensors[node->inputs->data[i]];
@@ -424,7 +424,7 @@ TfLiteStatus RunAveragePool(TfLiteContext* context, TfLiteNode* node) {
         ++count;
       },
       [&](int64_t i) {
-        // In a damaged model another node may have resized a tensor since, so that a window is empty.
+        // A window is empty if another node of a damaged model resized the tensor after this node was prepared.
         count = std::max<int64_t>(count, 1);
         const int64_t average = (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
         static_cast<int8_t*>(output.data)[i] = ToLevel(average - grid.zero_point, params.activation, grid);

@@ -29,8 +29,8 @@ class GatedSum {
 
   explicit GatedSum(const Roles& roles) : roles_(roles) {}
 
-  // The node's output has the shape of the image, at most four dimensions, and gets that of the result. False after an
-  // error has been reported.
+  // Resizes the node's output, which has the shape of the image, at most four dimensions, to the shape of the result.
+  // Returns false after reporting an error.
   bool Resize(const Node& node);
 
   bool gates() const { return has_gate_ || has_alpha_; }

@@ -34,8 +34,8 @@ class Op {
   virtual size_t PartCount() const { return 0; }
   virtual size_t InputsPerPart() const { return 1; }
 
-  // Allocates nothing. `inputs` and `outputs` are in the node's order, null if left out; inputs of other parts are not
-  // read. `part` is 0 if there are no parts.
+  // Runs part `part` of the node; an op without parts has part 0 only. `inputs` and `outputs` are in the node's order,
+  // and a tensor that is left out is null. Reads no inputs of other parts. Allocates nothing.
   virtual void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace,
                    size_t part) const = 0;
 };

@@ -123,7 +123,8 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
   SoleReaders sole_readers(outputs, steps);
   for (Step& sign : *steps) {
     if (sign.type != &kQuantizeOpType) continue;
-    // If a step of this type writes the input, reads that step's input instead and returns its constant.
+    // If an op of type `type` produces the sign's input, makes the sign read that op's input instead. Returns the
+    // constant operand of that op.
     const auto take = [&](const OpType& type) -> Binding {
       const Step* const taken = sole_readers.Take(sign.inputs[0].tensor, {&type});
       if (taken == nullptr) return {kOptionalTensor};

@@ -41,7 +41,7 @@ class Divergence:
     samples: int = 1
     # For a tensor of numbers: the largest difference, relative to the largest value.
     difference: float = 0.0
-    # True if the result also rounds sums that are zero in the source.
+    # True if rounding in the converted model may flip the sign of sums that are zero in the source.
     rounds_zero: bool = False
 
     @property

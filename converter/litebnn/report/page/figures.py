@@ -1,4 +1,4 @@
-"""The figures that the page shows: times, charts, and the cost of broken rules."""
+"""The numbers and charts of the page: times, and what each breach of a rule for models costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Float ops between DEQUANTIZE and QUANTIZE -> the same ops in int8."""
+"""Replaces float ops between DEQUANTIZE and QUANTIZE by the same ops in int8."""
 
 from __future__ import annotations
 

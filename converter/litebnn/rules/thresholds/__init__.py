@@ -1,1 +1,1 @@
-"""Signs are found, and their thresholds move to where they cost nothing."""
+"""Rules that recognize signs, and fold their thresholds into layers that absorb them without cost."""
