@@ -1,8 +1,8 @@
 // MUL and ADD with a constant per channel, which are the runtime's own ops: a batch norm and a RELU after it.
 //
-// Most of these are fused. If their result is only packed into signs, they become part of the packing; after a
-// CONCATENATION, they read its inputs directly. The ops here run if the runtime reads their output too, or if they are
-// in another order.
+// Most of these nodes are fused with others. If their result is only packed into signs, they become part of the
+// packing. After a CONCATENATION, they read its inputs directly. The ops of this file run the nodes that cannot be
+// fused, because the runtime reads their output too or they are in another order.
 #include <algorithm>
 
 #include "tflite/ops/op_list.h"
@@ -76,8 +76,8 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
          HasChannelValues(context, node);
 }
 
-// True if a MUL or ADD after `writer` is claimed because both can be fused. Another one is claimed only if its output
-// becomes signs.
+// True if a MUL or ADD after `writer` is claimed because the two can be fused. After any other op, a MUL or ADD is
+// claimed only if its output becomes signs.
 bool ReadsImages(const OpType& writer) {
   return &writer == &kConcatenationOpType || &writer == &kMaxPool2dOpType || &writer == &kScaleOpType ||
          &writer == &kShiftOpType;

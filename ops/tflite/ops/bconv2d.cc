@@ -96,8 +96,8 @@ class Bconv2dOp final : public Op {
     return true;
   }
 
-  // Explicit padding is stored in options of its own, and `padding` is left out. Readers that know only SAME and VALID
-  // then report the missing option.
+  // A model with explicit padding has separate options for it and no option `padding`. So a reader that knows only SAME
+  // and VALID reports the missing option.
   bool ReadPadding(const Node& node, const FlexbufferMap& options) {
     int64_t found;
     has_explicit_padding_ = options.Find(contract::kPadding, &found) == FlexbufferMap::Lookup::kMissing &&
@@ -181,7 +181,7 @@ class Bconv2dOp final : public Op {
         spec->output_scale = output.quantization.scale;
         spec->output_zero_point = output.quantization.zero_point;
         if (adds_int8_) {
-          // The convolution's own output has the grid with which the ADD was claimed.
+          // The ADD was claimed for the quantization of the convolution's own output, before the fusion.
           const TfLiteQuantizationParams& own = node.context->tensors[node.fused_output].params;
           spec->output_scale = own.scale;
           spec->output_zero_point = own.zero_point;

@@ -56,8 +56,8 @@ bool ReserveImage(const Node& node, size_t bytes, size_t* reserved);
 // its result goes to the workspace, and the sum is computed afterwards.
 class FusedSum {
  public:
-  // Changes the shape of the node's output from that of the op's result to that of the sum. Does nothing if the input
-  // at `position`, the addend, is left out. False after an error has been reported.
+  // Resizes the node's output from the shape of the op's result to the shape of the sum. Does nothing if the input at
+  // `position`, which is the addend, is left out. Returns false after reporting an error.
   bool Resize(const Node& node, size_t position);
   bool has_addend() const { return has_addend_; }
   bool rectifies() const { return rectifies_; }

@@ -1,8 +1,8 @@
 // Three of the runtime's own ops in one pass: MUL of an image by a gate, PRELU, and ADD of another image. The gate is
 // computed and has as many channels as the image. Squeeze-and-excite blocks have these in sequence.
 //
-// Most are fused into binary convolutions. The ops here run if another op produces the image, or if the convolution's
-// output has another consumer.
+// Most of these nodes are fused into binary convolutions. The ops of this file run the others: no convolution produces
+// the image, or its output has a second consumer.
 #include <algorithm>
 #include <vector>
 
@@ -47,9 +47,9 @@ std::unique_ptr<Op> CreateGate(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) GateOp(isa, {kGate, kAlpha, kAddend, kRectifiesProduct}));
 }
 
-// True if the output has four dimensions and both inputs have its channels. Batch and spatial sizes must not be checked
-// here or below. A runtime that undoes its delegates to resize inputs asks again while some tensors have old shapes,
-// and fails if the answer changes.
+// True if the output has four dimensions and both inputs have its channels. Neither this function nor the next ones may
+// check batch and spatial sizes. When inputs are resized, a runtime removes its delegates and asks again which nodes
+// they claim. Some tensors have old shapes then, and the runtime fails if the answer differs.
 template <int kActivation>
 bool IsGate(const TfLiteContext& context, const TfLiteNode& node) {
   if (static_cast<const TfLiteAddParams*>(node.builtin_data)->activation != kActivation) return false;

@@ -11,8 +11,8 @@ namespace litebnn {
 
 class FusedInt8Sum {
  public:
-  // Adds the input at `position` to an image on the grid `first`, whose shape the node's output has; sets the output's
-  // shape to the sum's. False after an error has been reported.
+  // Prepares to add the input at `position` to an image with the quantization `first`. The node's output has the
+  // image's shape, and is resized to the sum's. Returns false after reporting an error.
   bool Resize(const Node& node, const Int8Grid& first, size_t position);
   // True if a convolution that writes the image can add in its epilogue.
   bool is_epilogue() const { return has_floats_ && is_alike_; }

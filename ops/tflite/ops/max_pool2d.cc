@@ -1,6 +1,6 @@
-// LceBMaxPool2d, max pooling of packed signs; and MAX_POOL_2D, the runtime's own op. The delegate claims the latter if
-// it pools outputs of claimed nodes, or if its output becomes signs. Images are then read while they are in the caches.
-// AVERAGE_POOL_2D of int8 outputs of claimed nodes is claimed too, as the runtime has a slow loop for it.
+// LceBMaxPool2d, the max pooling of packed signs, and two of the runtime's own ops. MAX_POOL_2D is claimed if its
+// output becomes signs. It is also claimed if it pools outputs of claimed nodes, because these are still in the caches.
+// AVERAGE_POOL_2D of int8 outputs of claimed nodes is claimed because the runtime has a slow loop for it.
 #include <algorithm>
 #include <limits>
 

@@ -16,14 +16,14 @@ class Op {
  public:
   virtual ~Op() = default;
 
-  // Validates the node, sets the shape of its output and prepares to run. False after an error has been reported.
-  // Called again after an input is resized; constants and options stay the same. The caller has checked the number of
-  // inputs and outputs, and that every shape fits (TensorBytes is not 0).
+  // Validates the node, sets the shape of its output and prepares to run. Returns false after reporting an error. Is
+  // called again after an input is resized; constants and options do not change. The caller has checked the number of
+  // inputs and outputs, and that the size of every tensor fits in size_t (TensorBytes is not 0).
   virtual bool Prepare(const Node& node) = 0;
 
   // Bytes of scratch memory for Run, aligned to 64.
   virtual size_t WorkspaceBytes(int /*num_threads*/) const { return 0; }
-  // Position of the input whose memory the output may take, if any: each value is read before its place is written.
+  // Position of an input whose memory the output may take, because Run reads each value before it overwrites it.
   virtual std::optional<size_t> OverwritableInput() const { return std::nullopt; }
   // Bytes held in addition to the model's own, such as repacked weights.
   virtual size_t OwnedBytes() const { return 0; }

@@ -37,7 +37,7 @@ inline constexpr const OpType* kOpTypes[] = {LITEBNN_OP_TYPES(LITEBNN_ADDRESS)};
 // fusion.
 extern const OpType kBconv2dAddOpType;
 
-// The same with an ADD of int8 images. The node's fused_output is the convolution's own.
+// A convolution fused with an ADD of int8 images. Node::fused_output is the output that the convolution alone had.
 extern const OpType kBconv2dInt8AddOpType;
 
 // A convolution fused with a MUL by a gate, a PRELU and an ADD. Gate, alpha and addend are the last inputs; the first
@@ -84,7 +84,8 @@ bool IsComputedInt8Image(const TfLiteContext& context, int index);
 
 inline Int8Grid GridOf(const TfLiteTensor& tensor) { return {tensor.params.scale, tensor.params.zero_point}; }
 
-// The levels that a fused activation clamps to. False for an activation that runtimes do not fuse.
+// Computes the int8 levels that a fused activation clamps to. Returns false for an activation that runtimes do not
+// fuse.
 bool FindActivationLevels(int activation, const Int8Grid& grid, int32_t* low, int32_t* high);
 
 // The op that computes the node, or null if litebnn has none.

@@ -43,8 +43,8 @@ std::vector<double> FindBytes(const TfLiteContext& context) {
   return bytes;
 }
 
-// The runtime alternates between epochs of claimed and of other nodes, beginning with the kind of the first node. Each
-// node is in the first epoch of its kind in which all its inputs are available.
+// Returns the epoch in which the runtime runs each node. Epochs of claimed nodes alternate with epochs of other nodes,
+// and the first node's kind begins. A node runs in the first epoch of its kind in which all its inputs are available.
 std::vector<size_t> FindEpochs(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                const std::vector<bool>& is_claimed) {
   std::vector<size_t> epochs(plan.size()), written(context.tensors_size);

@@ -8,7 +8,7 @@ namespace {
 
 const Binding& Image(const Step& step, size_t part) { return step.inputs[part * step.op->InputsPerPart()]; }
 
-// True if the op has parts and writes at least as many bytes as they read.
+// True if the op has parts and writes at least as many bytes as its parts read.
 bool Copies(const Step& step) {
   const size_t part_count = step.op->PartCount();
   size_t bytes = 0;
@@ -16,7 +16,8 @@ bool Copies(const Step& step) {
   return part_count > 0 && step.outputs[0].bytes >= bytes;
 }
 
-// Marks steps whose inputs others copy too. If their parts ran early, all the copies would be in memory at once.
+// Marks copying steps that share an input with another copying step. If they ran early, all the copies would be in
+// memory at once.
 std::vector<bool> FindRepeatedCopies(const std::vector<Step>& steps) {
   std::vector<bool> repeats(steps.size());
   std::unordered_map<int, size_t> first_copies;  // of each image

@@ -28,8 +28,8 @@ class Partition {
   // again after inputs are resized. The first call takes the nodes' memory from `budget`; `arena` grows as needed.
   // False after an error has been reported.
   bool Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena);
-  // Allocates nothing. `pool` must not have more threads than Prepare was given, and `arena` must be the same. False
-  // after an error has been reported, also if the last Prepare failed.
+  // Runs the nodes. `pool` must not have more threads than Prepare was given, and `arena` must be the one that Prepare
+  // was given. Returns false after reporting an error, also if the last Prepare failed. Allocates nothing.
   bool Run(TfLiteContext* context, ThreadPool& pool, Arena& arena);
 
   const MemoryPlan& memory_plan() const { return plan_; }

@@ -7,7 +7,8 @@ bool RunTask(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, c
              std::vector<Step>* steps) {
   Step& step = (*steps)[task.step];
   const Node node = step.Describe(context);
-  // Null after an error has been reported because the runtime's tensor does not match what was prepared.
+  // Returns the data of a tensor. If the runtime's tensor does not match what was prepared, reports an error and
+  // returns null.
   const auto find = [&](const Binding& binding, const char* role) -> void* {
     if (binding.internal) return arena.data() + plan.buffers[binding.buffer].offset;
     const bool has_data = node.CheckData(role, binding.tensor, binding.bytes, binding.value_bytes);

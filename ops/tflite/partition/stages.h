@@ -20,7 +20,7 @@ namespace litebnn {
 // An input or output of a step.
 struct Binding {
   int tensor;  // kOptionalTensor if left out
-  // The next three are set when the step is prepared.
+  // The next three members are set when the step is prepared.
   bool internal = false;  // written and read only within this partition
   size_t bytes = 0;
   size_t value_bytes = 0;
@@ -99,10 +99,10 @@ void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps
 bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
                   std::vector<Step>* steps);
 
-// Orders prepared steps. Each part runs right after its input is written, while that is in the caches and before its
-// memory is needed for others. In a dense network many layers read an input, each with its own batch norm, and the last
-// one pools all. Steps that write at least as much as they read, and share inputs with others, keep their place,
-// because running early would multiply their memory.
+// Orders prepared steps. Each part runs right after its input is written: the input is still in the caches, and its
+// memory is soon free. An example is a dense network, where many layers read one tensor, each with its own batch norm.
+// Steps that share inputs and write at least as much as they read keep their place. If they ran early, all their
+// outputs would be in memory at once.
 std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 
 // Plans memory for a run with `num_threads` threads. False if the buffers do not fit in size_t.
