@@ -56,7 +56,11 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     parts = parts_of("wheel", family, find_compiler(family, toolchain).name)
     bill = bill_of_materials("litebnn", {inside: library}, parts)
     return {
-        "force_include": {str(library): inside, str(ROOT / "ops" / "micro"): "litebnn/micro/sources"},
+        "force_include": {
+            str(library): inside,
+            str(ROOT / "ops" / "micro"): "litebnn/micro/sources",
+            str(ROOT / "LICENSE"): "litebnn/micro/LICENSE",
+        },
         "sbom_files": [str(write(family.folder / "wheel" / FILE_NAME, bill))],
         "pure_python": False,
         "tag": f"py3-none-{platform}",

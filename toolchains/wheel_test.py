@@ -45,7 +45,10 @@ def test_a_wheel_holds_the_library_for_every_cpu_of_its_tag(
     assert built == [(generic, "zig")]
     assert data["tag"] == tag
     assert data["pure_python"] is False
-    sources = {str(wheel.ROOT / "ops" / "micro"): "litebnn/micro/sources"}
+    sources = {
+        str(wheel.ROOT / "ops" / "micro"): "litebnn/micro/sources",
+        str(wheel.ROOT / "LICENSE"): "litebnn/micro/LICENSE",
+    }
     library = tmp_path / "liblitebnn.so"
     assert data["force_include"] == {str(library): "litebnn/lib/liblitebnn.so", **sources}
     (bill,) = map(Path, data["sbom_files"])

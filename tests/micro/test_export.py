@@ -164,6 +164,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pyte
         ({"kernels": "best"}, "kernels is 'best', expected one of compact, fast"),
         ({"target": "avr"}, "target is 'avr', expected one of cortex-m4"),
         ({"packages": ["nix"]}, "packages has 'nix'"),
+        ({"packages": ["arduino"], "name": "Arduino_net"}, "Arduino's own libraries alone"),
         ({"samples": [np.zeros((2, 9), np.float32)]}, "expected float32"),
     ],
 )

@@ -16,7 +16,7 @@ from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, check_custom_ops
 from litebnn.micro.emit import Emitted, emit, in_comment, prototype
 from litebnn.micro.estimate import CYCLES, instructions_of
-from litebnn.micro.folder import MARK, check_folder, filled, sources_folder, write_folder
+from litebnn.micro.folder import MARK, check_folder, filled, license_text, sources_folder, write_folder
 from litebnn.micro.packages import package_files
 from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
@@ -161,6 +161,7 @@ def export_c(
             f"{name}_vectors.h": vectors_header(vectors, placement, name),
             "main.c": filled("main.c.in", values),
             **package_files(packages, values),
+            "LICENSE": license_text(),
             MARK: json.dumps(export.to_dict(), indent=1) + "\n",
         },
     )
@@ -206,6 +207,8 @@ def _check(name: str, kernels: str, target: str, packages: Sequence[str]) -> Non
     for package in packages:
         if package not in PACKAGES:
             raise ValueError(f"packages has {package!r}, expected {', '.join(PACKAGES)}")
+    if "arduino" in packages and name.lower().startswith("arduino"):
+        raise ValueError(f"name is {name!r}: Arduino's own libraries alone may have names that start with Arduino")
 
 
 def _converted(model: bytes | str | os.PathLike[str], title: str) -> tuple[bytes, str]:

@@ -20,12 +20,26 @@ def sources_folder() -> Path:
     Raises:
         FileNotFoundError: it is in neither of these places.
     """
-    package = Path(__file__).resolve().parents[1]
-    places = (package / "micro" / "sources", package.parents[1] / "ops" / "micro")
+    return _shipped("sources", "ops/micro")
+
+
+def license_text() -> str:
+    """The license of the C sources, which each export holds a copy of.
+
+    Raises:
+        FileNotFoundError: it is neither inside an installed package nor in a checkout.
+    """
+    return _shipped("LICENSE", "LICENSE").read_text(encoding="utf-8")
+
+
+def _shipped(installed: str, checked_out: str) -> Path:
+    """A path inside the installed `litebnn.micro`, or in the root of a checkout."""
+    here = Path(__file__).resolve().parent
+    places = (here / installed, here.parents[2] / checked_out)
     for place in places:
-        if (place / "litebnn_micro.h").is_file():
+        if place.exists():
             return place
-    raise FileNotFoundError(f"the C sources are not found (looked for {', '.join(map(str, places))})")
+    raise FileNotFoundError(f"{installed} is not found (looked for {', '.join(map(str, places))})")
 
 
 def check_folder(folder: Path) -> None:
