@@ -346,7 +346,7 @@ def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
     multiplication.fusedActivationFunction = addition.fusedActivationFunction = activation
     product = op("MUL", inputs[1], first, options=lce_models.schema.MulOptionsT())
     product = op("MUL", inputs[2], product, options=multiplication)
-    # XNNPACK multiplies -0 by the slope on CPUs without AVX-512 only, which shows if the slope is negative or not finite.
+    # XNNPACK multiplies -0 by the slope only on CPUs without AVX-512. It shows if the slope is negative or not finite.
     slopes = rng.uniform(0.1, 3, (1, 1, channels)).astype(np.float32)
     leaked = op("PRELU", product, graph.constant(slopes))
     outputs = [op("ADD", inputs[3], leaked, options=addition)]

@@ -97,6 +97,7 @@ class Ready:
         if values.dtype == self.dtype or self.dtype.kind == "f":
             return values.astype(self.dtype)
         limits = np.iinfo(self.dtype)
+        levels: Array
         if self._scale:
             levels = np.round(values / self._scale) + self._zero_point
         else:
