@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from litebnn.errors import ConversionError, boundary
+from litebnn.evaluate.batches import Array, Samples
 from litebnn.evaluate.recipes import automatic_recipe, open_recipe
+from litebnn.evaluate.scoring import Ready
 from litebnn.flatbuffer import read_metadata
 from litebnn.runtime import Interpreter
 from litebnn.runtime.predictor import read_content
@@ -18,7 +20,8 @@ class Classifier:
     """Names what an image shows.
 
     Args:
-        model: the bytes or the path of a `.tflite` file with TFLite Metadata, as `litebnn zoo` writes it.
+        model: the bytes or the path of a `.tflite` file with TFLite Metadata, as `litebnn zoo` writes it. Its input is
+            float32, uint8 or int8; pixels become levels of a quantized input without an array of floats.
         options: those of `litebnn.Interpreter`.
 
     Attributes:
@@ -44,8 +47,7 @@ class Classifier:
         self.name = metadata.name
         self.labels = metadata.labels
         self._interpreter = Interpreter(content, **options)
-        self._shape = self._interpreter.input_shapes[0][1:]
-        self._prepare = open_recipe(automatic_recipe([metadata])).prepared()
+        self._ready = Ready(name, self._interpreter, open_recipe(automatic_recipe([metadata])))
 
     def __call__(self, pixels: Any, top: int = 5) -> list[tuple[str, float]]:
         """The most likely classes of an image and their probabilities, the likeliest first.
@@ -60,6 +62,16 @@ class Classifier:
         pixels = np.asarray(pixels)
         if pixels.ndim != 3 or pixels.dtype != np.uint8 or not pixels.size:
             raise ValueError(f"an image is {pixels.dtype} {list(pixels.shape)}, expected uint8 [height, width, 3]")
-        scores = np.asarray(self._interpreter.predict(self._prepare(pixels, self._shape)[None]))[0]
+        output = self._interpreter.predict(self._ready.inputs(Samples([pixels], None)))[0]
+        scores = _real(output, *self._interpreter.output_quantization[0])
         best = np.argsort(-scores, kind="stable")[:top]
         return [(self.labels[index], float(scores[index])) for index in best]
+
+
+def _real(scores: Array, scale: float, zero_point: int) -> Array:
+    """Scores as real numbers. Integers without a scale stand for 0 to 1, as in TensorFlow's label_image."""
+    if scores.dtype.kind == "f":
+        return scores
+    if not scale:
+        scale, zero_point = 1 / 255, -128 if scores.dtype == np.int8 else 0
+    return (scores.astype(np.float32) - zero_point) * np.float32(scale)

@@ -102,13 +102,6 @@ Image DecodeImage(const std::string& bytes, int channels) {
 
 namespace {
 
-// An input coordinate that contributes to an output coordinate along one axis.
-struct Tap {
-  size_t index;
-  float weight;
-};
-using Taps = std::vector<std::vector<Tap>>;  // the taps of each output coordinate
-
 Taps BilinearTaps(int in_size, int out_size) {
   const float scale = static_cast<float>(in_size) / static_cast<float>(out_size);
   Taps taps;
@@ -144,36 +137,14 @@ Taps BicubicTaps(int in_size, int out_size) {
   return taps;
 }
 
-std::vector<float> Resize(const Image& image, const Taps& rows, const Taps& columns) {
-  const auto channels = static_cast<size_t>(image.channels);
-  const size_t row_values = static_cast<size_t>(image.width) * channels;
-  std::vector<float> resized;
-  resized.reserve(rows.size() * columns.size() * channels);
-  for (const std::vector<Tap>& row : rows) {
-    for (const std::vector<Tap>& column : columns) {
-      for (size_t c = 0; c < channels; ++c) {
-        float value = 0;
-        for (const Tap& y : row) {
-          const uint8_t* pixels = image.pixels.data() + y.index * row_values + c;
-          float across = 0;
-          for (const Tap& x : column) across += pixels[x.index * channels] * x.weight;
-          value += across * y.weight;
-        }
-        resized.push_back(value);
-      }
-    }
-  }
-  return resized;
-}
-
 }  // namespace
 
-std::vector<float> ResizeBilinear(const Image& image, int height, int width) {
-  return Resize(image, BilinearTaps(image.height, height), BilinearTaps(image.width, width));
+Resampling Bilinear(const Image& image, int height, int width) {
+  return {BilinearTaps(image.height, height), BilinearTaps(image.width, width)};
 }
 
-std::vector<float> ResizeBicubic(const Image& image, int height, int width) {
-  return Resize(image, BicubicTaps(image.height, height), BicubicTaps(image.width, width));
+Resampling Bicubic(const Image& image, int height, int width) {
+  return {BicubicTaps(image.height, height), BicubicTaps(image.width, width)};
 }
 
 Image CenterCrop(const Image& image, float share) {

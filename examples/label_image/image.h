@@ -1,6 +1,7 @@
 // Images: from a file's bytes to the values of a model's input.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,12 +20,49 @@ struct Image {
 // is dropped. Throws Error for other, damaged or truncated files, and for more than 2^26 pixels.
 Image DecodeImage(const std::string& bytes, int channels);
 
-// Bilinear resize to [height, width, channels], the same as TensorFlow's RESIZE_BILINEAR without align_corners and
+// An input coordinate that contributes to an output coordinate along one axis.
+struct Tap {
+  size_t index;
+  float weight;
+};
+using Taps = std::vector<std::vector<Tap>>;  // the taps of each output coordinate
+
+// The taps that resize an image: one list for each output row, and one for each output column.
+struct Resampling {
+  Taps rows, columns;
+};
+
+// Bilinear resize to `height` and `width`, the same as TensorFlow's RESIZE_BILINEAR without align_corners and
 // half_pixel_centers. Output pixel (y, x) samples the image at (y · image.height / height, x · image.width / width).
-std::vector<float> ResizeBilinear(const Image& image, int height, int width);
+Resampling Bilinear(const Image& image, int height, int width);
 
 // Bicubic resize, the same as TensorFlow 1's resize_bicubic, at the same samples.
-std::vector<float> ResizeBicubic(const Image& image, int height, int width);
+Resampling Bicubic(const Image& image, int height, int width);
+
+// Returns convert(value, channel) for each value of the resized image, [rows, columns, channels]. A value is from 0 to
+// 255, or a little outside after a bicubic resize.
+template <class T, class Convert>
+std::vector<T> Resize(const Image& image, const Resampling& resampling, Convert convert) {
+  const auto channels = static_cast<size_t>(image.channels);
+  const size_t row_values = static_cast<size_t>(image.width) * channels;
+  std::vector<T> resized;
+  resized.reserve(resampling.rows.size() * resampling.columns.size() * channels);
+  for (const std::vector<Tap>& row : resampling.rows) {
+    for (const std::vector<Tap>& column : resampling.columns) {
+      for (size_t c = 0; c < channels; ++c) {
+        float value = 0;
+        for (const Tap& y : row) {
+          const uint8_t* pixels = image.pixels.data() + y.index * row_values + c;
+          float across = 0;
+          for (const Tap& x : column) across += static_cast<float>(pixels[x.index * channels]) * x.weight;
+          value += across * y.weight;
+        }
+        resized.push_back(convert(value, c));
+      }
+    }
+  }
+  return resized;
+}
 
 // The square in the middle of an image whose side is a share (0 to 1) of the image's shorter one.
 Image CenterCrop(const Image& image, float share);

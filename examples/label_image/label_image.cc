@@ -1,12 +1,15 @@
 // Classifies an image: prints the best scores of a model with their labels. The flags are those of TensorFlow's program
 // of the same name, and --lcompute.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <numeric>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "common/error.h"
@@ -99,17 +102,6 @@ struct Scale {
   int zero_point;
 };
 
-template <class Integer>
-std::vector<Integer> Quantize(const std::vector<float>& values, Scale scale) {
-  std::vector<Integer> quantized;
-  for (const float value : values) {
-    const float steps = std::round(value / scale.scale) + static_cast<float>(scale.zero_point);
-    quantized.push_back(static_cast<Integer>(
-        std::clamp(steps, float{std::numeric_limits<Integer>::min()}, float{std::numeric_limits<Integer>::max()})));
-  }
-  return quantized;
-}
-
 // The numbers that pixels are reduced by and then divided by: one for all channels, or one for each.
 struct Normalization {
   std::vector<float> mean;
@@ -134,24 +126,69 @@ Normalization NormalizationOf(const Settings& settings, const Metadata& metadata
   return found;
 }
 
-// Fills the input with pixel values of 0 to 255, normalized and, for a quantized input, quantized. A quantized input
-// without a scale gets the raw pixels, shifted by -128 for int8.
-void FillInput(Session& session, std::vector<float> pixels, const Normalization& normalization) {
-  const Tensor input = session.inputs()[0];
-  Scale scale = {input.scale, input.zero_point};
-  if (input.type == ElementType::kFloat32 || scale.scale != 0) {
-    const auto& [mean, deviation] = normalization;
-    const size_t channels = std::max(mean.size(), deviation.size());
-    for (size_t i = 0; i < pixels.size(); ++i) {
-      const size_t channel = i % channels;
-      pixels[i] = (pixels[i] - mean[channel % mean.size()]) / deviation[channel % deviation.size()];
-    }
-  } else {
-    scale = {1, input.type == ElementType::kInt8 ? -128 : 0};
+// Converts pixel values to values of a model's input: normalized and, for a quantized input, quantized. A quantized
+// input without a scale gets the pixels themselves, shifted by -128 for int8.
+class PixelConversion {
+ public:
+  PixelConversion(const Tensor& input, const Normalization& normalization)
+      : normalization_(normalization), scale_{input.scale, input.zero_point} {
+    if (input.type == ElementType::kFloat32 || input.scale != 0) return;
+    normalization_ = {{0}, {1}};
+    scale_ = {1, input.type == ElementType::kInt8 ? -128 : 0};
   }
-  if (input.type == ElementType::kFloat32) session.FillInput(0, pixels.data());
-  if (input.type == ElementType::kUInt8) session.FillInput(0, Quantize<uint8_t>(pixels, scale).data());
-  if (input.type == ElementType::kInt8) session.FillInput(0, Quantize<int8_t>(pixels, scale).data());
+
+  template <class T>
+  T Convert(float pixel, size_t channel) const {
+    const auto& [mean, deviation] = normalization_;
+    const float value = (pixel - mean[channel % mean.size()]) / deviation[channel % deviation.size()];
+    if constexpr (std::is_integral_v<T>) {
+      const float level = std::round(value / scale_.scale) + static_cast<float>(scale_.zero_point);
+      return static_cast<T>(
+          std::clamp(level, float{std::numeric_limits<T>::min()}, float{std::numeric_limits<T>::max()}));
+    } else {
+      return value;
+    }
+  }
+
+ private:
+  Normalization normalization_;
+  Scale scale_;
+};
+
+// The values of a model's input. Each pixel becomes a value of type T at once, so that quantized inputs take no floats.
+template <class T>
+std::vector<T> InputValues(const Image& image, const Metadata& metadata, const InputFormat& format,
+                           const PixelConversion& conversion) {
+  const auto convert = [&conversion](float pixel, size_t channel) { return conversion.Convert<T>(pixel, channel); };
+  if (metadata.crop != 0) {
+    const Image square = CenterCrop(image, metadata.crop);
+    return Resize<T>(square, Bicubic(square, format.height, format.width), convert);
+  }
+  if (image.height != format.height || image.width != format.width) {
+    return Resize<T>(image, Bilinear(image, format.height, format.width), convert);
+  }
+  // There are only 256 different pixels in a channel.
+  const auto channels = static_cast<size_t>(image.channels);
+  std::vector<std::array<T, 256>> tables(channels);
+  for (size_t c = 0; c < channels; ++c) {
+    for (size_t pixel = 0; pixel < 256; ++pixel) tables[c][pixel] = convert(static_cast<float>(pixel), c);
+  }
+  std::vector<T> values;
+  values.reserve(image.pixels.size());
+  for (size_t i = 0; i < image.pixels.size(); ++i) values.push_back(tables[i % channels][image.pixels[i]]);
+  return values;
+}
+
+void FillInput(Session& session, const Image& image, const Metadata& metadata, const InputFormat& format,
+               const Normalization& normalization) {
+  const Tensor input = session.inputs()[0];
+  const PixelConversion conversion(input, normalization);
+  const auto fill = [&](auto type) {
+    session.FillInput(0, InputValues<decltype(type)>(image, metadata, format, conversion).data());
+  };
+  if (input.type == ElementType::kFloat32) fill(float{});
+  if (input.type == ElementType::kUInt8) fill(uint8_t{});
+  if (input.type == ElementType::kInt8) fill(int8_t{});
 }
 
 template <class Integer>
@@ -205,11 +242,6 @@ Metadata ReadMetadataOf(const std::string& model) {
   }
 }
 
-std::vector<float> Resized(const Image& image, const Metadata& metadata, const InputFormat& format) {
-  if (metadata.crop == 0) return ResizeBilinear(image, format.height, format.width);
-  return ResizeBicubic(CenterCrop(image, metadata.crop), format.height, format.width);
-}
-
 void Run(const Settings& settings) {
   const std::string& model = settings.session.model;
   const std::unique_ptr<Session> loaded = LoadSession(settings.session);
@@ -227,7 +259,7 @@ void Run(const Settings& settings) {
     std::printf("input: %s %s\n", session.inputs()[0].name.c_str(), Describe(session.inputs()[0]).c_str());
     std::printf("image: %d x %d, %d channels\n", image.width, image.height, image.channels);
   }
-  FillInput(session, Resized(image, metadata, format), normalization);
+  FillInput(session, image, metadata, format, normalization);
 
   for (int i = 0; i < settings.warmup_runs; ++i) session.Invoke();
   session.ResetOpTimes();

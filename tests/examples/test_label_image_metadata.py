@@ -30,10 +30,10 @@ def image(tmp_path: Path) -> Path:
     return tmp_path / "image.png"
 
 
-def model(folder: Path, metadata: ImageClassifier = ZOO) -> Path:
-    """A model that returns the values of its input, with metadata."""
+def model(folder: Path, metadata: ImageClassifier = ZOO, *grid: object) -> Path:
+    """A model that returns the values of its input, with metadata; `grid` is type, scale and zero point."""
     path = folder / "pixels.tflite"
-    path.write_bytes(with_metadata(pixels_model((1, *SHAPE), "FLOAT32", 0, 0), metadata))
+    path.write_bytes(with_metadata(pixels_model((1, *SHAPE), *grid), metadata))
     return path
 
 
@@ -56,6 +56,24 @@ def test_the_metadata_says_how_to_preprocess(crop: float, command: list[Path], i
     metadata = ImageClassifier(labels=LABELS, mean=MEAN, std=STD, crop=crop)
     values = fed(command, tflite_model=model(tmp_path, metadata), image=image)
     np.testing.assert_allclose(values, expected(image, metadata), atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
+@pytest.mark.parametrize("size", [SHAPE[:2], (37, 50)], ids=["fitting", "larger"])
+@pytest.mark.parametrize("crop", [None, CROP])
+@pytest.mark.parametrize(("dtype", "scale", "zero_point"), [("UINT8", 1 / 40, 100), ("INT8", 1 / 40, -28)])
+def test_quantized_models_get_the_levels_of_what_float_ones_get(
+    command: list[Path], tmp_path: Path, dtype: str, scale: float, zero_point: int, crop, size, kind: str
+) -> None:
+    pixels = np.random.default_rng(4).integers(0, 256, (*size, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "image", kind)
+    metadata = ImageClassifier(labels=LABELS, mean=MEAN, std=STD, crop=crop)
+    of_float = fed(command, tflite_model=model(tmp_path, metadata), image=tmp_path / "image")
+    levels = fed(command, tflite_model=model(tmp_path, metadata, dtype, scale, zero_point), image=tmp_path / "image")
+    limits = np.iinfo(dtype.lower())
+    real = np.clip(of_float, (limits.min - zero_point) * scale, (limits.max - zero_point) * scale)
+    np.testing.assert_allclose(levels, real, atol=scale * 0.501)
+    np.testing.assert_allclose(levels / scale, np.rint(levels / scale), atol=1e-3)
 
 
 def test_without_a_crop_the_whole_image_is_resized(command: list[Path], image: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,20 @@ class Recipe:
     fingerprint: str = ""
     function: Callable[[Array], Any] | None = field(default=None, compare=False)
 
-    def prepared(self) -> Callable[[Array, tuple[int, ...]], Array]:
+    @property
+    def of_plain_pixels(self) -> Recipe:
+        """The recipe for a quantized input without a scale: an automatic one crops and resizes without normalizing."""
+        if self.name != "auto" and not self.name.startswith(_AUTO):
+            return self
+        numbers = _numbers(self.name.removeprefix(_AUTO))
+        return replace(self, name="/".join([f"{_AUTO}0/1", *map(repr, numbers[2:])]))
+
+    def prepared(self, levels: Callable[[Array], Array] | None = None) -> Callable[[Array, tuple[int, ...]], Array]:
         """A function of a sample and of the model's input shape (without the batch) that preprocesses the sample.
+
+        The function returns float32, or `levels` of these values: the elementwise function that quantizes them for the
+        model. Pixels become levels by a table of 256 entries, without an array of floats, unless the recipe resizes
+        them bicubically. A user's function returns what it likes, and `levels` does not apply to its result.
 
         Raises:
             ValueError: the user's function does not exist.
@@ -54,7 +66,10 @@ class Recipe:
 
         def scaled(sample: Array, shape: tuple[int, ...]) -> Array:
             chosen = numbers if sample.dtype == np.uint8 else unchanged
-            return (_cropped if len(chosen) == 3 else _scaled)(sample, shape, *chosen)
+            if len(chosen) < 3:
+                return _scaled(sample, shape, levels, *chosen)
+            values = _cropped(sample, shape, *chosen)
+            return values if levels is None else levels(values)
 
         return scaled
 
@@ -143,16 +158,29 @@ def _are_equal(numbers: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
     return one == other
 
 
-def _scaled(sample: Array, shape: tuple[int, ...], mean: Any = None, std: Any = None) -> Array:
-    values = _fitting(sample, shape).astype(np.float32)
-    if mean is None:
-        return values
-    per_channel = max(np.size(mean), np.size(std))
-    if per_channel > 1 and (not shape or per_channel not in (shape[-1], shape[0])):
-        raise ValueError(f"preprocess has {per_channel} numbers, the model takes {list(shape)}")
-    if per_channel > 1 and per_channel != shape[-1]:
-        mean, std = (np.reshape(each, (-1, *(1,) * (len(shape) - 1))) for each in (mean, std))
-    return ((values - np.float32(mean)) / np.float32(std)).astype(np.float32)
+def _scaled(
+    sample: Array, shape: tuple[int, ...], levels: Callable[[Array], Array] | None, mean: Any = 0.0, std: Any = 1.0
+) -> Array:
+    values = _fitting(sample, shape)
+    count = max(np.size(mean), np.size(std))
+    if count > 1 and (not shape or count not in (shape[-1], shape[0])):
+        raise ValueError(f"preprocess has {count} numbers, the model takes {list(shape)}")
+    axis = -1 if count in (1, *shape[-1:]) else 0
+
+    def scaled(values: Array, axis: int) -> Array:
+        dims = (-1,) if axis == -1 else (-1, *(1,) * (values.ndim - 1))
+        shift, scale = (np.reshape(np.float32(side), dims) for side in (mean, std))
+        return ((values.astype(np.float32) - shift) / scale).astype(np.float32)
+
+    if levels is None:
+        return scaled(values, axis)
+    if values.dtype != np.uint8:
+        return levels(scaled(values, axis))
+    table = levels(scaled(np.arange(256).repeat(count).reshape(256, count), -1))
+    if count == 1:
+        return np.take(table, values)
+    planes = zip(table.T, np.moveaxis(values, axis, 0), strict=True)
+    return np.stack([np.take(of_channel, plane) for of_channel, plane in planes], axis=axis)
 
 
 def _cropped(sample: Array, shape: tuple[int, ...], mean: Any, std: Any, share: float) -> Array:

@@ -33,6 +33,36 @@ def test_named_recipes(recipe: str, expected: np.ndarray) -> None:
     assert np.allclose(made(recipe, PIXELS, (3, 4, 6)), np.moveaxis(expected, -1, 0), atol=1e-6)
 
 
+@pytest.mark.parametrize("recipe", ["none", "auto", "[0,1]", "10/2", "1,2,3/4,5,6", "zoo"])
+@pytest.mark.parametrize("shape", [(4, 6, 3), (3, 4, 6)])
+@pytest.mark.parametrize("sample", [PIXELS, PIXELS / 50.0 - 1], ids=["pixels", "floats"])
+def test_pixels_become_the_levels_that_floats_would(recipe: str, shape: tuple[int, ...], sample: np.ndarray) -> None:
+    quantized_floats = 0
+
+    def levels(values: np.ndarray) -> np.ndarray:
+        nonlocal quantized_floats
+        quantized_floats += values.size
+        return np.clip(np.round(values / 0.05) + 3, -128, 127).astype(np.int8)
+
+    expected = levels(made(recipe, sample, shape))
+    quantized_floats = 0
+    result = open_recipe(recipe).prepared(levels)(sample, shape)
+    assert result.dtype == np.int8
+    assert np.array_equal(result, expected)
+    if sample.dtype == np.uint8 and recipe != "zoo":
+        assert quantized_floats in (256, 3 * 256)
+
+
+@pytest.mark.parametrize("metadata", [ImageClassifier(mean=MEAN, std=STD), ImageClassifier()])
+def test_an_input_without_a_scale_gets_plain_pixels(metadata: ImageClassifier) -> None:
+    recipe = open_recipe(automatic_recipe([metadata]))
+    assert np.array_equal(recipe.of_plain_pixels.prepared()(PIXELS, (4, 6, 3)), PIXELS)
+    cropping = open_recipe(automatic_recipe([ImageClassifier(mean=MEAN, std=STD, crop=0.5)]))
+    cropped = open_recipe("0/1/0.5").prepared()(PIXELS, (2, 2, 3))
+    assert np.array_equal(cropping.of_plain_pixels.prepared()(PIXELS, (2, 2, 3)), cropped)
+    assert open_recipe("zoo").of_plain_pixels == open_recipe("zoo")
+
+
 def test_numbers_that_are_no_pixels_stay_as_they_are() -> None:
     sample = np.random.default_rng(0).standard_normal((4, 6, 3)).astype(np.float32)
     assert np.array_equal(made("auto", sample, (4, 6, 3)), sample)

@@ -77,7 +77,9 @@ class Ready:
         self.batch, *shape = model.input_shapes[0]
         self.shape = tuple(shape)
         self.dtype, (self._scale, self._zero_point) = model.input_types[0], model.input_quantization[0]
-        self._make = recipe.prepared()
+        is_float = self.dtype.kind == "f"
+        chosen = recipe if is_float or self._scale else recipe.of_plain_pixels
+        self._make = chosen.prepared(None if is_float else self._levels)
 
     def runs(self, samples: Samples) -> list[Array]:
         """The preprocessed samples, one array for each run of the model."""
@@ -89,13 +91,17 @@ class Ready:
 
         The last sample is repeated to fill the model's batch size.
         """
-        rows = [self._quantized(self._make(np.asarray(sample), self.shape)) for sample in samples.inputs]
+        rows = [self._in_type(self._make(np.asarray(sample), self.shape)) for sample in samples.inputs]
         rows += rows[-1:] * (-len(rows) % self.batch)
         return np.stack(rows)
 
-    def _quantized(self, values: Array) -> Array:
+    def _in_type(self, values: Array) -> Array:
         if values.dtype == self.dtype or self.dtype.kind == "f":
-            return values.astype(self.dtype)
+            return values.astype(self.dtype, copy=False)
+        return self._levels(values)
+
+    def _levels(self, values: Array) -> Array:
+        """Real values as levels of a quantized input."""
         limits = np.iinfo(self.dtype)
         levels: Array
         if self._scale:

@@ -14,6 +14,7 @@ from litebnn.runtime.find import RUNTIMES
 from litebnn.runtime.interpreter import Interpreter
 from tests.needs import need
 from tests.support.float_models import FloatModel, sign_weights
+from tests.support.programs import pixels_model
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 _TASKS = Path("/proc/self/task")
@@ -68,6 +69,22 @@ def test_it_tells_shapes_and_types(interpreter: litebnn.Interpreter) -> None:
     assert interpreter.output_shapes == [(1, *golden["lce"].shape[1:])]
     assert interpreter.input_types == interpreter.output_types == [np.float32]
     assert interpreter.input_quantization == interpreter.output_quantization == [(0.0, 0)]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("taken", "given"), [("INT8", np.uint8), ("UINT8", np.int8)])
+def test_bytes_of_the_other_sign_are_the_same_levels(taken: str, given: type) -> None:
+    images = np.arange(2 * 128, dtype=np.uint8).astype(given).reshape(2, 8, 16, 1)[:, ::-1]
+    predicted = litebnn.Interpreter(pixels_model((1, 8, 16, 1), taken, 1 / 8, 5)).predict(images)
+    assert predicted.dtype == np.dtype(taken.lower())
+    shift = -128 if taken == "INT8" else 128
+    assert np.array_equal(predicted.astype(int), images.reshape(2, -1).astype(int) + shift)
+
+
+@pytest.mark.usefixtures("library")
+def test_pixels_are_no_floats() -> None:
+    with pytest.raises(ValueError, match="is uint8, expected float32"):
+        litebnn.Interpreter(pixels_model((1, 2, 2, 3))).predict(np.zeros((1, 2, 2, 3), np.uint8))
 
 
 def test_it_predicts_any_number_of_samples(interpreter: litebnn.Interpreter) -> None:

@@ -17,6 +17,9 @@ Array = npt.NDArray[Any]
 # Exceptions that runtimes raise because of a model; tflite-runtime raises SystemError for names that are not UTF-8.
 FAILURES = (RuntimeError, ValueError, SystemError, MemoryError, LookupError, TypeError, OverflowError)
 
+# Types whose levels differ by 128: a uint8 level n and the int8 level n - 128 stand for the same real number.
+_BYTES = {np.dtype(np.uint8), np.dtype(np.int8)}
+
 
 def read_content(model: bytes | str | Path) -> tuple[str, bytes]:
     """A name for the model in messages, and its bytes.
@@ -117,7 +120,8 @@ class Predictor(ABC):
         Args:
             x: an array [samples, ...] of the model's input dtype, a list with one such array for each input, or a
                 dictionary of them by `input_names`. `samples` must be a multiple of the model's batch size. If the
-                inputs and outputs differ in their batch size, `x` must have exactly the model's shapes.
+                inputs and outputs differ in their batch size, `x` must have exactly the model's shapes. An int8 input
+                also takes uint8 levels, which are 128 higher, and a uint8 input takes int8 levels.
 
         Returns:
             An array [samples, ...], or a list of arrays if the model has several outputs. A dictionary as input always
@@ -158,10 +162,11 @@ class Predictor(ABC):
         arrays = arrays_of(x, self._input_names)
         if len(arrays) != len(self._inputs):
             raise ValueError(f"{len(arrays)} inputs given, expected {len(self._inputs)}")
-        for name, dtype, array in zip(self._input_names, self.input_types, arrays, strict=True):
-            if array.dtype != dtype:
+        pairs = list(zip(arrays, self.input_types, strict=True))
+        for name, (array, dtype) in zip(self._input_names, pairs, strict=True):
+            if array.dtype != dtype and not {array.dtype, dtype} <= _BYTES:
                 raise ValueError(f"input {printable(name)} is {array.dtype}, expected {dtype}")
-        return arrays
+        return [array if array.dtype == dtype else (array.view(np.uint8) ^ 128).view(dtype) for array, dtype in pairs]
 
     def _check_batches(self, arrays: list[Array]) -> int:
         """The model's batch size, after checking that all `arrays` hold the same multiple of it."""
