@@ -31,6 +31,14 @@ void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_
   });
 }
 
+void PackInt8Comparisons(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
+                         const int8_t* thresholds, const uint32_t* inverted, uint32_t* output) {
+  ForRows(pool, rows, channels, [&](int64_t begin, int64_t count) {
+    isa.pack_int8_comparisons(input + begin * channels, count, channels, thresholds, inverted,
+                              output + begin * PackedWords(channels));
+  });
+}
+
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output) {
   static_assert(sizeof(bool) == 1, "a bool is read as a byte");

@@ -45,6 +45,11 @@ void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t 
 void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const float* multiplier, const float* addend,
                      int64_t rows, int32_t channels, uint32_t* output, int64_t output_words);
 
+// Packs comparisons of int8 values: a value below its channel's threshold becomes a 1 bit. The bits of `inverted`,
+// which has the layout of an output row and padding bits of 0, are then inverted.
+void PackInt8Comparisons(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
+                         const int8_t* thresholds, const uint32_t* inverted, uint32_t* output);
+
 // Unpacks signs to float, int8_t or bool: a 0 bit becomes `plus_one`, a 1 bit becomes `minus_one`.
 template <typename T>
 void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
@@ -170,6 +175,19 @@ class Int8Sum {
   Int8SumSpec spec_ = {};
   int32_t multiplier_ = 0, shift_ = 0;          // fixed-point scale from operand values to output levels
   int32_t first_[256] = {}, second_[256] = {};  // operand values on a common scale, by level + 128
+};
+
+// The product of two int8 values, each with its own quantization. The results equal those of TensorFlow Lite's
+// reference kernel.
+class Int8Product {
+ public:
+  // Returns false if the product of the operands' scales is not below the product's scale.
+  bool Set(const Int8Grid& first, const Int8Grid& second, const Int8Grid& product);
+  int8_t operator()(int8_t first, int8_t second) const;
+
+ private:
+  int32_t first_zero_point_ = 0, second_zero_point_ = 0, zero_point_ = 0;
+  int32_t multiplier_ = 0, shift_ = 0;  // fixed-point scale from products of operands to output levels
 };
 
 // The epilogue: operations that a convolution applies to its outputs. Operations on floats are applied in the order of

@@ -122,6 +122,7 @@ std::vector<Case> Cases() {
           {"joined", JoinedGraph({}), {1, 6, 6, 5}},
           {"gated", GatedGraph({}), {1, 5, 6, 2}},
           {"int8", Int8Graph({}), {2, 6, 7, 3}},
+          {"int8 norm", Int8NormGraph({}), {1, 3, 5, 40}},
           {"refused", refused, {1, 5, 6, 2}}};
 }
 

@@ -8,6 +8,8 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 import litebnn
+from litebnn.build.int8 import int8_constant
+from litebnn.contract import pack_bits
 from litebnn.flatbuffer import read_model
 from litebnn.runtime.claimed import claimed_ops
 from litebnn.runtime.find import find_runtime
@@ -179,3 +181,45 @@ def test_an_average_gives_the_reference_kernels_bits(
     expected = reference(runtime, build(False, True), [run(alone, [words])])
     interpreter = runtime.Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate()])
     np.testing.assert_array_equal(run(interpreter, [words]), expected)
+
+
+def norm(seed: int, channels: int, multiplies: bool, adds: bool, *, packs: bool) -> bytes:
+    """A batch norm of an int8 image with one value for each level, and the packing of its signs."""
+    rng = np.random.default_rng(seed)
+
+    def grid(low: float, high: float) -> tuple[float, int]:
+        # Powers of two put many results halfway between two levels.
+        scale = rng.uniform(low, high)
+        return float(np.exp2(np.round(np.log2(scale))) if seed % 3 == 0 else scale), int(rng.integers(-128, 128))
+
+    def constant_of(low: float, high: float) -> Any:
+        scale, zero_point = grid(low, high)
+        levels = rng.integers(-128, 128, channels)
+        return int8_constant(model._name("norm"), (levels - zero_point) * scale, scale, zero_point)
+
+    model = Int8Model()
+    x = model.input8(grid(0.02, 0.1), 1, 16, 16, channels)
+    if multiplies:
+        product = model.op("MUL", [x, constant_of(0.005, 0.02)], x.dims, type="INT8", version=2)
+        x = model._on(grid(0.02, 0.1), product)
+    if adds:
+        x = model.add8(x, constant_of(0.02, 0.1), grid(0.02, 0.1))
+    return model.finish(model.packed(x) if packs else x)
+
+
+@pytest.mark.parametrize("channels", [3, 32, 40, 160])
+@pytest.mark.parametrize(("multiplies", "adds"), [(True, True), (True, False), (False, True)])
+def test_signs_of_a_batch_norm_are_those_of_the_reference_kernels(
+    runtime: Any, channels: int, multiplies: bool, adds: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    image = np.arange(-128, 128).astype(np.int8).reshape(1, 16, 16, 1).repeat(channels, axis=3)
+    for seed in range(6):
+        plain, model = (norm(seed, channels, multiplies, adds, packs=packs) for packs in (False, True))
+        assert taken(runtime, model, capfd) == 1 + multiplies + adds
+        [output] = read_model(plain).graphs[0].outputs
+        assert output.per_tensor_quantization is not None
+        signs = reference(runtime, plain, [image]) < output.per_tensor_quantization[1]
+        expected = pack_bits(signs)
+        for delegate in delegates():
+            interpreter = runtime.Interpreter(model_content=model, experimental_delegates=[delegate])
+            np.testing.assert_array_equal(run(interpreter, [image]), expected)

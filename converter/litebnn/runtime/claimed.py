@@ -58,13 +58,13 @@ def _are_images(op: Op, inputs: int) -> bool:
     )
 
 
-def _has_channel_values(op: Op) -> bool:
+def _has_channel_values(op: Op, type: str = "FLOAT32") -> bool:
     if len(op.inputs) != 2 or len(op.outputs) != 1:
         return False
     image, values = op.inputs
-    if not _is_computed_float(image) or not _is_computed_float(op.output):
+    if image is None or values is None or {image.type, values.type, op.output.type} != {type}:
         return False
-    if image is None or values is None or values.type != "FLOAT32" or not values.is_constant:
+    if image.is_constant or op.output.is_constant or not values.is_constant:
         return False
     is_vector = 0 < len(values.shape) <= len(image.shape) and math.prod(values.shape[:-1]) == 1
     return is_vector and values.shape[-1] == image.shape[-1]
@@ -112,6 +112,20 @@ def _is_int8_image(tensor: Tensor | None) -> bool:
     if tensor is None or tensor.type != "INT8" or len(tensor.shape) != 4 or tensor.is_constant:
         return False
     return tensor.per_tensor_quantization is not None
+
+
+def _is_int8_scale(op: Op) -> bool:
+    if not _is_int8_shift(op):
+        return False
+    grids = [t.per_tensor_quantization for t in (*op.inputs, op.output) if t is not None]
+    image, multiplier, product = (np.float32(grid[0]) for grid in grids if grid is not None)
+    return bool(0 < image * multiplier / product < 1)
+
+
+def _is_int8_shift(op: Op) -> bool:
+    tensors = (*op.inputs, *op.outputs)
+    is_norm = _has_channel_values(op, "INT8")
+    return is_norm and all(t is not None and t.per_tensor_quantization is not None for t in tensors)
 
 
 def _is_int8_sum(op: Op) -> bool:
@@ -162,6 +176,8 @@ def _is_stem(op: Op) -> bool:
 
 _OR_RELU = (Activation.NONE, Activation.RELU)
 _CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
+# Kinds that are claimed only for the signs that read their output follow no other.
+_NOTHING = ("",)
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
 # The kinds in the library's order: a node belongs to the first kind that fits.
@@ -178,6 +194,8 @@ _KINDS: Mapping[str, _Kind] = {
     "int8 stem": _Kind("CONV_2D", _is_stem, _CLAMPS, stands_alone=True),
     "int8 average": _Kind("AVERAGE_POOL_2D", _is_int8_average, _CLAMPS),
     "int8 sum": _Kind("ADD", _is_int8_sum, _CLAMPS, follows=(LCE_BCONV_2D,)),
+    "int8 scale": _Kind("MUL", _is_int8_scale, follows=_NOTHING, passes=True),
+    "int8 shift": _Kind("ADD", _is_int8_shift, follows=_NOTHING, passes=True),
 }
 
 

@@ -101,6 +101,25 @@ def test_of_random_graphs_the_library_takes_what_the_table_says(seed: int, capfd
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("seed", range(40))
+def test_of_int8_batch_norms_the_library_takes_what_the_table_says(
+    seed: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(seed)
+    model = FloatModel()
+    images = [model.input(1, 8, 8, CHANNELS)]
+    for _ in range(int(rng.integers(2, 7))):
+        image = images[int(rng.integers(len(images)))]
+        bits = model.sign(normalized(model, image) if rng.random() < 0.8 else image)
+        images.append(model.conv(bits, sign_weights(rng, CHANNELS, 1, 1, CHANNELS)))
+    samples = [rng.normal(size=(1, 8, 8, CHANNELS)).astype(np.float32) for _ in range(2)]
+    source = model.finish(*images[1:][-2:])
+    converted = litebnn.convert_tflite(source, representative_dataset=samples, inference_input_type="int8")
+    assert any(kind in ("int8 scale", "int8 shift") for kind in claimed_ops(read_model(converted).graphs[0]).values())
+    assert taken_by_the_table(converted) == taken_by_the_library(converted, capfd)
+
+
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("axes", [[1], [1, 2], [1, 2, 3]])
 @pytest.mark.parametrize("name", ["ADD", "MUL"])
 def test_of_what_broadcasts_the_library_takes_what_the_table_says(

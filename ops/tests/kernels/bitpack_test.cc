@@ -106,6 +106,33 @@ TEST_P(BitpackTest, PackInt8AndBool) {
   }
 }
 
+TEST_P(BitpackTest, PackInt8Comparisons) {
+  std::mt19937 random(7);
+  const auto pool = ThreadPool::Create(2);
+  for (int32_t channels : {1, 3, 16, 31, 32, 33, 64, 100, 128, 1000}) {
+    // Enough rows that both threads get some.
+    const int64_t rows = channels == 1000 ? 300 : 5;
+    std::vector<int8_t> input(static_cast<size_t>(rows * channels)), thresholds(static_cast<size_t>(channels));
+    for (int8_t& value : input) value = static_cast<int8_t>(random());
+    // Some thresholds are the lowest or the highest level, and some are levels that occur.
+    for (int8_t& threshold : thresholds) threshold = random() % 4 == 0 ? -128 : random() % 4 == 0 ? 127 : input[0];
+    std::vector<uint32_t> inverted(static_cast<size_t>(PackedWords(channels)), 0);
+    for (int32_t channel = 0; channel < channels; ++channel) {
+      inverted[static_cast<size_t>(channel / 32)] |= static_cast<uint32_t>(random() % 2) << (channel % 32);
+    }
+    std::vector<uint32_t> expected(static_cast<size_t>(rows * PackedWords(channels)), 0);
+    for (int64_t i = 0; i < rows * channels; ++i) {
+      const auto channel = static_cast<size_t>(i % channels);
+      const bool is_inverted = (inverted[channel / 32] >> (channel % 32) & 1) != 0;
+      if ((input[static_cast<size_t>(i)] < thresholds[channel]) == is_inverted) continue;
+      expected[static_cast<size_t>(i / channels * PackedWords(channels)) + channel / 32] |= 1u << (channel % 32);
+    }
+    std::vector<uint32_t> output(expected.size(), ~0u);
+    PackInt8Comparisons(isa(), *pool, input.data(), rows, channels, thresholds.data(), inverted.data(), output.data());
+    EXPECT_EQ(output, expected) << channels << " channels";
+  }
+}
+
 TEST_P(BitpackTest, UnpackSignsUndoesPackSigns) {
   std::mt19937 random(5);
   const auto pool = ThreadPool::Create(2);

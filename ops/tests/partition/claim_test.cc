@@ -566,6 +566,54 @@ TEST(Claim, NoInt8SumOfWrongNumbers) {
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.sum.type = kTfLiteFloat32; }));
 }
 
+TEST(Claim, Int8NormsThatOnlySignsRead) {
+  EXPECT_EQ(PlanOf(Int8NormGraph({})).Claimed(), (Indices{0, 1, 2}));
+  Int8NormParams params;
+  params.adds = false;
+  EXPECT_EQ(PlanOf(Int8NormGraph(params)).Claimed(), (Indices{0, 1}));
+  // Another node reads the sum, or the product.
+  for (const size_t node : {0u, 1u}) {
+    Graph graph = Int8NormGraph({});
+    graph.nodes.push_back({"Other", {graph.nodes[node].outputs[0]}, {graph.inputs[0]}, {}, {}});
+    EXPECT_EQ(PlanOf(graph).Claimed(), node == 0 ? (Indices{1, 2}) : (Indices{2})) << node;
+  }
+}
+
+TEST(Claim, NoInt8NormOfWrongNumbers) {
+  const Graph whole = Int8NormGraph({});
+  for (const size_t node : {0u, 1u}) {
+    const auto claims = [&](const std::function<void(Graph&)>& change) {
+      Graph graph = whole;
+      change(graph);
+      return PlanOf(graph).Claims(node);
+    };
+    const std::vector<int> tensors = {whole.nodes[node].inputs[0], whole.nodes[node].inputs[1],
+                                      whole.nodes[node].outputs[0]};
+    ASSERT_TRUE(claims([](Graph&) {}));
+    for (const int index : tensors) {
+      const auto tensor = [index](Graph& graph) -> GraphTensor& { return graph.tensors[static_cast<size_t>(index)]; };
+      for (const float scale : {0.0f, -1.0f, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+        EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph).quantization.scale = scale; })) << index << " " << scale;
+      }
+      for (const int zero_point : {-129, 128}) {
+        EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph).quantization.zero_point = zero_point; })) << index;
+      }
+      EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph).type = kTfLiteFloat32; })) << index;
+    }
+    const auto tensor = [&](Graph& graph, size_t i) -> GraphTensor& {
+      return graph.tensors[static_cast<size_t>(tensors[i])];
+    };
+    // The result's scale is too fine for the runtime's fixed-point numbers.
+    EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 2).quantization.scale = 1e-9f; }));
+    EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 1).constant.clear(); }));
+    EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 1).shape = {39}; }));
+    EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 0).constant = {0}; }));
+    EXPECT_FALSE(claims([=](Graph& graph) { graph.nodes[node].builtin[0] = kTfLiteActRelu; }));
+    EXPECT_FALSE(claims([=](Graph& graph) { graph.nodes[node].inputs.pop_back(); }));
+    EXPECT_FALSE(claims([=](Graph& graph) { graph.nodes[node].inputs[1] = 1 << 24; }));
+  }
+}
+
 TEST(Claim, NoInt8AverageOfWrongNumbers) {
   const auto claims = [](const std::function<void(Graph&, Int8Tensors&)>& change) { return ClaimsInt8(4, change); };
   constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();

@@ -34,8 +34,9 @@ std::vector<int> Tensors(const std::vector<Binding>& bindings) {
 
 TEST(Fuse, EachTypeHasANameOfItsOwn) {
   std::set<std::string> names;
-  for (const OpType* type : {&kBconv2dAddOpType, &kAffineQuantizeOpType, &kAffineOpType, &kAffineMaxPool2dOpType,
-                             &kRectifiedMaxPool2dOpType, &kGatedSumOpType, &kRectifiedGatedSumOpType}) {
+  for (const OpType* type :
+       {&kBconv2dAddOpType, &kAffineQuantizeOpType, &kAffineOpType, &kAffineMaxPool2dOpType, &kRectifiedMaxPool2dOpType,
+        &kGatedSumOpType, &kRectifiedGatedSumOpType, &kInt8NormQuantizeOpType}) {
     EXPECT_TRUE(names.insert(type->name).second) << type->name;
   }
 }
@@ -297,6 +298,31 @@ TEST(Fuse, EveryChainOfAnImage) {
     const void* const options = addition != nullptr ? static_cast<const void*>(&kRelu) : nullptr;
     EXPECT_EQ(steps[0].builtin_data, pools ? &kPool : options) << which;
   }
+}
+
+TEST(Fuse, Int8NormsIntoTheSigns) {
+  for (unsigned which = 0; which < 4; ++which) {
+    const bool multiplies = which % 2 == 1, adds = which / 2 == 1;
+    std::vector<Step> steps;
+    int tensor = 0;
+    if (multiplies) steps.push_back(MakeStep(kInt8ScaleOpType, {tensor, 1}, 2));
+    if (multiplies) tensor = 2;
+    if (adds) steps.push_back(MakeStep(kInt8ShiftOpType, {tensor, 3}, 4));
+    if (adds) tensor = 4;
+    steps.push_back(MakeStep(kQuantizeOpType, {tensor}, 5));
+    FuseBatchNorms({5}, &steps);
+    ASSERT_EQ(steps.size(), 1u) << which;
+    if (which == 0) continue;
+    EXPECT_EQ(steps[0].type, &kInt8NormQuantizeOpType);
+    EXPECT_EQ(Tensors(steps[0].inputs),
+              (std::vector<int>{0, multiplies ? 1 : kOptionalTensor, adds ? 3 : kOptionalTensor}));
+    EXPECT_EQ(steps[0].fused_outputs,
+              (std::array<int, 2>{multiplies ? 2 : kOptionalTensor, adds ? 4 : kOptionalTensor}));
+  }
+  // The sum has another reader.
+  std::vector<Step> steps = MakeSteps(MakeStep(kInt8ShiftOpType, {0, 3}, 4), MakeStep(kQuantizeOpType, {4}, 5));
+  FuseBatchNorms({4, 5}, &steps);
+  EXPECT_EQ(steps.size(), 2u);
 }
 
 TEST(Fuse, NoImageThatIsReadElsewhere) {

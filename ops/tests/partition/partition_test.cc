@@ -162,6 +162,19 @@ TEST(Resize, OfABatchNormToAScalarIsRefused) {
   ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {}), "litebnn: MUL with ADD, node 1: input 0: shape: expected ");
 }
 
+TEST(Resize, OfAnInt8BatchNormToOtherChannelsOrAScalarIsRefused) {
+  for (const bool reads_all : {false, true}) {
+    Int8NormParams params;
+    params.reads_all = reads_all;
+    const Graph graph = Int8NormGraph(params);
+    const std::string op =
+        reads_all ? "litebnn: MUL, node 0: " : "litebnn: LceQuantize with int8 MUL and ADD, node 2: ";
+    ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {2, 3, 4, 41}), op + "multiplier (tensor ");
+    ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {2, 3, 4, 41}), "expected a value for each of 41 channels, ");
+    ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {}), op + "input (tensor ");
+  }
+}
+
 TEST(Resize, OfATensorToAnotherTypeIsRefused) {
   const Graph graph = BatchNormGraph(64, 40, false);
   const int image = graph.inputs[0], words = graph.nodes[6].outputs[0];

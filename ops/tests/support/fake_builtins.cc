@@ -191,6 +191,43 @@ TfLiteStatus RunAdd(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
+// The factor of MUL from products of levels to the product's levels, which the reference kernel computes in floats.
+bool FindProductScale(const TfLiteTensor& first, const TfLiteTensor& second, const TfLiteTensor& product,
+                      Multiplier* scale) {
+  return Decompose(static_cast<double>(first.params.scale * second.params.scale / product.params.scale), scale);
+}
+
+// The runtime's own MUL of floats or of int8.
+TfLiteStatus PrepareMultiply(TfLiteContext* context, TfLiteNode* node) {
+  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt8);
+  Multiplier scale;
+  if (tensors.size() != 3) return PrepareFloats(context, node);
+  if (!std::all_of(tensors.begin(), tensors.end(), [](const TfLiteTensor* tensor) { return IsGrid(*tensor); }) ||
+      !FindProductScale(*tensors[0], *tensors[1], *tensors[2], &scale) ||
+      !IsActivation(*static_cast<const int*>(node->builtin_data))) {
+    return kTfLiteError;
+  }
+  return PrepareArithmetic(context, node, kTfLiteInt8);
+}
+
+TfLiteStatus RunMultiply(TfLiteContext* context, TfLiteNode* node) {
+  const TfLiteTensor& first = context->tensors[node->inputs->data[0]];
+  const TfLiteTensor& second = context->tensors[node->inputs->data[1]];
+  const TfLiteTensor& result = context->tensors[node->outputs->data[0]];
+  if (result.type != kTfLiteInt8) return RunArithmetic<Multiply, true>(context, node);
+  Multiplier scale;
+  if (first.data == nullptr || second.data == nullptr || result.data == nullptr) return kTfLiteError;
+  if (!FindProductScale(first, second, result, &scale)) return kTfLiteError;
+  for (size_t i = 0; i < result.bytes; ++i) {
+    const auto *a = FindValue<int8_t>(first, result, i), *b = FindValue<int8_t>(second, result, i);
+    if (a == nullptr || b == nullptr) return kTfLiteError;
+    const int64_t product = int64_t{*a - first.params.zero_point} * (*b - second.params.zero_point);
+    static_cast<int8_t*>(result.data)[i] =
+        ToLevel(Scale(product, scale), *static_cast<const int*>(node->builtin_data), result.params);
+  }
+  return kTfLiteOk;
+}
+
 // The runtime's own CONCATENATION, of words or floats along the last axis.
 TfLiteStatus PrepareConcatenation(TfLiteContext* context, TfLiteNode* node) {
   std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt32);
@@ -458,7 +495,7 @@ bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration) {
       {"ADD", kTfLiteBuiltinAdd, PrepareAdd, RunAdd},
       {"AVERAGE_POOL_2D", kTfLiteBuiltinAveragePool2d, PrepareAveragePool, RunAveragePool},
       {"CONV_2D", kTfLiteBuiltinConv2d, PrepareConv2d, RunConv2d},
-      {"MUL", kTfLiteBuiltinMul, PrepareFloats, RunArithmetic<Multiply, true>},
+      {"MUL", kTfLiteBuiltinMul, PrepareMultiply, RunMultiply},
       {"PRELU", kTfLiteBuiltinPrelu, PrepareFloats, RunArithmetic<Leak, false>},
       {"CONCATENATION", kTfLiteBuiltinConcatenation, PrepareConcatenation, RunConcatenation},
       {"MAX_POOL_2D", kTfLiteBuiltinMaxPool2d, PrepareMaxPool, RunMaxPool},

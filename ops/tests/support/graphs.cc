@@ -35,6 +35,14 @@ int Add(Graph* graph, TfLiteType type, std::vector<int> shape, std::vector<uint8
   return static_cast<int>(graph->tensors.size()) - 1;
 }
 
+int AddInt8(Graph* graph, const std::vector<int>& shape, const TfLiteQuantizationParams& grid,
+            std::vector<uint8_t> constant = {}) {
+  const int tensor = Add(graph, kTfLiteInt8, shape, std::move(constant));
+  graph->tensors.back().quantization = grid;
+  graph->tensors.back().grids = {{grid.scale}, {grid.zero_point}, 0};
+  return tensor;
+}
+
 // A constant with one value per channel.
 int AddChannelValues(Graph* graph, int channels, std::mt19937& random) {
   std::vector<float> values(static_cast<size_t>(channels));
@@ -376,10 +384,7 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
 Graph Int8Graph(const Int8Params& params) {
   Graph graph;
   const auto add_image = [&graph](const std::vector<int>& shape, const TfLiteQuantizationParams& grid) {
-    const int tensor = Add(&graph, kTfLiteInt8, shape);
-    graph.tensors.back().quantization = grid;
-    graph.tensors.back().grids = {{grid.scale}, {grid.zero_point}, 0};
-    return tensor;
+    return AddInt8(&graph, shape, grid);
   };
   std::mt19937 random(static_cast<uint32_t>(params.channels));
   const auto channels = static_cast<size_t>(params.channels);
@@ -437,6 +442,29 @@ Graph Int8Graph(const Int8Params& params) {
   return graph;
 }
 
+Graph Int8NormGraph(const Int8NormParams& params) {
+  Graph graph;
+  const int channels = params.image.back();
+  std::mt19937 random(static_cast<uint32_t>(channels));
+  const auto add_constant = [&](const TfLiteQuantizationParams& grid) {
+    std::vector<uint8_t> levels(static_cast<size_t>(channels));
+    for (uint8_t& level : levels) level = static_cast<uint8_t>(random());
+    return AddInt8(&graph, {channels}, grid, levels);
+  };
+  graph.inputs = {AddInt8(&graph, params.image, params.grids[0])};
+  int tensor = graph.inputs[0];
+  const auto append = [&](const char* op, size_t grid) {
+    const int constant = add_constant(params.grids[grid]), image = tensor;
+    tensor = AddInt8(&graph, params.image, params.grids[grid + 1]);
+    graph.nodes.push_back({op, {image, constant}, {tensor}, {}, {kTfLiteActNone}});
+    if (params.reads_all) graph.outputs.push_back(tensor);
+  };
+  if (params.multiplies) append("MUL", 1);
+  if (params.adds) append("ADD", 3);
+  graph.outputs.push_back(AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(params.image)));
+  return graph;
+}
+
 int Pick(const RandomBits& random, int low, int high) {
   return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
 }
@@ -444,7 +472,7 @@ int Pick(const RandomBits& random, int low, int high) {
 Graph RandomGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
-  switch (pick(0, 11)) {
+  switch (pick(0, 12)) {
     case 0:
       return QuantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
     case 1:
@@ -505,6 +533,16 @@ Graph RandomGraph(const RandomBits& random) {
       params.activation = pick(0, 3);
       params.pool = {kTfLitePaddingSame, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3)};
       return Int8Graph(params);
+    }
+    case 10: {
+      Int8NormParams params = {{pick(1, 2), pick(1, 7), pick(1, 7), pick(1, 100)}, pick(0, 2) > 0, pick(0, 2) > 0};
+      for (TfLiteQuantizationParams& grid : params.grids) {
+        grid.scale *= static_cast<float>(pick(5, 20)) / 10.0f;
+        if (pick(0, 2) == 0) grid.scale = std::exp2(std::round(std::log2(grid.scale)));
+        grid.zero_point = pick(-128, 127);
+      }
+      params.reads_all = pick(0, 3) == 0;
+      return Int8NormGraph(params);
     }
     default:
       return RandomConvGraph(random);

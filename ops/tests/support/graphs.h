@@ -83,6 +83,16 @@ struct Int8Params {
 };
 Graph Int8Graph(const Int8Params& params);
 
+// An int8 image with a MUL and an ADD by constants per channel, of which one may be left out, and the packing of signs.
+struct Int8NormParams {
+  std::vector<int> image = {2, 3, 4, 40};
+  bool multiplies = true, adds = true;
+  // The grids of image, multiplier, product, addend and sum.
+  std::vector<TfLiteQuantizationParams> grids = {{0.05f, -3}, {0.02f, 4}, {0.1f, 7}, {0.03f, -9}, {0.12f, 5}};
+  bool reads_all = false;  // the images between the ops are outputs too
+};
+Graph Int8NormGraph(const Int8NormParams& params);
+
 // The source of decisions: a random number generator, or a fuzzer's bytes.
 using RandomBits = std::function<uint32_t()>;
 

@@ -1,9 +1,13 @@
 // MUL and ADD with a constant per channel, which are the runtime's own ops: a batch norm and a RELU after it.
 //
 // Most of these nodes are fused with others. If their result is only packed into signs, they become part of the
-// packing. After a CONCATENATION, they read its inputs directly. The ops of this file run the nodes that cannot be
-// fused, because the runtime reads their output too or they are in another order.
+// packing. After a CONCATENATION, those of floats read its inputs directly. The ops of this file run the nodes that
+// cannot be fused, because the runtime reads their output too or they are in another order.
+//
+// A batch norm of int8 is claimed only for the signs that read it. It rises or falls from level to level of its input.
+// So in each channel, one comparison of the input's level gives the sign.
 #include <algorithm>
+#include <vector>
 
 #include "tflite/ops/op_list.h"
 #include "tflite/ops/parts.h"
@@ -70,6 +74,142 @@ class AffineOp final : public Op {
   bool rectify_ = false;
 };
 
+// Estimated cycles of a product or sum in fixed point.
+constexpr double kCyclesPerLevel = 8;
+
+Int8Grid GridOf(const Tensor& tensor) { return {tensor.quantization.scale, tensor.quantization.zero_point}; }
+
+bool Set(const Int8Grid& image, const Int8Grid& constant, const Int8Grid& result, Int8Product* product) {
+  return product->Set(image, constant, result);
+}
+
+bool Set(const Int8Grid& image, const Int8Grid& constant, const Int8Grid& result, Int8Sum* sum) {
+  return sum->Set({image, constant, result, -128, 127});
+}
+
+bool OtherGrids(const Node& node) { return node.Error("expected the grids that were claimed, found others"); }
+
+// Checks the input at `position`, and returns its values; null after reporting an error.
+const int8_t* ReadChannelValues(const Node& node, size_t position, int32_t channels) {
+  if (!CheckChannelValues(node, position, channels, kTfLiteInt8)) return nullptr;
+  const void* const values = node.Input(position)->constant;
+  if (values == nullptr) node.InputError(position, "expected a constant, found none");
+  return static_cast<const int8_t*>(values);
+}
+
+template <typename Arithmetic>
+class Int8ChannelOp final : public Op {
+ public:
+  explicit Int8ChannelOp(const Isa&) {}
+
+  bool Prepare(const Node& node) override {
+    if (!node.CheckInputType(0, {kTfLiteInt8}) || !node.CheckOutputType({kTfLiteInt8})) return false;
+    const Tensor& image = *node.Input(0);
+    if (image.shape.empty()) return node.InputError(0, "shape: expected at least 1 dimension, found a scalar");
+    channels_ = image.shape.back();
+    if (ReadChannelValues(node, 1, channels_) == nullptr) return false;
+    if (!Set(GridOf(image), GridOf(*node.Input(1)), GridOf(*node.outputs[0]), &arithmetic_)) return OtherGrids(node);
+    rows_ = CountValues(image.shape, 0, image.shape.size() - 1);
+    node.outputs[0]->shape = image.shape;
+    return true;
+  }
+
+  std::optional<size_t> OverwritableInput() const override { return 0; }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
+    const auto *image = static_cast<const int8_t*>(inputs[0]), *constants = static_cast<const int8_t*>(inputs[1]);
+    auto* const output = static_cast<int8_t*>(outputs[0]);
+    ParallelFor(pool, {rows_, 1, kCyclesPerLevel * channels_}, [=](int, int64_t begin, int64_t end) {
+      for (int64_t first = begin * channels_; first < end * channels_; first += channels_) {
+        for (int32_t c = 0; c < channels_; ++c) output[first + c] = arithmetic_(image[first + c], constants[c]);
+      }
+    });
+  }
+
+ private:
+  Arithmetic arithmetic_;
+  int64_t rows_ = 0;
+  int32_t channels_ = 0;
+};
+
+class Int8NormQuantizeOp final : public Op {
+ public:
+  explicit Int8NormQuantizeOp(const Isa& isa) : isa_(isa) {}
+
+  bool Prepare(const Node& node) override {
+    if (!node.CheckInputType(kImage, {kTfLiteInt8}) || !node.CheckOutputType({kTfLiteInt32})) return false;
+    const std::vector<int32_t>& shape = node.Input(kImage)->shape;
+    if (shape.empty()) return node.InputError(kImage, "shape: expected at least 1 dimension, found a scalar");
+    const int8_t* constants[2] = {nullptr, nullptr};
+    for (const size_t position : {kMultiplier, kAddend}) {
+      if (node.Input(position) == nullptr) continue;
+      constants[position - kMultiplier] = ReadChannelValues(node, position, shape.back());
+      if (constants[position - kMultiplier] == nullptr) return false;
+    }
+    // The constants do not change, and their number has been checked again.
+    if (thresholds_.empty() && !FindThresholds(node, constants[0], constants[1])) return false;
+    rows_ = CountValues(shape, 0, shape.size() - 1);
+    node.outputs[0]->shape = shape;
+    node.outputs[0]->shape.back() = PackedWords(shape.back());
+    return true;
+  }
+
+  size_t OwnedBytes() const override { return thresholds_.size() + inverted_.size() * sizeof(uint32_t); }
+  size_t PartCount() const override { return 1; }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
+    PackInt8Comparisons(isa_, pool, static_cast<const int8_t*>(inputs[kImage]), rows_,
+                        static_cast<int32_t>(thresholds_.size()), thresholds_.data(), inverted_.data(),
+                        static_cast<uint32_t*>(outputs[0]));
+  }
+
+ private:
+  // Positions of the node's inputs.
+  enum : size_t { kImage, kMultiplier, kAddend };
+
+  // Finds the least level of each channel whose sign is not that of the lowest level. `multipliers` or `addends` may be
+  // null.
+  bool FindThresholds(const Node& node, const int8_t* multipliers, const int8_t* addends) {
+    Int8Grid grid = GridOf(*node.Input(kImage));
+    const auto follow = [&](size_t position, auto* arithmetic) {
+      const Int8Grid before = grid;
+      grid = litebnn::GridOf(node.context->tensors[node.fused_outputs[position - kMultiplier]]);
+      return Set(before, GridOf(*node.Input(position)), grid, arithmetic) || OtherGrids(node);
+    };
+    Int8Product product;
+    Int8Sum sum;
+    if (multipliers != nullptr && !follow(kMultiplier, &product)) return false;
+    if (addends != nullptr && !follow(kAddend, &sum)) return false;
+    const auto channels = static_cast<size_t>(node.Input(kImage)->shape.back());
+    inverted_.assign(static_cast<size_t>(PackedWords(static_cast<int32_t>(channels))), 0);
+    thresholds_.resize(channels);
+    for (size_t c = 0; c < channels; ++c) {
+      const auto is_negative = [&](int32_t input) {
+        auto level = static_cast<int8_t>(input);
+        if (multipliers != nullptr) level = product(level, multipliers[c]);
+        if (addends != nullptr) level = sum(level, addends[c]);
+        return level < grid.zero_point;
+      };
+      const bool of_lowest = is_negative(-128);
+      const bool changes = is_negative(127) != of_lowest;
+      int32_t same = -128, other = changes ? 127 : -128;
+      while (other - same > 1) {
+        const int32_t middle = (same + other) / 2;
+        (is_negative(middle) == of_lowest ? same : other) = middle;
+      }
+      thresholds_[c] = static_cast<int8_t>(other);
+      // No level is below the threshold -128, so the sign of a channel that never changes is the inversion alone.
+      if (of_lowest != changes) inverted_[c / kBitsPerWord] |= uint32_t{1} << (c % kBitsPerWord);
+    }
+    return true;
+  }
+
+  const Isa& isa_;
+  std::vector<int8_t> thresholds_;
+  std::vector<uint32_t> inverted_;
+  int64_t rows_ = 0;
+};
+
 template <int kActivation>
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   return static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kActivation &&
@@ -82,6 +222,22 @@ bool ReadsImages(const OpType& writer) {
   return &writer == &kConcatenationOpType || &writer == &kMaxPool2dOpType || &writer == &kScaleOpType ||
          &writer == &kShiftOpType;
 }
+
+// True if the tensors have valid grids that the arithmetic supports, and there is no activation.
+template <typename Arithmetic>
+bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
+  // MUL's options begin with the activation too.
+  if (static_cast<const TfLiteAddParams*>(node.builtin_data)->activation != kTfLiteActNone) return false;
+  if (!HasChannelValues(context, node, kTfLiteInt8)) return false;
+  const auto grid = [&](int tensor) { return litebnn::GridOf(context.tensors[tensor]); };
+  const Int8Grid image = grid(node.inputs->data[0]), constant = grid(node.inputs->data[1]);
+  const Int8Grid result = grid(node.outputs->data[0]);
+  Arithmetic arithmetic;
+  return IsValid(image) && IsValid(constant) && IsValid(result) && Set(image, constant, result, &arithmetic);
+}
+
+// These nodes are claimed only for the signs that read them.
+bool FollowsNothing(const OpType&) { return false; }
 
 }  // namespace
 
@@ -107,5 +263,30 @@ const OpType kRectifiedShiftOpType = {
     "ADD",      2, 2, {"input", "addend"}, CreateOp<AffineOp<false, true>>, kTfLiteBuiltinAdd, Computes<kTfLiteActRelu>,
     ReadsImages};
 const OpType kAffineOpType = {"MUL with ADD", 3, kMaxParts + 2, {"input"}, CreateOp<AffineOp<true, true>>};
+
+const OpType kInt8ScaleOpType = {
+    .name = "MUL",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .input_names = {"input", "multiplier"},
+    .create = CreateOp<Int8ChannelOp<Int8Product>>,
+    .builtin_code = kTfLiteBuiltinMul,
+    .computes = ComputesInt8<Int8Product>,
+    .follows = FollowsNothing,
+    .sign_feed = SignFeed::kPasses,
+};
+const OpType kInt8ShiftOpType = {
+    .name = "ADD",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .input_names = {"input", "addend"},
+    .create = CreateOp<Int8ChannelOp<Int8Sum>>,
+    .builtin_code = kTfLiteBuiltinAdd,
+    .computes = ComputesInt8<Int8Sum>,
+    .follows = FollowsNothing,
+    .sign_feed = SignFeed::kPasses,
+};
+const OpType kInt8NormQuantizeOpType = {
+    "LceQuantize with int8 MUL and ADD", 3, 3, {"input", "multiplier", "addend"}, CreateOp<Int8NormQuantizeOp>};
 
 }  // namespace litebnn

@@ -182,7 +182,7 @@ class Bconv2dOp final : public Op {
         spec->output_zero_point = output.quantization.zero_point;
         if (adds_int8_) {
           // The ADD was claimed for the quantization of the convolution's own output, before the fusion.
-          const TfLiteQuantizationParams& own = node.context->tensors[node.fused_output].params;
+          const TfLiteQuantizationParams& own = node.context->tensors[node.fused_outputs[0]].params;
           spec->output_scale = own.scale;
           spec->output_zero_point = own.zero_point;
         }

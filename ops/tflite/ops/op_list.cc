@@ -8,9 +8,13 @@
 namespace litebnn {
 namespace {
 
-bool IsFloat32(const TfLiteContext& context, int index) {
+bool IsOfType(const TfLiteContext& context, int index, TfLiteType type) {
   const TfLiteTensor* const tensor = FindTensor(context, index);
-  return tensor != nullptr && tensor->type == kTfLiteFloat32;
+  return tensor != nullptr && tensor->type == type;
+}
+
+bool IsComputed(const TfLiteContext& context, int index, TfLiteType type) {
+  return IsOfType(context, index, type) && !IsConstant(context.tensors[index]);
 }
 
 }  // namespace
@@ -20,15 +24,13 @@ const TfLiteTensor* FindTensor(const TfLiteContext& context, int index) {
   return is_there && context.tensors[index].dims != nullptr ? &context.tensors[index] : nullptr;
 }
 
-bool IsComputedFloat(const TfLiteContext& context, int index) {
-  return IsFloat32(context, index) && !IsConstant(context.tensors[index]);
-}
+bool IsComputedFloat(const TfLiteContext& context, int index) { return IsComputed(context, index, kTfLiteFloat32); }
 
-bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node) {
+bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node, TfLiteType type) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size != 2 || outputs.size != 1) return false;
-  if (!IsComputedFloat(context, inputs.data[0]) || !IsComputedFloat(context, outputs.data[0])) return false;
-  if (!IsFloat32(context, inputs.data[1]) || !IsConstant(context.tensors[inputs.data[1]])) return false;
+  if (!IsComputed(context, inputs.data[0], type) || !IsComputed(context, outputs.data[0], type)) return false;
+  if (!IsOfType(context, inputs.data[1], type) || !IsConstant(context.tensors[inputs.data[1]])) return false;
   const TfLiteIntArray &shape = *context.tensors[inputs.data[0]].dims, &vector = *context.tensors[inputs.data[1]].dims;
   return vector.size > 0 && vector.size <= shape.size && vector.data[vector.size - 1] == shape.data[shape.size - 1] &&
          std::all_of(vector.data, vector.data + vector.size - 1, [](int size) { return size == 1; });
@@ -45,19 +47,21 @@ bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, siz
   return are(*node.inputs, inputs) && are(*node.outputs, 1);
 }
 
-bool CheckChannelValues(const Node& node, size_t position, int32_t channels) {
+bool CheckChannelValues(const Node& node, size_t position, int32_t channels, TfLiteType type) {
   const std::vector<int32_t>& shape = node.Input(position)->shape;
-  if (!node.CheckInputType(position, {kTfLiteFloat32})) return false;
+  if (!node.CheckInputType(position, {type})) return false;
   if (CountValues(shape, 0, shape.size()) == channels) return true;
   return node.InputError(position, "shape: expected a value for each of %d channels, found %s", channels,
                          ShapeText(shape).c_str());
 }
 
-bool IsComputedInt8Image(const TfLiteContext& context, int index) {
-  const TfLiteTensor* const tensor = FindTensor(context, index);
-  if (tensor == nullptr || tensor->type != kTfLiteInt8 || tensor->dims->size != 4 || IsConstant(*tensor)) return false;
-  const Int8Grid grid = GridOf(*tensor);
+bool IsValid(const Int8Grid& grid) {
   return std::isfinite(grid.scale) && grid.scale > 0 && grid.zero_point >= -128 && grid.zero_point <= 127;
+}
+
+bool IsComputedInt8Image(const TfLiteContext& context, int index) {
+  return IsComputed(context, index, kTfLiteInt8) && context.tensors[index].dims->size == 4 &&
+         IsValid(GridOf(context.tensors[index]));
 }
 
 bool FindActivationLevels(int activation, const Int8Grid& grid, int32_t* low, int32_t* high) {

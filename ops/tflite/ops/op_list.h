@@ -21,6 +21,8 @@ namespace litebnn {
   OP(kConcatenationOpType)   \
   OP(kStemConv2dOpType)      \
   OP(kInt8AddOpType)         \
+  OP(kInt8ScaleOpType)       \
+  OP(kInt8ShiftOpType)       \
   OP(kAveragePool2dOpType)   \
   OP(kPReluOpType)
 
@@ -37,7 +39,7 @@ inline constexpr const OpType* kOpTypes[] = {LITEBNN_OP_TYPES(LITEBNN_ADDRESS)};
 // fusion.
 extern const OpType kBconv2dAddOpType;
 
-// A convolution fused with an ADD of int8 images. Node::fused_output is the output that the convolution alone had.
+// A convolution fused with an ADD of int8 images. Node::fused_outputs[0] is the output that the convolution alone had.
 extern const OpType kBconv2dInt8AddOpType;
 
 // A convolution fused with a MUL by a gate, a PRELU and an ADD. Gate, alpha and addend are the last inputs; the first
@@ -48,6 +50,10 @@ extern const OpType kGatedBconv2dOpType;
 // these may be fused with the CONCATENATION after them. Inputs per part: image, multiplier and addend, of which one may
 // be left out. Made by fusion only.
 extern const OpType kAffineQuantizeOpType;
+
+// The packing of int8 signs fused with a batch norm of int8 before it. Inputs: image, multiplier and addend, of which
+// one may be left out. Node::fused_outputs are those of MUL and ADD. Made by fusion only.
+extern const OpType kInt8NormQuantizeOpType;
 
 // A MUL, an ADD or both, with constants per channel as the last inputs, of which one may be left out. The other inputs
 // are one image or those of a CONCATENATION. Made by fusion only.
@@ -62,8 +68,8 @@ extern const OpType kRectifiedMaxPool2dOpType;
 extern const OpType kGatedSumOpType;
 extern const OpType kRectifiedGatedSumOpType;
 
-// Checks that the input at `position` is float32 and has one value per channel; reports an error if not.
-bool CheckChannelValues(const Node& node, size_t position, int32_t channels);
+// Checks that the input at `position` has this type and one value per channel; reports an error if not.
+bool CheckChannelValues(const Node& node, size_t position, int32_t channels, TfLiteType type = kTfLiteFloat32);
 
 // Null if there is no such tensor or its rank is unknown.
 const TfLiteTensor* FindTensor(const TfLiteContext& context, int index);
@@ -71,13 +77,16 @@ const TfLiteTensor* FindTensor(const TfLiteContext& context, int index);
 // True for a float32 tensor of known rank that is not constant.
 bool IsComputedFloat(const TfLiteContext& context, int index);
 
-// True if the node has two float32 inputs and one float32 output, and the second input is a constant with one value per
-// channel.
-bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node);
+// True if the node has two inputs and one output of this type, and only the second input is a constant. It has one
+// value per channel.
+bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node, TfLiteType type = kTfLiteFloat32);
 
 // True if the node has `inputs` inputs and one output, and all are float32 images: four dimensions, not constant. A
 // tensor of unknown shape does not have four dimensions.
 bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, size_t inputs);
+
+// True if the scale is above 0 and finite, and the zero point is a level.
+bool IsValid(const Int8Grid& grid);
 
 // True for an int8 image that is not constant, on a valid grid.
 bool IsComputedInt8Image(const TfLiteContext& context, int index);

@@ -107,7 +107,7 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
     const Step& convolution = *sole_readers.Take(step.inputs[image].tensor, {&kBconv2dOpType});
     std::vector<Binding> inputs = convolution.inputs;
     inputs.resize(kBconv2dOpType.max_inputs, {kOptionalTensor});
-    if (adds_int8) step.fused_output = convolution.outputs[0].tensor;
+    if (adds_int8) step.fused_outputs[0] = convolution.outputs[0].tensor;
     step.inputs.erase(step.inputs.begin() + static_cast<ptrdiff_t>(image));
     inputs.insert(inputs.end(), step.inputs.begin(), step.inputs.end());
     step.inputs = std::move(inputs);
@@ -120,22 +120,33 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
 }
 
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
+  struct Norm {
+    const OpType &scale, &shift, &fused;
+  };
+  const Norm norms[] = {{kScaleOpType, kShiftOpType, kAffineQuantizeOpType},
+                        {kInt8ScaleOpType, kInt8ShiftOpType, kInt8NormQuantizeOpType}};
   SoleReaders sole_readers(outputs, steps);
   for (Step& sign : *steps) {
     if (sign.type != &kQuantizeOpType) continue;
     // If an op of type `type` produces the sign's input, makes the sign read that op's input instead. Returns the
     // constant operand of that op.
-    const auto take = [&](const OpType& type) -> Binding {
-      const Step* const taken = sole_readers.Take(sign.inputs[0].tensor, {&type});
+    const auto take = [&](const OpType& type, int* fused_output) -> Binding {
+      const int image = sign.inputs[0].tensor;
+      const Step* const taken = sole_readers.Take(image, {&type});
       if (taken == nullptr) return {kOptionalTensor};
+      *fused_output = image;
       sign.inputs[0] = taken->inputs[0];
       return taken->inputs[1];
     };
-    const Binding addend = take(kShiftOpType), multiplier = take(kScaleOpType);
-    if (addend.tensor == kOptionalTensor && multiplier.tensor == kOptionalTensor) continue;
-    sign.type = &kAffineQuantizeOpType;
-    sign.inputs.push_back(multiplier);
-    sign.inputs.push_back(addend);
+    for (const Norm& norm : norms) {
+      const Binding addend = take(norm.shift, &sign.fused_outputs[1]);
+      const Binding multiplier = take(norm.scale, &sign.fused_outputs[0]);
+      if (addend.tensor == kOptionalTensor && multiplier.tensor == kOptionalTensor) continue;
+      sign.type = &norm.fused;
+      sign.inputs.push_back(multiplier);
+      sign.inputs.push_back(addend);
+      break;
+    }
   }
   sole_readers.RemoveTaken();
 }

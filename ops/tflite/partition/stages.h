@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,7 +37,7 @@ struct Step {
   const uint8_t* options;
   size_t options_size;
   const void* builtin_data;
-  int fused_output = kOptionalTensor;  // as Node::fused_output
+  std::array<int, 2> fused_outputs = {kOptionalTensor, kOptionalTensor};  // as Node::fused_outputs
   std::unique_ptr<Op> op = nullptr;
   size_t workspace = 0;  // index in MemoryPlan::buffers
   // The op's arguments, stored here because running must not allocate.
@@ -56,7 +57,7 @@ struct Step {
 
   // The node without its tensors.
   Node Describe(TfLiteContext* context) const {
-    return {context, type->name, index, type->input_names, {}, {}, options, options_size, builtin_data, fused_output};
+    return {context, type->name, index, type->input_names, {}, {}, options, options_size, builtin_data, fused_outputs};
   }
 };
 
@@ -84,7 +85,7 @@ void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
 // takes the position of the latter.
 void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Fuses MUL and ADD with constants into the packing of signs that is their only reader.
+// Fuses MUL and ADD with constants, of floats or of int8, into the packing of signs that is their only reader.
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Fuses packings with batch norms into the CONCATENATION that is their only reader, up to the maximum number of inputs.

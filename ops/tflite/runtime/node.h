@@ -1,6 +1,7 @@
 // An op's view of the model: one node, its tensors, its options, and functions that report errors.
 #pragma once
 
+#include <array>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -60,8 +61,10 @@ struct Node {
   std::vector<Tensor*> outputs;
   const uint8_t* options;
   size_t options_size;
-  const void* builtin_data;            // options of a builtin op, null for others
-  int fused_output = kOptionalTensor;  // the tensor that fusion removed between an int8 convolution and its ADD
+  const void* builtin_data;  // options of a builtin op, null for others
+  // The tensors that fusion removed between an int8 convolution and its ADD, or after MUL and after ADD of a batch
+  // norm.
+  std::array<int, 2> fused_outputs = {kOptionalTensor, kOptionalTensor};
 
   // The input at `position`, or null if it is left out.
   const Tensor* Input(size_t position) const { return position < inputs.size() ? inputs[position] : nullptr; }

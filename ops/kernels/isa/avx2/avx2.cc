@@ -293,6 +293,7 @@ const Isa kAvx2Isa = {
     .available = CpuHasAvx2,
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
+    .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,
     .pack_affine_signs = PackAffineSigns<EightLanes>,
     .max_window = MaxWindow<EightLanes>,
     .gate_pixels = GatePixels<EightLanes>,

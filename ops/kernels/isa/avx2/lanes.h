@@ -103,9 +103,15 @@ struct EightLanes {
     const Ints bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
     return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));
   }
-  static uint32_t BitsBelow(const int8_t* values, int8_t limit) {
-    const Ints bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
-    return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpgt_epi8(_mm256_set1_epi8(limit), bytes)));
+  static Ints LoadAllBytes(const int8_t* values) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
+  }
+  static uint32_t BitsBelow(const int8_t* values, Ints limits) {
+    return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpgt_epi8(limits, LoadAllBytes(values))));
+  }
+  static uint32_t BitsBelow(const int8_t* values, int8_t limit) { return BitsBelow(values, _mm256_set1_epi8(limit)); }
+  static uint32_t BitsBelow(const int8_t* values, const int8_t* limits) {
+    return BitsBelow(values, LoadAllBytes(limits));
   }
 };
 

@@ -325,6 +325,7 @@ const Isa kAvx512VbmiIsa = {
     // Memory bounds the speed of packing, so vectors of sixteen lanes would gain next to nothing.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
+    .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
     .gate_pixels = GatePixels<SixteenLanes>,

@@ -206,6 +206,7 @@ const Isa kNeon32Isa = {
     .available = Available,
     .pack_float32_signs = PackFloat32Signs<FourLanes>,
     .pack_int8_signs = PackInt8Signs<FourLanes>,
+    .pack_int8_comparisons = PackInt8Comparisons<FourLanes>,
     .pack_affine_signs = PackAffineSigns<FourLanes>,
     .max_window = MaxWindow<FourLanes>,
     .gate_pixels = GatePixels<FourLanes>,

@@ -294,6 +294,7 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
       .available = Available,
       .pack_float32_signs = PackFloat32SignsByFours,
       .pack_int8_signs = PackInt8Signs<FourLanes>,
+      .pack_int8_comparisons = PackInt8Comparisons<FourLanes>,
       .pack_affine_signs = PackAffineSigns<FourLanes>,
       .max_window = MaxWindow<FourLanes>,
       .gate_pixels = GatePixels<FourLanes>,

@@ -57,6 +57,7 @@ const Isa kPortableIsa = {
     .available = Available,
     .pack_float32_signs = PackFloat32Signs<OneLane>,
     .pack_int8_signs = PackInt8Signs<OneLane>,
+    .pack_int8_comparisons = PackInt8Comparisons<OneLane>,
     .pack_affine_signs = PackAffineSigns<OneLane>,
     .max_window = MaxWindow<OneLane>,
     .gate_pixels = GatePixels<OneLane>,

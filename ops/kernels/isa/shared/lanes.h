@@ -74,6 +74,12 @@ struct OneLane {
     for (int32_t i = 0; i < 32; ++i) bits |= static_cast<uint32_t>(values[i] < limit) << i;
     return bits;
   }
+  // Bit i of the result is set if values[i] is below limits[i].
+  static uint32_t BitsBelow(const int8_t* values, const int8_t* limits) {
+    uint32_t bits = 0;
+    for (int32_t i = 0; i < 32; ++i) bits |= static_cast<uint32_t>(values[i] < limits[i]) << i;
+    return bits;
+  }
 };
 
 }  // namespace

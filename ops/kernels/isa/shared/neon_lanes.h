@@ -117,13 +117,19 @@ struct FourLanes {
     return bits;
   }
   static uint32_t BitsBelowZero(const float* values) { return ToWord(LanesBelowZero(values)); }
-  static uint32_t BitsBelow(const int8_t* values, int8_t limit) {
+  static uint32_t BitsBelow(const int8_t* values, int8x16_t first_limits, int8x16_t last_limits) {
     constexpr uint8_t kBits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    const auto below = [=](int i) {
-      return vandq_u8(vcltq_s8(vld1q_s8(values + i), vdupq_n_s8(limit)), vld1q_u8(kBits));
-    };
-    const uint8x16_t pairs = AddPairs(below(0), below(16)), fours = AddPairs(pairs, pairs);
+    const uint8x16_t bits = vld1q_u8(kBits);
+    const uint8x16_t first = vandq_u8(vcltq_s8(vld1q_s8(values), first_limits), bits);
+    const uint8x16_t last = vandq_u8(vcltq_s8(vld1q_s8(values + 16), last_limits), bits);
+    const uint8x16_t pairs = AddPairs(first, last), fours = AddPairs(pairs, pairs);
     return vgetq_lane_u32(vreinterpretq_u32_u8(AddPairs(fours, fours)), 0);
+  }
+  static uint32_t BitsBelow(const int8_t* values, int8_t limit) {
+    return BitsBelow(values, vdupq_n_s8(limit), vdupq_n_s8(limit));
+  }
+  static uint32_t BitsBelow(const int8_t* values, const int8_t* limits) {
+    return BitsBelow(values, vld1q_s8(limits), vld1q_s8(limits + 16));
   }
 };
 

@@ -100,5 +100,23 @@ inline void PackInt8Signs(const int8_t* input, int64_t rows, int32_t channels, i
   PackRows(input, rows, channels, limit, output, pack_word);
 }
 
+template <typename Lanes>
+inline void PackInt8Comparisons(const int8_t* input, int64_t rows, int32_t channels, const int8_t* thresholds,
+                                const uint32_t* inverted, uint32_t* output) {
+  const int32_t words = channels / kBitsPerWord, tail = channels % kBitsPerWord;
+  for (; rows > 0; --rows, input += channels) {
+    for (int32_t word = 0; word < words; ++word) {
+      const int32_t first = word * kBitsPerWord;
+      *output++ = Lanes::BitsBelow(input + first, thresholds + first) ^ inverted[word];
+    }
+    if (tail == 0) continue;
+    // The last 32 values overlap the previous word, as in PackRows.
+    const int32_t last = channels - kBitsPerWord;
+    uint32_t bits = words > 0 ? Lanes::BitsBelow(input + last, thresholds + last) >> (kBitsPerWord - tail) : 0;
+    for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < thresholds[i]) << i;
+    *output++ = bits ^ inverted[words];
+  }
+}
+
 }  // namespace
 }  // namespace litebnn

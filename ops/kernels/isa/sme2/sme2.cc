@@ -89,6 +89,7 @@ const Isa kSme2Isa = {
     .available = CpuHasSme2,
     .pack_float32_signs = PackFloat32SignsByFours,
     .pack_int8_signs = PackInt8Signs<FourLanes>,
+    .pack_int8_comparisons = PackInt8Comparisons<FourLanes>,
     .pack_affine_signs = PackAffineSigns<FourLanes>,
     .max_window = MaxWindow<FourLanes>,
     .gate_pixels = GatePixels<FourLanes>,
