@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from litebnn.analysis.grids import Ranges
 from litebnn.analysis.weights import computed_weights
 from litebnn.build.notes import Notes
-from litebnn.build.stem import ranges_of_stem
 from litebnn.calibration import assume_range, observe_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
@@ -30,6 +29,7 @@ from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
 from litebnn.report.conversion import make_report
 from litebnn.rules import BINARY_PHASES, FINAL_PHASES, PHASES_WITHOUT_BITS, Request, run_phases
+from litebnn.stem import ranges_of_stem
 from litebnn.verification import verification_of
 
 if TYPE_CHECKING:

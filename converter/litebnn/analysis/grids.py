@@ -1,9 +1,10 @@
-"""Quantization parameters and the arithmetic of QUANTIZE, which the int8 rules share."""
+"""Quantization parameters and the arithmetic of quantized ops."""
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,10 @@ _FINEST_CHANNEL = 1 / 256
 _GRIDS = ("INT8", "UINT8", "INT16")
 # The largest distance, in units in the last place, between the float32 middle of two levels and the rounding boundary.
 _MOST_ULPS = 4
+# The number of fractional bits of the larger factor in a sum, and of the factor that converts between two grids.
+_SUM_BITS, _QUANTIZE_BITS = 20, 8
+# For each op whose arithmetic is known, the signs with which it adds its operands.
+_SIGNS = {"ADD": (1, 1), "SUB": (1, -1), "QUANTIZE": (1,), "MUL": ()}
 
 
 def activations(graph: Graph) -> list[Tensor]:
@@ -168,10 +173,8 @@ def grid_range(tensor: Tensor) -> tuple[float, float] | None:
 
 def ends_within(tensor: Tensor, low: float, high: float) -> bool:
     """True if the tensor's grid clamps values to a range between two numbers, apart from rounding."""
-    limits, grid = grid_range(tensor), tensor.per_tensor_quantization
-    return (
-        limits is not None and grid is not None and low - grid[0] / 2 <= limits[0] and limits[1] <= high + grid[0] / 2
-    )
+    limits, half = grid_range(tensor), step_of(tensor) / 2
+    return limits is not None and low - half <= limits[0] and limits[1] <= high + half
 
 
 def numbers_of_grid(tensor: Tensor) -> Array | None:
@@ -256,3 +259,33 @@ def int8_results(graph: Graph, tensor: Tensor) -> list[Op]:
     if not consumers or any(c.name != "QUANTIZE" or not is_int8(c.output) for c in consumers):
         return []
     return consumers if all(same_parameters(c.output, consumers[0].output) for c in consumers) else []
+
+
+def computed_on_grid(op: Op, operands: Sequence[Array]) -> Array | None:
+    """The float32 values of a quantized op's output as XNNPACK, which runs it in all runtimes by default, computes them.
+
+    Its fixed-point factors have fewer bits than those of TensorFlow's own kernels, so a result may differ by a level.
+    Float arithmetic would choose at random where a result lies halfway between two levels.
+
+    Args:
+        operands: values of the op's inputs on their grids, of equal shape.
+
+    Returns:
+        None if the arithmetic of the op or of one of its grids is unknown.
+    """
+    tensors = [*map(op.input, range(len(op.inputs))), op.output]
+    grids = [tensor.per_tensor_quantization for tensor in tensors if tensor.type in ("INT8", "UINT8")]
+    known = [np.float32(grid[0]) for grid in grids if grid is not None]
+    if len(known) < len(tensors) or op.name not in _SIGNS:
+        return None
+    *scales, scale = known
+    counts = [np.rint(values / own).astype(np.int64) for values, own in zip(operands, scales, strict=True)]
+    if op.name == "MUL":
+        sums = np.rint(np.prod(counts, axis=0).astype(np.float32) * (scales[0] * scales[1] / scale))
+    else:
+        ratios = [float(own / scale) for own in scales]
+        bits = _QUANTIZE_BITS if op.name == "QUANTIZE" else _SUM_BITS - math.frexp(max(ratios))[1] + 1
+        factors = [sign * round(math.ldexp(ratio, bits)) for sign, ratio in zip(_SIGNS[op.name], ratios, strict=True)]
+        sums = (np.tensordot(factors, counts, axes=1) + (1 << (bits - 1))) >> bits
+    limits = grid_range(op.output)
+    return None if limits is None else np.clip(from_levels(sums, float(scale), 0), *limits)

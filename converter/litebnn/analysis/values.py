@@ -18,6 +18,7 @@ from litebnn.analysis.constants import ELEMENTWISE
 from litebnn.analysis.function import Values, known_number, on_common_edges, sign_of_bits, unknown
 from litebnn.analysis.grids import (
     as_compared,
+    computed_on_grid,
     is_quantized,
     next_of_grid,
     numbers_of_grid,
@@ -25,7 +26,6 @@ from litebnn.analysis.grids import (
     same_parameters,
     step_of,
 )
-from litebnn.analysis.int8_arithmetic import computed_on_grid
 from litebnn.analysis.levels import at_levels, of_what_is_rounded, quantized_upstream
 from litebnn.analysis.match import bits_of, fused_activation, number_of
 from litebnn.analysis.rounding import rounded_values

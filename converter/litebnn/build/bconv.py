@@ -9,11 +9,10 @@ import numpy as np
 from litebnn.analysis.affine import works_on_channels
 from litebnn.analysis.match import floats, fused_activation
 from litebnn.analysis.padding import is_same_padding, layer_padding
-from litebnn.build.clamp import clamp_as_fused
 from litebnn.build.notes import Notes
-from litebnn.build.ops import custom_op
-from litebnn.build.reshapes import reshape_op
+from litebnn.build.ops import custom_op, reshape_op
 from litebnn.contract import (
+    ACTIVATION_RANGES,
     BITS_PER_WORD,
     LCE_BCONV_2D,
     Activation,
@@ -252,3 +251,38 @@ def takes_affine(graph: Graph, tensor: Tensor) -> bool:
         op = graph.producer(tensor)
     direct = is_float_bconv(op) or (op is not None and op.name in INTERLEAVING)
     return direct and is_of_binary_convs(graph, tensor)
+
+
+def clamp_as_fused(
+    multiplier: Array, bias: Array, dot_max: int, before: Activation, activation: Activation
+) -> tuple[Activation, Array, Array, Array] | None:
+    """Rewrites activation(before(dot) · multiplier + bias) to the form before(dot) · multiplier + bias.
+
+    Args:
+        multiplier, bias: float32 [O].
+        dot_max: the largest magnitude of the dot product.
+    Returns:
+        The activation on the dot product, multiplier, bias, and bool [O], true where the filter must be negated. None
+        if no exact form exists.
+    """
+    low, high = ACTIVATION_RANGES[activation]
+    dot_low, dot_high = (float(np.clip(bound, -dot_max, dot_max)) for bound in ACTIVATION_RANGES[before])
+    fixed = multiplier == 0
+    bias = np.where(fixed, np.clip(bias, low, high), bias).astype(np.float32)
+    ends = [dot * multiplier.astype(np.float64) + bias for dot in (dot_low, dot_high)]
+    binds_low = np.any(np.minimum(*ends)[~fixed] < low)
+    binds_high = np.any(np.maximum(*ends)[~fixed] > high)
+    keep = np.zeros(multiplier.shape, np.bool_)
+    if not binds_low and not binds_high:
+        return before, multiplier, bias, keep
+    if np.any(bias[~fixed] != 0):
+        return None
+    unit = bool(np.all(np.abs(multiplier[~fixed]) == 1))
+    if before == Activation.RELU and activation == Activation.RELU6 and unit and np.all(multiplier >= 0):
+        return Activation.RELU6, multiplier, bias, keep
+    if before != Activation.NONE:
+        return None
+    magnitude = np.abs(multiplier)
+    if low == 0 and not binds_high:
+        return Activation.RELU, magnitude, bias, multiplier < 0
+    return (activation, magnitude, bias, multiplier < 0) if unit else None

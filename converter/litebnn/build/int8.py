@@ -1,9 +1,9 @@
-"""New ops and constants of quantized graphs."""
+"""Ops, constants, inputs and outputs of quantized graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from litebnn.analysis.grids import along_axis, parameters, quantized
 from litebnn.analysis.weights import clamps_no_more
 from litebnn.build.notes import Notes
 from litebnn.contract import Activation
-from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant, derived, like
+from litebnn.graph import Array, Graph, Model, Op, OpCode, Tensor, builtin_op, constant, derived, like
 
 
 def take_results(graph: Graph, op: Op, quantizers: list[Op]) -> None:
@@ -57,3 +57,19 @@ def replace_in_floats(graph: Graph, layer: Op, inputs: Sequence[Tensor], notes: 
     if not is_float:
         graph.replace(layer, quantize_op(result, layer.output))
     return new
+
+
+def replace_interface(model: Model, graph: Graph, side: Literal["inputs", "outputs"], old: Tensor, new: Tensor) -> None:
+    """Replaces `old` by `new` among the graph's inputs or outputs and in the signatures; `new` takes its name."""
+
+    def exchanged(tensor: Tensor) -> Tensor:
+        return new if tensor is old else tensor
+
+    old.name, new.name = old.name + "/before", old.name
+    old.origin, new.origin = None, old.origin
+    setattr(graph, side, [exchanged(tensor) for tensor in getattr(graph, side)])
+    for signature in model.signatures or ():
+        if signature.graph is graph:
+            setattr(signature, side, [(key, exchanged(tensor)) for key, tensor in getattr(signature, side)])
+    graph.pinned.discard(old)
+    graph.pinned.add(new)

@@ -1,8 +1,12 @@
-"""Notes of the rules for the report: one row for each convolution and dense layer of the source model."""
+"""Notes of the rules for the report, a row for each convolution and dense layer of the source; and `each`, which makes
+a rule of a function.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -189,3 +193,25 @@ def macs_of(op: Op) -> int:
     if op.name == "BATCH_MATMUL":
         return math.prod(output) * max(op.input(0).channels, 0)
     return 0
+
+
+def each(*names: str) -> Callable[[Callable[[Graph, Op, Notes], bool]], Callable[[Graph, Notes], bool]]:
+    """Makes a rule from a function that rewrites one op and returns True if it did.
+
+    Args:
+        names: the kinds of ops to call it for, in order of execution; all kinds if none is named.
+    """
+
+    def rule_of(rewrite: Callable[[Graph, Op, Notes], bool]) -> Callable[[Graph, Notes], bool]:
+        @functools.wraps(rewrite)
+        def rewrite_each(graph: Graph, notes: Notes) -> bool:
+            changed = False
+            for op in list(graph.ops):
+                if (not names or op.name in names) and graph.holds(op) and rewrite(graph, op, notes):
+                    graph.reconsider(op)
+                    changed = True
+            return changed
+
+        return rewrite_each
+
+    return rule_of

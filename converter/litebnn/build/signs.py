@@ -1,14 +1,34 @@
-"""Tensors that are signs because they only move, concatenate, compare or multiply signs, and their bits."""
+"""Signs: which tensors hold them, and the ops that pack, pad and negate their bits."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from litebnn.analysis.affine import next_level
 from litebnn.analysis.layouts import picked_from
-from litebnn.analysis.match import bits_of, floats, fused_activation
-from litebnn.build.ops import can_pool_bits
-from litebnn.build.thresholds import pack_signs
-from litebnn.graph import Graph, Op, Question, Tensor, derived, then
+from litebnn.analysis.match import THRESHOLD, bits_of, floats, fused_activation
+from litebnn.analysis.padding import same_padding, word_of_padding
+from litebnn.analysis.sums import FewValues, SignSum
+from litebnn.analysis.thresholds import Threshold
+from litebnn.build.bconv import bconv_options, channels_per_group
+from litebnn.build.ops import can_pool_bits, concatenation_of, custom_op, output_of, packed_like
+from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE, Padding, PadValues, pack_bits
+from litebnn.graph import (
+    Array,
+    Counted,
+    Graph,
+    Negated,
+    Op,
+    OpCode,
+    Options,
+    Question,
+    Tensor,
+    builtin_op,
+    constant,
+    derived,
+    like,
+    then,
+)
 
 # The inputs that must be signs for an op's output to be signs.
 _COMPUTED: dict[str, tuple[int, ...]] = {"MUL": (0, 1), "NEG": (0,), "PADV2": (0, 2)}
@@ -53,3 +73,149 @@ def _sources(op: Op | None) -> list[Tensor]:
 def _is_one_or_minus_one(tensor: Tensor) -> bool:
     array = floats(tensor)
     return array is not None and bool(np.all(np.abs(array) == 1))
+
+
+def sign_op(x: Tensor, bits: Tensor, threshold: Threshold) -> Op:
+    """The op that packs the signs of a tensor with that threshold."""
+    if threshold.is_plain:
+        return custom_op(LCE_QUANTIZE, [x], bits)
+    return Op(OpCode(THRESHOLD), [x], [bits], Options(threshold=threshold))
+
+
+def pack_signs(graph: Graph, source: Tensor, name: str, threshold: Threshold | None = None, *, before: Op) -> Tensor:
+    """Inserts the op that packs the signs of `source`, and returns its output."""
+    return graph.insert(sign_op(source, packed_like(source, name), threshold or Threshold()), before=before).output
+
+
+def difference(graph: Graph, x: Tensor, threshold: Threshold, *, before: Op) -> Tensor:
+    """Inserts the difference whose LceQuantize is the sign of x with a threshold, and returns it.
+
+    The library fuses a scale and an addition for each channel into the packing.
+    """
+    name, falls, is_constant = threshold.name, threshold.falls, np.isinf(threshold.level)
+    level = threshold.level.reshape(()) if threshold.level.size == 1 else threshold.level
+    below = next_level(level, up=False)
+    if threshold.subtracts:
+        sides = (constant(threshold.number, below), x) if np.any(falls) else (x, constant(threshold.number, level))
+        return graph.insert(builtin_op("SUB", sides, like(x, name)), before=before).output
+    addends = np.where(falls, below, np.float32(0) - level)
+    if np.any(is_constant) or np.any(falls):
+        directions = np.where(is_constant, 0, np.where(falls, -1, 1)).astype(np.float32)
+        addends = np.where(is_constant, np.where((level < 0) != falls, np.float32(1), np.float32(-1)), addends)
+        turned, factors = like(x, derived(name, "/turned")), constant(derived(name, "/direction"), directions)
+        x = graph.insert(builtin_op("MUL", [x, factors], turned), before=before).output
+    if not np.any(addends):
+        return x
+    return graph.insert(
+        builtin_op("ADD", [x, constant(threshold.number, addends)], like(x, name)), before=before
+    ).output
+
+
+def pad_with(graph: Graph, source: Tensor, amounts: Array, value: float, *, before: Op) -> Tensor:
+    """Inserts a PADV2 of `source` with amounts int [rank, 2], and returns its output."""
+    dims = [size if size < 0 else size + int(sum(a)) for size, a in zip(source.dims, amounts, strict=True)]
+    padded = like(source, derived(source.name, "/padded"), dims=dims)
+    inputs = [
+        source,
+        constant(derived(padded.name, "/amounts"), amounts.astype(np.int32)),
+        constant(derived(padded.name, "/value"), np.asarray(value, np.int32 if source.type == "INT32" else np.float32)),
+    ]
+    graph.insert(builtin_op("PADV2", inputs, padded), before=before)
+    return padded
+
+
+def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value: int, *, before: Op) -> Tensor:
+    """Inserts the padding of packed signs with +1 or -1 and amounts int [rank, 2], and returns its output."""
+    word = word_of_padding(channels, value)
+    if word is not None:
+        return pad_with(graph, bits, amounts, word, before=before)
+    signs = like(bits, derived(bits.name, "/signs"), type="FLOAT32", dims=(*bits.dims[:-1], channels))
+    graph.insert(custom_op(LCE_DEQUANTIZE, [bits], signs), before=before)
+    padded = pad_with(graph, signs, amounts, value, before=before)
+    return pack_signs(graph, padded, derived(padded.name, "/bits"), before=before)
+
+
+def moved_source(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:
+    """The tensor that determines the levels, moved by copies of the ops that move the levels; copies may exist."""
+    x, end = levels.x, len(graph.ops) if before is None else graph.ops.index(before)
+    for op in levels.ops:
+        # An op that was inserted earlier shares its options object with the original, by which it is recognized.
+        known = [other for other in graph.consumers(x) if other.options is op.options and graph.ops.index(other) < end]
+        moved = known[0].output if known else like(op.output, derived(op.output.name, "/before_levels"))
+        if not known:
+            graph.insert(Op(op.code, [x, *op.inputs[1:]], [moved], op.options), before=before)
+        x = moved
+    return x
+
+
+def bits_of_levels(graph: Graph, levels: FewValues, total: SignSum, tensor: Tensor, *, before: Op) -> Tensor:
+    """Inserts the packing of all signs of a sum, concatenated along the channels, and returns its packed output.
+
+    Layers that read the same levels share one packing.
+
+    Args:
+        tensor: the tensor of levels.
+    """
+    x, count, name = moved_source(graph, levels, before=before), len(total.scales), tensor.name
+    whole = like(x, derived(name, "/of_each"), dims=(*x.dims[:-1], count * x.channels))
+    joined = output_of(graph, concatenation_of([x] * count, whole), before=before)
+    level, falls = (np.repeat(each, x.channels) for each in (total.thresholds, ~total.rising))
+    written = derived(whole.name, "/add")
+    threshold = Threshold(level.astype(np.float32), falls, written, derived(written, "/numbers"))
+    bits = pack_signs(graph, joined, derived(name, "/levels"), threshold, before=before)
+    counted = Counted(total.middle, tuple(total.scales.tolist()), tuple(total.rising.tolist()))
+    bits.origin = then(tensor, counted, signs=joined.channels)
+    return bits
+
+
+def can_negate_channels(graph: Graph, bits: Tensor) -> bool:
+    """True if every consumer of `bits`, perhaps after reshapes, is an LceBconv2d that does not pad with +1."""
+    consumers = graph.consumers(bits)
+    return bool(consumers) and not graph.is_output(bits) and all(_can_absorb(graph, c, bits) for c in consumers)
+
+
+def negate_channels(graph: Graph, bits: Tensor, negative: Array) -> None:
+    """Negates the filters of all consumers of `bits` in the channels where `negative` (bool [C]) is true."""
+    bits.name += "/negated"
+    bits.origin = then(bits, Negated("".join("01"[is_negative] for is_negative in negative.tolist())))
+    for consumer in dict.fromkeys(graph.consumers(bits)):
+        if consumer.name == "RESHAPE":
+            words, words_out = bits.dims[-1], consumer.output.dims[-1]
+            negate_channels(graph, consumer.output, np.tile(negative, words_out // words))
+        else:
+            _absorb(graph, consumer, negative)
+
+
+def _can_absorb(graph: Graph, op: Op, bits: Tensor) -> bool:
+    if op.name == "RESHAPE":
+        words, words_out = bits.dims[-1], op.output.dims[-1]
+        return words > 0 and words_out > 0 and words_out % words == 0 and can_negate_channels(graph, op.output)
+    return op.name == LCE_BCONV_2D and op.inputs[0] is bits and not _pads_with_ones(op)
+
+
+def _pads_with_ones(op: Op) -> bool:
+    o = bconv_options(op)
+    if o.padding == Padding.VALID or o.pad_values == PadValues.ZERO:
+        return False
+    if o.padding is None:
+        return True
+    _, height, width, _ = op.input(1).shape
+    for size, taps, stride, dilation in (
+        (op.input(0).dims[1], height, o.stride_height, o.dilation_height_factor),
+        (op.input(0).dims[2], width, o.stride_width, o.dilation_width_factor),
+    ):
+        if size < 0:
+            return True
+        _, output = same_padding(size, taps, stride, dilation)
+        if (output - 1) * stride + (taps - 1) * dilation + 1 > size:
+            return True
+    return False
+
+
+def _absorb(graph: Graph, op: Op, negative: Array) -> None:
+    words = op.input(1).array
+    assert words is not None
+    channels = channels_per_group(op)
+    masks = pack_bits(negative.reshape(-1, channels))  # one row for each group
+    flipped = words ^ np.repeat(masks, words.shape[0] // masks.shape[0], axis=0)[:, None, None, :]
+    graph.set_input(op, 1, constant(op.input(1).name, flipped))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from litebnn.build.level_bits import moved_source
+from litebnn.build.signs import moved_source
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Tensor, read_origins
 from litebnn.report.differences.pairs import Pair, pairs_of

@@ -14,11 +14,9 @@ from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import FewValues, few_levels, few_values, has_zero
 from litebnn.analysis.weights import BinaryParts, binary_parts, binary_weights
 from litebnn.build.bconv import bconv_of, options_of_conv, replace_dense
-from litebnn.build.each import each
-from litebnn.build.level_bits import bits_of_levels
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import split_activation
-from litebnn.build.signs import bits_of_signs, holds_signs
+from litebnn.build.signs import bits_of_levels, bits_of_signs, holds_signs
 from litebnn.contract import PadValues
 from litebnn.graph import Array, Graph, Op, facts
 

@@ -29,11 +29,10 @@ from litebnn.analysis.sums import (
     why_no_sum,
 )
 from litebnn.analysis.weights import binary_parts
-from litebnn.build.each import each
 from litebnn.build.int8 import replace_in_floats
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import as_float, equal_op, output_of
-from litebnn.build.padding import pad_with
+from litebnn.build.signs import pad_with
 from litebnn.contract import Padding
 from litebnn.graph import Graph, Negated, Op, Tensor, builtin_op, constant, derived, like, then
 

@@ -15,9 +15,8 @@ from litebnn.analysis.grids import is_quantized
 from litebnn.analysis.match import fused_activation, uniform
 from litebnn.analysis.sums import sum_of_two, two_values_of, why_no_sum
 from litebnn.analysis.weights import binary_parts
-from litebnn.build.each import each
 from litebnn.build.int8 import replace_in_floats
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import as_float
 from litebnn.build.signs import holds_signs
 from litebnn.contract import Padding

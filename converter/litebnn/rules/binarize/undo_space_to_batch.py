@@ -8,10 +8,9 @@ from litebnn.analysis.match import bits_of
 from litebnn.analysis.padding import without_zeros
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import few_values
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import custom_op
-from litebnn.build.padding import pad_with
+from litebnn.build.signs import pad_with
 from litebnn.contract import LCE_DEQUANTIZE, Padding
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.padding import same_amounts
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.contract import Padding
 from litebnn.graph import Graph, Op
 

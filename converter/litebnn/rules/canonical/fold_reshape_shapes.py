@@ -6,9 +6,8 @@ same effect. Before a dense layer TensorFlow also computes the number of columns
 
 from __future__ import annotations
 
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
-from litebnn.build.reshapes import reshape_op
+from litebnn.build.notes import Notes, each
+from litebnn.build.ops import reshape_op
 from litebnn.graph import Graph, Op, derived, like
 
 

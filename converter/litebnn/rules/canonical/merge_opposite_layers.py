@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.match import floats, fused_activation
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import split_activation
 from litebnn.contract import Activation
 from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, facts, like

@@ -9,8 +9,7 @@ import numpy as np
 
 from litebnn.analysis.constants import ON_ELEMENTS
 from litebnn.analysis.match import transpose_order, uniform
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, then
 
 _MOST_TENSORS = 32

@@ -10,10 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.layouts import IN_LAYOUT, Layout, layouts_of
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
-from litebnn.build.ops import merge_transpose, transposed
-from litebnn.build.reshapes import is_describable, layout_op, reshape_op
+from litebnn.build.notes import Notes, each
+from litebnn.build.ops import is_describable, layout_op, merge_transpose, reshape_op, transposed
 from litebnn.graph import Graph, Op, builtin_op, constant, derived, facts, like
 
 _RAISED = ("PAD", "PADV2", "SPACE_TO_BATCH_ND")

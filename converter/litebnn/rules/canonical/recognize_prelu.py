@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from litebnn.analysis.affine import per_channel
 from litebnn.analysis.match import fused_activation, uniform
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.contract import Activation
 from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, derived, facts
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.padding import PADS
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op
 
 

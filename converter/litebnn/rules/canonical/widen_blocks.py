@@ -5,8 +5,7 @@ form of INT2.
 from __future__ import annotations
 
 from litebnn.analysis.grids import NARROW_TYPES, pack_levels, stored_levels
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Buffer, Graph, Op, Tensor
 
 

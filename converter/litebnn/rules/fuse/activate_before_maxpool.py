@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from litebnn.analysis.match import fused_activation
 from litebnn.build.bconv import is_float_bconv, with_clamp
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import split_activation
 from litebnn.graph import Graph, Op, derived, facts
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from litebnn.analysis.match import fused_activation, uniform
 from litebnn.analysis.padding import pad_amounts
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import concatenation_of, parts_of
 from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, like
 

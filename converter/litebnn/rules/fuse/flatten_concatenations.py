@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import MOST_PARTS, concatenation_of, parts_of
 from litebnn.graph import Graph, Op
 

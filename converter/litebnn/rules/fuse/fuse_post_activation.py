@@ -20,8 +20,7 @@ from litebnn.build.bconv import (
     set_multiplier_and_bias,
     with_clamp,
 )
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import split_activation
 from litebnn.contract import LCE_BCONV_2D, Activation
 from litebnn.graph import Graph, Op, facts

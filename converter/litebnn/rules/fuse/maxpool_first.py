@@ -12,8 +12,7 @@ import numpy as np
 
 from litebnn.analysis.affine import affine_of, per_channel
 from litebnn.analysis.match import floats, fused_activation
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.contract import Activation
 from litebnn.graph import Graph, Op, constant, derived, facts, like
 

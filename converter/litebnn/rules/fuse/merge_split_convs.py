@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from litebnn.analysis.match import floats, uniform
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import parts_of
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived
 

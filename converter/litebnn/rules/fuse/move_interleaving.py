@@ -13,9 +13,8 @@ from litebnn.analysis.affine import per_channel, works_on_channels
 from litebnn.analysis.match import SIGNS
 from litebnn.analysis.thresholds import threshold_of
 from litebnn.build.bconv import INTERLEAVING, interleaved, is_of_binary_convs
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
-from litebnn.build.thresholds import pack_signs
+from litebnn.build.notes import Notes, each
+from litebnn.build.signs import pack_signs
 from litebnn.contract import BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, like
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from litebnn.analysis.affine import affine_of
 from litebnn.analysis.thresholds import threshold_of
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
-from litebnn.build.reshapes import is_describable, keeps_words, merge_reshapes, reshape_op
-from litebnn.build.thresholds import pack_signs
+from litebnn.build.notes import Notes, each
+from litebnn.build.ops import is_describable, keeps_words, merge_reshapes, reshape_op
+from litebnn.build.signs import pack_signs
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.graph import Graph, Op, Reshaped, derived, facts, like, then
 

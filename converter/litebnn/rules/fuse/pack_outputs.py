@@ -7,8 +7,7 @@ import numpy as np
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.thresholds import crossing, threshold_of
 from litebnn.build.bconv import can_pack, is_float_bconv, multiplier_and_bias, write_bits
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.graph import Graph, Op
 

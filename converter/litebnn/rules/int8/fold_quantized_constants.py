@@ -6,9 +6,8 @@ import numpy as np
 
 from litebnn.analysis.grids import parameters
 from litebnn.analysis.match import floats
-from litebnn.build.each import each
 from litebnn.build.int8 import dequantize_op, int8_constant
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op, constant, derived
 
 

@@ -8,8 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from litebnn.analysis.grids import INT8_MAX, Range, Ranges, activations, int8_source, parameters, parameters_of_range
-from litebnn.build.int8 import dequantize_op, quantize_op
-from litebnn.build.interface import replace_interface
+from litebnn.build.int8 import dequantize_op, quantize_op, replace_interface
 from litebnn.build.notes import Notes
 from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Model, Quantization, Tensor, facts, like

@@ -17,9 +17,8 @@ from litebnn.analysis.grids import (
     symmetric_scale,
 )
 from litebnn.analysis.match import floats
-from litebnn.build.each import each
 from litebnn.build.int8 import dequantize_op, int8_constant, quantize_op, take_results
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Int8, Op, OpCode, Tensor, constant, derived, facts, like
 
 

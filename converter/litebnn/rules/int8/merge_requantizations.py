@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from litebnn.analysis.grids import int8_source, is_int8, same_parameters
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op
 
 

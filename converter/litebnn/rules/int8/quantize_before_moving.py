@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from litebnn.analysis.grids import int8_results
-from litebnn.build.each import each
 from litebnn.build.int8 import quantize_op, take_results
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.graph import Graph, Op, OpCode, Tensor, derived, facts, like
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from litebnn.analysis.grids import parameters
-from litebnn.build.int8 import quantize_op
-from litebnn.build.interface import replace_interface
+from litebnn.build.int8 import quantize_op, replace_interface
 from litebnn.errors import ConversionError
 from litebnn.graph import Graph, Model, Tensor, like
 

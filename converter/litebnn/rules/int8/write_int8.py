@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from litebnn.analysis.grids import int8_results
-from litebnn.build.each import each
 from litebnn.build.int8 import take_results
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op
 

@@ -10,10 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from litebnn.build.bconv import bconv_options, multiplier_and_bias, set_bconv_options, set_multiplier_and_bias
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import custom_op
-from litebnn.build.padding import pad_packed
+from litebnn.build.signs import pad_packed
 from litebnn.contract import LCE_BCONV_2D, BConv2DOptions, Padding
 from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, like
 

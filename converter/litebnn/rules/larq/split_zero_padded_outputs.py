@@ -10,9 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from litebnn.build.bconv import bconv_options, dot_max, multiplier_and_bias, set_bconv_options, set_multiplier_and_bias
-from litebnn.build.each import each
 from litebnn.build.int8 import quantize_op
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import OP_OF_ACTIVATION, custom_op
 from litebnn.contract import LCE_BCONV_2D, LCE_QUANTIZE, Activation
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like

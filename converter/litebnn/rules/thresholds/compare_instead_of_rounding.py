@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.signs import find_two_levels
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import as_float
 from litebnn.graph import Graph, Op, builtin_op, constant, derived, like
 

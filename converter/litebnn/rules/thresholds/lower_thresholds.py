@@ -9,10 +9,8 @@ import numpy as np
 
 from litebnn.analysis.match import THRESHOLD
 from litebnn.analysis.thresholds import Threshold, threshold_of
-from litebnn.build.each import each
-from litebnn.build.negated_channels import can_negate_channels, negate_channels
-from litebnn.build.notes import Notes
-from litebnn.build.thresholds import difference, sign_op
+from litebnn.build.notes import Notes, each
+from litebnn.build.signs import can_negate_channels, difference, negate_channels, sign_op
 from litebnn.graph import Graph, Op
 
 

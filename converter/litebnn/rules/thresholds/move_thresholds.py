@@ -18,12 +18,9 @@ from litebnn.analysis.padding import constant_padding
 from litebnn.analysis.thresholds import Threshold, crossing, threshold_of, upstream
 from litebnn.analysis.weights import bias_values
 from litebnn.build.bconv import can_pack, is_float_bconv, takes_affine
-from litebnn.build.each import each
-from litebnn.build.negated_channels import can_negate_channels, negate_channels
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import can_pool_bits, concatenation_of, packed_like, parts_of, pool_of_bits, split_activation
-from litebnn.build.padding import pad_packed
-from litebnn.build.thresholds import sign_op
+from litebnn.build.signs import can_negate_channels, negate_channels, pad_packed, sign_op
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, Activation
 from litebnn.graph import Array, Graph, Op, OpCode, Tensor, constant, derived, facts, like, then
 

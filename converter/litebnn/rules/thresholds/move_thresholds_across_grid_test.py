@@ -6,7 +6,7 @@ from litebnn.analysis.grids import parameters, quantized
 from litebnn.analysis.thresholds import Threshold, threshold_of
 from litebnn.build.int8 import int8_constant
 from litebnn.build.ops import packed_like
-from litebnn.build.thresholds import sign_op
+from litebnn.build.signs import sign_op
 from litebnn.contract import BConv2DOptions, encode_options
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Op, OpCode, Tensor

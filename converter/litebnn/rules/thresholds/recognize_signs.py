@@ -11,11 +11,9 @@ from litebnn.analysis.grids import step_of
 from litebnn.analysis.match import bits_of, times_repeated
 from litebnn.analysis.signs import Sign, find_sign
 from litebnn.analysis.thresholds import Threshold
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import as_float, custom_op
-from litebnn.build.signs import holds_signs
-from litebnn.build.thresholds import pack_signs
+from litebnn.build.signs import holds_signs, pack_signs
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, derived, like
 

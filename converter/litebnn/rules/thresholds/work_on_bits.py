@@ -13,13 +13,17 @@ import numpy as np
 from litebnn.analysis.match import bits_of, transpose_order
 from litebnn.analysis.padding import constant_padding, word_of_padding
 from litebnn.analysis.thresholds import Threshold, sign_of_input
-from litebnn.build.each import each
-from litebnn.build.notes import Notes
-from litebnn.build.ops import can_pool_bits, custom_op, packed_like, pool_of_bits
-from litebnn.build.padding import pad_with
-from litebnn.build.reshapes import is_describable, keeps_words, reshape_op
-from litebnn.build.signs import bits_of_signs, holds_signs
-from litebnn.build.thresholds import difference, pack_signs
+from litebnn.build.notes import Notes, each
+from litebnn.build.ops import (
+    can_pool_bits,
+    custom_op,
+    is_describable,
+    keeps_words,
+    packed_like,
+    pool_of_bits,
+    reshape_op,
+)
+from litebnn.build.signs import bits_of_signs, difference, holds_signs, pack_signs, pad_with
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, facts, like
 

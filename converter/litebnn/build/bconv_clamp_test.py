@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litebnn.build.clamp import clamp_as_fused
+from litebnn.build.bconv import clamp_as_fused
 from litebnn.contract import ACTIVATION_RANGES, Activation
 
 quarters = st.sampled_from([-2.0, -1.0, -0.25, 0.0, 0.5, 1.0, 1.0, 3.0])

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from litebnn.build.negated_channels import can_negate_channels, negate_channels
 from litebnn.build.notes import Notes
+from litebnn.build.signs import can_negate_channels, negate_channels
 from litebnn.contract import unpack_bits
 from litebnn.graph import Graph, Op
 from litebnn.rules import BINARY_PHASES, run_phases

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.grids import numbers_of_grid, parameters
-from litebnn.analysis.int8_arithmetic import computed_on_grid
+from litebnn.analysis.grids import computed_on_grid, numbers_of_grid, parameters
 from litebnn.graph import Array
 from tests.support.float_models import FloatModel
 from tests.support.quantized_models import NO_MINUS_GRID, USUAL_GRID, Grid

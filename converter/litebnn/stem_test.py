@@ -9,11 +9,11 @@ import pytest
 
 import litebnn
 from litebnn.build.notes import Notes
-from litebnn.build.stem import ranges_of_stem
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Model, Op, Tensor
 from litebnn.runtime.intermediates import with_outputs
+from litebnn.stem import ranges_of_stem
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
 LIMITS = (-1.0, 1.0)

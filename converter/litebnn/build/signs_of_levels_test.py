@@ -1,7 +1,7 @@
 import numpy as np
 
 from litebnn.analysis.sums import FewValues, few_values
-from litebnn.build.level_bits import moved_source
+from litebnn.build.signs import moved_source
 from litebnn.graph import Op, Tensor
 from tests.support.float_models import FloatModel
 from tests.support.level_spellings import dorefa
