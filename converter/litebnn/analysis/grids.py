@@ -262,7 +262,7 @@ def int8_results(graph: Graph, tensor: Tensor) -> list[Op]:
 
 
 def computed_on_grid(op: Op, operands: Sequence[Array]) -> Array | None:
-    """The float32 values of a quantized op's output as XNNPACK, which runs it in all runtimes by default, computes them.
+    """The float32 values of a quantized op's output as XNNPACK computes them, the default of all runtimes.
 
     Its fixed-point factors have fewer bits than those of TensorFlow's own kernels, so a result may differ by a level.
     Float arithmetic would choose at random where a result lies halfway between two levels.

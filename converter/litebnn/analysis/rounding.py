@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from litebnn.analysis.affine import normal_level
 from litebnn.analysis.constants import ELEMENTWISE
-from litebnn.analysis.function import Values
 from litebnn.analysis.match import fused_activation, uniform
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Array, Graph, Op, Question, Tensor
@@ -30,43 +28,35 @@ _STEPPING = ("CEIL", "FLOOR", "ROUND", "SIGN")
 _NEGATIVE_ZERO = -(1 << 31)
 
 
-@dataclass(frozen=True)
-class _Monotone:
-    """The ops, in order of execution, that compute a tensor as a monotone function of x."""
-
-    x: Tensor
-    falls: bool = False
-    ops: tuple[Op, ...] = ()
-
-
-def _monotone(graph: Graph, tensor: Tensor) -> _Monotone:
+def _monotone(graph: Graph, tensor: Tensor) -> tuple[Tensor, bool, tuple[Op, ...]]:
     op = graph.producer(tensor)
     moving = () if op is None else _moving(op)
     parts = [] if op is None else [_monotone_in(graph, op.input(index)) for index in moving]
-    falls = {part.falls != _reverses(op, index) for part, index in zip(parts, moving, strict=True) if op is not None}
-    ops = tuple(dict.fromkeys(each for part in parts for each in part.ops))
-    if op is None or len({part.x for part in parts}) != 1 or len(falls) != 1 or len(ops) >= _MOST_OPS:
-        return _Monotone(tensor)
-    return _Monotone(parts[0].x, falls.pop(), (*ops, op))
+    falls = {falls != _reverses(op, i) for (_, falls, _), i in zip(parts, moving, strict=True) if op is not None}
+    ops = tuple(dict.fromkeys(each for _, _, of_part in parts for each in of_part))
+    if op is None or len({x for x, _, _ in parts}) != 1 or len(falls) != 1 or len(ops) >= _MOST_OPS:
+        return tensor, False, ()
+    return parts[0][0], falls.pop(), (*ops, op)
 
 
-# A tensor as a monotone function of the farthest upstream tensor in which it is one, or else of itself.
+# A tensor as a monotone function of the farthest upstream tensor x in which it is one, or else of itself: x, True if
+# the function falls, and the ops that compute it, in order of execution.
 _monotone_in = Question(_monotone, lambda op: [op.input(index) for index in _moving(op)])
 
 
-def _rounded(graph: Graph, tensor: Tensor) -> Values | None:
-    function = _monotone_in(graph, tensor)
-    x, ops = function.x, function.ops
+def _rounded(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array] | None:
+    x, _, ops = _monotone_in(graph, tensor)
     if not any(op.name in _STEPPING for op in ops) or x.type != "FLOAT32" or x.is_constant:
         return None
     found = _search(_described(x, ops))
-    return None if found is None else Values(x, *found)
+    return None if found is None else (x, *found)
 
 
-# The few values of a tensor that is a rounded, monotone function of another tensor; None for other tensors. Each op of
-# such a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If the function is equal at
-# two numbers, it is equal between them, so bisection finds the numbers at which it changes.
-rounded_values = Question(_rounded)
+# The few values of a tensor that is a rounded, monotone function of another tensor x: x, the edges and the values
+# around them, as in `Values`; None for other tensors. Each op of such a function keeps or reverses the order of
+# numbers, in the runtime's arithmetic too. If the function is equal at two numbers, it is equal between them, so
+# bisection finds the numbers at which it changes.
+rounded_steps = Question(_rounded)
 
 
 # An op of a function: its name, operands and activation. An operand is an index into x and the ops' results, or the

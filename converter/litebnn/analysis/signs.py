@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litebnn.analysis.affine import next_level, per_channel
-from litebnn.analysis.function import Values
 from litebnn.analysis.grids import is_quantized, lowest_value, numbers_of_grid
 from litebnn.analysis.match import bits_of, fused_activation, number_of, times_repeated, uniform
-from litebnn.analysis.values import choices_of, values_of
+from litebnn.analysis.values import Values, choices_of, values_of
 from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
 
@@ -23,16 +22,8 @@ from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
 _MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
 
 _NEVER_NEGATIVE = ("ABS", "EXP", "LOGISTIC", "SOFTMAX", "SQRT", "SQUARE")
-_OF_THE_SAME_SIGN = (
-    "AVERAGE_POOL_2D",
-    "DEQUANTIZE",
-    "MAX_POOL_2D",
-    "MEAN",
-    "QUANTIZE",
-    "REDUCE_MAX",
-    "REDUCE_MIN",
-    "SUM",
-    "TANH",
+_SAME_SIGN = (
+    *("AVERAGE_POOL_2D", "DEQUANTIZE", "MAX_POOL_2D", "MEAN", "QUANTIZE", "REDUCE_MAX", "REDUCE_MIN", "SUM", "TANH"),
 )
 
 
@@ -61,9 +52,19 @@ def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> 
     op = graph.producer(tensor)
     if op is None:
         return None
-    selected = _select(graph, op) if op.name in ("SELECT", "SELECT_V2") else None
-    sign = selected or _of_values(graph, values_of(graph, tensor), assume_nonzero)
+    sign = _selected(graph, op) or _of_values(graph, values_of(graph, tensor), assume_nonzero)
     return None if sign is None or sign.x is tensor else sign
+
+
+def _selected(graph: Graph, op: Op) -> Sign | None:
+    """The sign of a SELECT of 1 and -1."""
+    if op.name not in ("SELECT", "SELECT_V2"):
+        return None
+    numbers = number_of(graph, op.input(1)), number_of(graph, op.input(2))
+    if numbers not in ((1.0, -1.0), (-1.0, 1.0)):
+        return None
+    sign = _of_boolean(graph, op.input(0))
+    return sign if numbers[0] == 1.0 else sign.negated()
 
 
 def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | None:
@@ -116,31 +117,19 @@ def _of_levels(graph: Graph, tensor: Tensor) -> Sign | None:
 
 
 def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
-    if op is not None and op.name in _MIRRORED:
-        left, right = op.input(0), op.input(1)
-        for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
-            level = _level(x, other)
-            if level is None or x.type != "FLOAT32" or x.is_constant or x.dims != tensor.dims:
-                continue
-            if name in ("GREATER", "LESS_EQUAL"):  # x > n is x >= the number after n
-                level = next_level(level, up=True)
-            if np.all(np.isfinite(level)):
-                return Sign(x, level, falls=name in ("LESS", "LESS_EQUAL"))
-    return None
-
-
-def _level(x: Tensor, constant: Tensor) -> Array | None:
-    """The number, or the vector of channels, with which x is compared."""
-    number = uniform(constant)
-    return per_channel(constant, x.channels) if number is None else np.full(1, number, np.float32)
-
-
-def _select(graph: Graph, op: Op) -> Sign | None:
-    condition, if_true, if_false = op.input(0), op.input(1), op.input(2)
-    values = (number_of(graph, if_true), number_of(graph, if_false))
-    if values in ((1.0, -1.0), (-1.0, 1.0)):
-        sign = _of_boolean(graph, condition)
-        return sign if values[0] == 1.0 else sign.negated()
+    """The sign that is +1 where a float compares so with a number, or with a vector of channels."""
+    if op is None or op.name not in _MIRRORED:
+        return None
+    left, right = op.input(0), op.input(1)
+    for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
+        number = uniform(other)
+        level = per_channel(other, x.channels) if number is None else np.full(1, number, np.float32)
+        if level is None or x.type != "FLOAT32" or x.is_constant or x.dims != tensor.dims:
+            continue
+        if name in ("GREATER", "LESS_EQUAL"):  # x > n is x >= the number after n
+            level = next_level(level, up=True)
+        if np.all(np.isfinite(level)):
+            return Sign(x, level, falls=name in ("LESS", "LESS_EQUAL"))
     return None
 
 
@@ -189,7 +178,7 @@ def find_two_levels(graph: Graph, tensor: Tensor) -> Values | None:
 
 
 def _keeps_range(op: Op) -> bool:
-    return bool(op.inputs) and (op.name in _OF_THE_SAME_SIGN or facts(op).moves)
+    return bool(op.inputs) and (op.name in _SAME_SIGN or facts(op).moves)
 
 
 def _never_negative(graph: Graph, tensor: Tensor) -> bool:

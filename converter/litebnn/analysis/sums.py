@@ -6,21 +6,18 @@ signs as they have steps, each of which compares with a threshold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from litebnn.analysis.affine import next_level
-from litebnn.analysis.function import Values
 from litebnn.analysis.grids import on_grid, step_of
 from litebnn.analysis.layouts import COMPARING, picked_from
 from litebnn.analysis.match import bits_of, fused_activation
 from litebnn.analysis.padding import PADS, constant_padding, layer_padding
-from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.signs import find_two_values
-from litebnn.analysis.values import values_of
+from litebnn.analysis.values import Values, rounded_values, values_of
 from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
 
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
@@ -52,14 +49,6 @@ class SignSum:
         number = float((value - self.middle) / scale)
         return round(number) if abs((round(number) - number) * scale) <= _NEXT_LEVEL * self.step else number
 
-    def signs(self, values: Array) -> Array:
-        """The signs of values [..., channels], bool [..., k · channels], true for -1.
-
-        The channels of each threshold follow one another.
-        """
-        reached = [values >= threshold for threshold in self.thresholds]
-        return np.concatenate([r != rises for r, rises in zip(reached, self.rising, strict=True)], axis=-1)
-
     def weights(self, values: Array) -> Array:
         """The weights [O, ..., k · channels] of the signs, for the weights [O, ..., channels] of the values."""
         return np.concatenate([(values * scale).astype(np.float32) for scale in self.scales], axis=-1)
@@ -80,8 +69,7 @@ class FewValues:
     sources: Mapping[Tensor, Values]
     # The ops between the sources and the tensor, in order of execution.
     ops: tuple[Op, ...]
-    # The values of the tensor itself in the order of the edges, from the one below the first edge on. Two values are
-    # ascending.
+    # The values of the tensor itself, from the one below the first edge on. Two values are ascending.
     numbers: Array
     # The values with which the ops pad.
     pads: tuple[float, ...] = ()
@@ -168,11 +156,11 @@ def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
     if op is None:
         return None
     moved = [op.optional(index) for index in handed_on(op)]
-    parts = [part for part in moved if part is not None]
-    found = [few for few in (few_values(graph, part) for part in parts) if few is not None]
-    if not parts or len(found) < len(moved):
+    known = [None if part is None else few_values(graph, part) for part in moved]
+    found = [few for few in known if few is not None]
+    if not found or len(found) < len(moved):
         return None
-    ops = tuple(dict.fromkeys((*_joined(few.ops for few in found), op)))
+    ops = tuple(dict.fromkeys((*(each for few in found for each in few.ops), op)))
     sources = {source: values for few in found for source, values in few.sources.items()}
     if len(ops) + len(sources) > _MOST_OPS:
         return None
@@ -181,13 +169,11 @@ def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
         rises = bool(np.all(np.diff(first.numbers) > 0))
         keeps = picked_from(op) == (0,) and len(op.outputs) == 1 and (rises or op.name not in COMPARING)
         return replace(first, ops=ops) if keeps else None
-    numbers = _numbers_of(op, [few.numbers for few in found], tensor)
+    numbers = _numbers_of(op, found, step_of(tensor))
     padding = constant_padding(op) if op.name in PADDING else None
-    pads = _joined(few.pads for few in found)
-    if op.name == "MUL" and any(abs(few.numbers.sum()) > step_of(tensor) or few.pads for few in found):
-        return None
+    pads = [pad for few in found for pad in few.pads]
     if padding is not None and np.any(padding.amounts):
-        pads = (*pads, padding.value)
+        pads.append(padding.value)
     stored = None if numbers is None else on_grid(np.array([*numbers, *pads]), tensor)
     if stored is None:
         return None
@@ -199,19 +185,14 @@ def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
 few_values = Question(_few_values, lambda op: [op.optional(index) for index in handed_on(op)])
 
 
-def _joined(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    return tuple(one for part in parts for one in part)
-
-
-def _numbers_of(op: Op, parts: list[Array], output: Tensor) -> Array | None:
-    """The lower and the higher value of an op's output; None if there are more values."""
-    numbers = np.array(parts)
+def _numbers_of(op: Op, parts: Sequence[FewValues], step: float) -> Array | None:
+    """The lower and the higher value of an op's output, apart from its step; None if there are more values."""
+    numbers = np.array([few.numbers for few in parts])
     if op.name == "MUL":
-        product: Array = np.prod(numbers[:, 1]) * np.array([-1, 1])
-        return product
-    if np.any(np.ptp(numbers, axis=0) > step_of(output)):
-        return None
-    return np.asarray((numbers.min(axis=0) + numbers.max(axis=0)) / 2)
+        are_opposite = not any(abs(few.numbers.sum()) > step or few.pads for few in parts)
+        return np.prod(numbers[:, 1]) * np.array([-1, 1]) if are_opposite else None
+    is_one = np.all(np.ptp(numbers, axis=0) <= step)
+    return (numbers.min(axis=0) + numbers.max(axis=0)) / 2 if is_one else None
 
 
 def two_values_of(graph: Graph, layer: Op) -> FewValues | None:
@@ -219,7 +200,7 @@ def two_values_of(graph: Graph, layer: Op) -> FewValues | None:
     few = few_values(graph, layer.input(facts(layer).data))
     if few is None or few.are_levels or few.numbers[0] == few.numbers[1]:
         return None
-    if not few.step and layer.output.type == "FLOAT32" and _are_plain_signs(graph, few.sources.values()):
+    if not few.step and layer.output.type == "FLOAT32" and all(_is_plain_sign(graph, v) for v in few.sources.values()):
         return None
     pads = layer.name == "TRANSPOSE_CONV" or layer_padding(layer) != ((0, 0), (0, 0))
     return replace(few, pads=(*few.pads, 0.0)) if pads else few
@@ -230,13 +211,10 @@ def is_unpacked(graph: Graph, values: Values) -> bool:
     return values.x is not None and values.x.type == "FLOAT32" and bits_of(graph, values.x) is not None
 
 
-def _are_plain_signs(graph: Graph, sources: Iterable[Values]) -> bool:
-    """True if the values are signs that other rules handle without a shift: a boolean's ±1 or its opposite."""
-    return all(
-        (values.high, values.low) == (1.0, -1.0)
-        or (not is_unpacked(graph, values) and (values.high, values.low) == (-1.0, 1.0))
-        for values in sources
-    )
+def _is_plain_sign(graph: Graph, values: Values) -> bool:
+    """True for a sign that other rules handle without a shift: a boolean's ±1 or its opposite."""
+    low, high = values.values
+    return (low, high) == (-1.0, 1.0) or (not is_unpacked(graph, values) and (low, high) == (1.0, -1.0))
 
 
 def sum_of_two(graph: Graph, few: FewValues, *, rather_falling: bool = False) -> SignSum | None:
@@ -249,7 +227,7 @@ def sum_of_two(graph: Graph, few: FewValues, *, rather_falling: bool = False) ->
     low, high = few.numbers.tolist()
     # If the sign exists already, it fixes the value that +1 stands for. A maximum of values is a maximum of signs only
     # if the signs rise with the values.
-    falls = {values.high < values.low for values in few.sources.values() if is_unpacked(graph, values)}
+    falls = {values.falls for values in few.sources.values() if is_unpacked(graph, values)}
     must_rise = any(op.name in (*COMPARING, "MUL") for op in few.ops)
     half = (high - low) / 2
     scales = [scale for scale in (half, -half) if falls <= {scale < 0} and (scale > 0 or not must_rise)]

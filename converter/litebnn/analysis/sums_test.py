@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litebnn.analysis.affine import next_level
-from litebnn.analysis.function import Values
 from litebnn.analysis.sums import SignSum, few_levels, few_values, find_levels, has_zero
+from litebnn.analysis.values import Values
 from litebnn.graph import Array, Op, Tensor
 from tests.support.float_models import FloatModel
 from tests.support.level_spellings import LEVELS, dorefa, rounded
@@ -15,7 +15,7 @@ F = np.float32
 
 def levels_of(total: SignSum, values: Array) -> Array:
     """The values that the sum of signs represents, for values [n] of one channel."""
-    signs = np.where(total.signs(values[:, None]), -1, 1)
+    signs = np.where((values[:, None] >= total.thresholds) == total.rising, 1, -1)
     return np.asarray(total.middle + signs @ total.scales)
 
 
@@ -61,7 +61,7 @@ def test_levels_are_found_however_they_are_written(spelling: str) -> None:
     # If zero is a level, all signs are +1 there, so that ones can pad them.
     zeros = [n for n in around(found.edges) if abs(levels_of(total, np.array([n], F))[0]) < 1e-6]
     assert has_zero(found.values)
-    assert not np.any(total.signs(np.array(zeros, F)[:, None]))
+    assert np.all((np.array(zeros, F)[:, None] >= total.thresholds) == total.rising)
 
 
 def test_a_division_that_is_rounded_leaves_levels_that_are_even_but_for_it() -> None:

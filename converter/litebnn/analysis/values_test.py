@@ -110,7 +110,7 @@ def test_a_scaled_straight_through_sign_takes_two_values() -> None:
     clip = model.elementwise("RELU_N1_TO_1", x)
     values = find_two_values(model.graph, model.elementwise("ADD", model.elementwise("SUB", scaled, clip), clip))
     assert values is not None
-    assert (values.x, values.high, values.low) == (condition, 0.25, -0.25)
+    assert (values.x, *values.values) == (condition, -0.25, 0.25)
 
 
 def test_two_values_that_a_number_decides_are_not_those_of_a_sign() -> None:

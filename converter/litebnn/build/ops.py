@@ -68,6 +68,22 @@ def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
     return output_of(graph, dequantize_op(tensor, numbers), before=before)
 
 
+def compared(
+    graph: Graph, x: Tensor, level: float, name: str, comparison: str = "GREATER_EQUAL", *, before: Op
+) -> Tensor:
+    """The boolean output of a new or existing comparison of x with a number."""
+    x, number = as_float(graph, x, before=before), constant(derived(name, "/threshold"), np.asarray(level, np.float32))
+    condition = like(x, derived(name, "/condition"), type="BOOL")
+    return output_of(graph, builtin_op(comparison, [x, number], condition), before=before)
+
+
+def select_op(condition: Tensor, if_true: float, if_false: float, output: Tensor) -> Op:
+    numbers = (
+        constant(derived(output.name, f"/{value:g}"), np.asarray(value, np.float32)) for value in (if_true, if_false)
+    )
+    return builtin_op("SELECT_V2", [condition, *numbers], output)
+
+
 def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
     """An existing op before `before` that computes the same as `op`, which has no options."""
     end = graph.ops.index(before)

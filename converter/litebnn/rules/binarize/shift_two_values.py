@@ -9,11 +9,8 @@ followed by a QUANTIZE, which the int8 rules fuse into the binary op.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from litebnn.analysis.function import Values
 from litebnn.analysis.grids import is_quantized, step_of
 from litebnn.analysis.padding import PADS, constant_padding, layer_padding
 from litebnn.analysis.reasons import why_no_sign
@@ -28,13 +25,14 @@ from litebnn.analysis.sums import (
     two_values_of,
     why_no_sum,
 )
+from litebnn.analysis.values import Values
 from litebnn.analysis.weights import binary_parts
 from litebnn.build.int8 import replace_in_floats
 from litebnn.build.notes import Notes, each
-from litebnn.build.ops import as_float, equal_op, output_of
+from litebnn.build.ops import compared, equal_op, output_of, select_op
 from litebnn.build.signs import pad_with
 from litebnn.contract import Padding
-from litebnn.graph import Graph, Negated, Op, Tensor, builtin_op, constant, derived, like, then
+from litebnn.graph import Graph, Negated, Op, Tensor, constant, derived, like, then
 
 
 @each("BATCH_MATMUL", "CONV_2D", "FULLY_CONNECTED")
@@ -75,14 +73,26 @@ def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
     made = [equal_op(graph, _select(few.x, falls, values, tensor), before=before) for falls in (False, True)]
     if few.x.type == "BOOL" and made.count(None) == 1:
         return made[0] is None
-    return (values.high < values.low) != (decides is not None and decides.name == "LESS")
+    return values.falls != (decides is not None and decides.name == "LESS")
 
 
 def _sign_at_layer(graph: Graph, layer: Op, few: FewValues, sign: SignSum) -> Tensor:
-    """Inserts the sign that a layer reads instead of two values, and returns it."""
+    """Inserts the sign that a layer reads instead of two values, with copies of the ops that move these."""
     signs = {tensor: _sign(graph, tensor, values, sign, before=layer) for tensor, values in few.sources.items()}
     for op in few.ops:
-        signs.update(_copied(graph, op, signs, sign, before=layer))
+        inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
+        padding = constant_padding(op) if op.name in PADDING else None
+        if padding is not None and np.any(padding.amounts):
+            inputs[0] = pad_with(graph, signs[op.input(0)], padding.amounts, sign.number(padding.value), before=layer)
+            amounts = op.input(len(op.inputs) - 1).array
+            inputs[-1] = constant(derived(op.output.name, "/no_padding"), np.zeros_like(amounts))
+        if op.name in (*PADS, *ROUNDING):
+            assert inputs[0] is not None
+            signs[op.output] = inputs[0]
+            continue
+        outputs = [like(output, derived(output.name, "/of_sign"), type="FLOAT32") for output in op.outputs]
+        graph.insert(Op(op.code, inputs, outputs, op.options), before=layer)
+        signs.update(zip(op.outputs, outputs, strict=True))
     return signs[layer.input(0)]
 
 
@@ -94,46 +104,15 @@ def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before
     assert source is not None
     if is_unpacked(graph, values):
         return source
-    if source.type != "BOOL":
-        source = _compared(graph, source, float(values.edges[0]), before=before)
+    if source.type != "BOOL":  # no number of a grid lies half a step below the threshold
+        level = float(values.edges[0])
+        source = compared(graph, source, level - step_of(source) / 2 if level else level, source.name, before=before)
     return output_of(graph, _select(source, not sign.rising[0], values, tensor), before=before)
 
 
 def _select(condition: Tensor, falls: bool, values: Values, tensor: Tensor) -> Op:
     """The op that selects 1 and -1 by the condition; 1 stands for the higher value, or for the lower one if `falls`."""
-    picked = (1.0, -1.0) if (values.high > values.low) != falls else (-1.0, 1.0)
-    name = derived(condition.name, "/sign" if picked[0] == 1 else "/opposite")
-    numbers = (constant(f"{name}/{value:g}", np.asarray(value, np.float32)) for value in picked)
-    sign = like(condition, name, type="FLOAT32", dims=tensor.dims)
-    sign.origin = then(condition) if picked[0] == 1 else then(condition, Negated("1"))
-    return builtin_op("SELECT_V2", [condition, *numbers], sign)
-
-
-def _compared(graph: Graph, x: Tensor, threshold: float, *, before: Op) -> Tensor:
-    """Inserts the comparison of x with a threshold.
-
-    If x is quantized, the threshold is half a quantization step lower.
-    """
-    below = threshold - step_of(x) / 2 if threshold else threshold
-    level = constant(derived(x.name, "/threshold"), np.asarray(below, np.float32))
-    x = as_float(graph, x, before=before)
-    condition = like(x, derived(x.name, "/condition"), type="BOOL")
-    return output_of(graph, builtin_op("GREATER_EQUAL", [x, level], condition), before=before)
-
-
-def _copied(graph: Graph, op: Op, signs: Mapping[Tensor, Tensor], sign: SignSum, *, before: Op) -> dict[Tensor, Tensor]:
-    """Inserts a float copy of an op that reads the signs instead of the two values.
-
-    Returns the new output of each old one.
-    """
-    inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
-    padding = constant_padding(op) if op.name in PADDING else None
-    if padding is not None and np.any(padding.amounts):
-        inputs[0] = pad_with(graph, signs[op.input(0)], padding.amounts, sign.number(padding.value), before=before)
-        inputs[-1] = constant(derived(op.output.name, "/no_padding"), np.zeros_like(op.input(len(op.inputs) - 1).array))
-    if op.name in (*PADS, *ROUNDING):
-        assert inputs[0] is not None
-        return {op.output: inputs[0]}
-    outputs = [like(output, derived(output.name, "/of_sign"), type="FLOAT32") for output in op.outputs]
-    graph.insert(Op(op.code, inputs, outputs, op.options), before=before)
-    return dict(zip(op.outputs, outputs, strict=True))
+    rises = values.falls == falls
+    sign = like(condition, derived(condition.name, "/sign" if rises else "/opposite"), type="FLOAT32", dims=tensor.dims)
+    sign.origin = then(condition) if rises else then(condition, Negated("1"))
+    return select_op(condition, *((1.0, -1.0) if rises else (-1.0, 1.0)), sign)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from litebnn.analysis.signs import Sign, find_sign, is_never_negative
+from litebnn.analysis.signs import find_sign, is_never_negative
 from litebnn.analysis.sums import find_levels
 from litebnn.build.notes import Notes
-from litebnn.build.ops import as_float
-from litebnn.graph import Graph, Model, Op, builtin_op, constant, derived, like
+from litebnn.build.ops import compared, select_op
+from litebnn.graph import Graph, Model, Op
 
 
 def assume_nonzero(model: Model, notes: Notes) -> None:
@@ -26,7 +24,9 @@ def assume_nonzero(model: Model, notes: Notes) -> None:
             if sign is None or sign.x.dims != op.output.dims or is_never_negative(graph, sign.x):
                 continue
             notes.warn(op, f"taken for 1 where its input is {sign.level[0]:g} (assume_nonzero)")
-            _write(graph, op, sign)
+            compares = "LESS_EQUAL" if sign.falls else "GREATER_EQUAL"
+            condition = compared(graph, sign.x, float(sign.level[0]), op.output.name, compares, before=op)
+            graph.replace(op, select_op(condition, 1.0, -1.0, op.output))
 
 
 def _ops_of_levels(graph: Graph) -> set[Op]:
@@ -40,15 +40,3 @@ def _ops_of_levels(graph: Graph) -> set[Op]:
             behind = (graph.producer(tensor) for tensor in one.inputs if tensor is not levels.x)
             waiting.extend(each for each in behind if each is not None and each not in found)
     return found
-
-
-def _write(graph: Graph, op: Op, sign: Sign) -> None:
-    """Makes `op` compute 1 where the comparison holds, else -1."""
-    name = op.output.name
-    condition = like(op.output, derived(name, "/condition"), type="BOOL")
-    level = constant(derived(name, "/threshold"), sign.level[0])
-    x = as_float(graph, sign.x, before=op)
-    compared = builtin_op("LESS_EQUAL" if sign.falls else "GREATER_EQUAL", [x, level], condition)
-    graph.insert(compared, before=op)
-    one, minus = (constant(derived(name, f"/{value}"), np.asarray(value, np.float32)) for value in (1, -1))
-    graph.replace(op, builtin_op("SELECT_V2", [condition, one, minus], op.output))
