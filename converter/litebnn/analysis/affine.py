@@ -7,20 +7,16 @@ import numpy as np
 from litebnn.analysis.match import SIGNS, floats
 from litebnn.graph import Array, Op, Tensor, facts
 
-# The least positive number that no runtime flushes to zero.
-_LEAST = np.float32(np.finfo(np.float32).tiny)
 # The largest number of channels: a damaged file may claim any, and arrays hold a value for each.
 _MOST_CHANNELS = 1 << 20
+AFFINE = ("ADD", "DIV", "MUL", "NEG", "SUB")
 
 
 def normal_level(values: Array, *, up: bool) -> Array:
-    """The values in float32.
-
-    Subnormal ones, which runtimes may flush to zero, are rounded to zero or to the least normal number.
-    """
-    away = _LEAST if up else -_LEAST
-    rounded = np.where(np.sign(values) == np.sign(away), away, np.float32(0))
-    return np.where(np.abs(values) < _LEAST, np.where(values == 0, np.float32(0), rounded), values)
+    """The float32 values, with subnormal ones, which runtimes may flush, rounded to zero or the least normal number."""
+    least = np.finfo(np.float32).tiny
+    rounded = np.where(values > 0 if up else values < 0, np.float32(least if up else -least), np.float32(0))
+    return np.where(np.abs(values) < least, rounded, values)
 
 
 def next_level(values: Array, *, up: bool) -> Array:
@@ -46,7 +42,7 @@ def affine_of(op: Op, channels: int, *, left: bool) -> tuple[Array, Array] | Non
         return None
     if op.name == "NEG":
         return np.full(channels, -1.0), np.zeros(channels)
-    if op.name not in ("MUL", "DIV", "ADD", "SUB") or op.inputs[0] is op.inputs[1]:
+    if op.name not in AFFINE or op.inputs[0] is op.inputs[1]:
         return None
     values32 = per_channel(op.input(1 if left else 0), channels)
     if values32 is None or op.output.type != "FLOAT32":

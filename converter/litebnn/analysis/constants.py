@@ -11,7 +11,7 @@ import numpy as np
 from litebnn.analysis.grids import NARROW_TYPES, dequantized
 from litebnn.analysis.match import fused_activation
 from litebnn.contract import ACTIVATION_RANGES, Activation
-from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor, constant
+from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor, constant
 
 # Exporters write few ops between a constant and the weights; a damaged file may have any number.
 _DEEPEST = 32
@@ -30,58 +30,31 @@ def _select(condition: Array, if_true: Array, if_false: Array) -> Array:
     return np.where(condition, if_true, if_false)
 
 
+_NAMED_AS_IN_NUMPY = """ABS ADD CEIL EQUAL EXP FLOOR GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND LOGICAL_NOT
+    LOGICAL_OR MAXIMUM MINIMUM NOT_EQUAL SIGN SQRT SQUARE TANH"""
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
-    "ABS": np.abs,
-    "ADD": np.add,
-    "CEIL": np.ceil,
+    **{name: getattr(np, name.lower()) for name in _NAMED_AS_IN_NUMPY.split()},
+    **{name: _clamp(known.clamp) for name, known in FACTS.items() if known.clamp is not None},
     "DIV": np.divide,
-    "EQUAL": np.equal,
-    "EXP": np.exp,
-    "FLOOR": np.floor,
-    "GREATER": np.greater,
-    "GREATER_EQUAL": np.greater_equal,
-    "LESS": np.less,
-    "LESS_EQUAL": np.less_equal,
-    "LOGICAL_AND": np.logical_and,
-    "LOGICAL_NOT": np.logical_not,
-    "LOGICAL_OR": np.logical_or,
     "LOGISTIC": lambda values: 1 / (1 + np.exp(-values)),
-    "MAXIMUM": np.maximum,
-    "MINIMUM": np.minimum,
     "MUL": np.multiply,
     "NEG": np.negative,
-    "NOT_EQUAL": np.not_equal,
     "POW": np.power,
-    "RELU": _clamp(Activation.RELU),
     "RELU_0_TO_1": lambda values: np.clip(values, 0, 1),
-    "RELU6": _clamp(Activation.RELU6),
-    "RELU_N1_TO_1": _clamp(Activation.RELU_N1_TO_1),
     "ROUND": np.rint,
     "RSQRT": lambda values: 1 / np.sqrt(values),
     "SELECT": _select,
     "SELECT_V2": np.where,
-    "SIGN": np.sign,
-    "SQRT": np.sqrt,
-    "SQUARE": np.square,
     "SUB": np.subtract,
-    "TANH": np.tanh,
 }
 # Ops that work on each element separately, whether or not their values can be computed here.
 ON_ELEMENTS = frozenset({*ELEMENTWISE, "CAST", "ELU", "HARD_SWISH", "LEAKY_RELU", "PRELU"})
-REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "MEAN": np.mean,
-    "REDUCE_MAX": np.max,
-    "REDUCE_MIN": np.min,
-    "SUM": np.sum,
-}
+REDUCTIONS: dict[str, Callable[..., Any]] = {"MEAN": np.mean, "REDUCE_MAX": np.max, "REDUCE_MIN": np.min, "SUM": np.sum}
 _SHAPING: dict[str, Callable[[Op, list[Array]], Array]] = {
+    **dict.fromkeys(("CAST", "DEQUANTIZE"), lambda op, values: values[0]),
+    **dict.fromkeys(("EXPAND_DIMS", "RESHAPE", "SQUEEZE"), lambda op, values: values[0].reshape(op.output.shape)),
     "BROADCAST_TO": lambda op, values: np.broadcast_to(values[0], op.output.shape),
-    "CAST": lambda op, values: values[0],
     "CONCATENATION": lambda op, values: np.concatenate(values, axis=getattr(op.options, "axis", 0)),
-    "DEQUANTIZE": lambda op, values: values[0],
-    "EXPAND_DIMS": lambda op, values: values[0].reshape(op.output.shape),
-    "RESHAPE": lambda op, values: values[0].reshape(op.output.shape),
-    "SQUEEZE": lambda op, values: values[0].reshape(op.output.shape),
     "TRANSPOSE": lambda op, values: np.transpose(values[0], values[1].reshape(-1)),
 }
 _FOLDABLE = {*ELEMENTWISE, *REDUCTIONS, *_SHAPING}
@@ -107,20 +80,16 @@ def constants_upstream(graph: Graph, tensor: Tensor, unknown: Container[Tensor] 
             constants.add(tensor)
             continue
         op = graph.producer(tensor)
-        if op is None or op.name not in _FOLDABLE or (op.name != "DEQUANTIZE" and _reads_levels(op)):
+        if op is None or op.name not in _FOLDABLE:
             return None
         for source in op.inputs:
-            if source is None:
+            # The integers of a quantized tensor stand for other numbers.
+            if source is None or (op.name != "DEQUANTIZE" and (source.quantization or op.output.quantization)):
                 return None
             if source not in seen:
                 seen.add(source)
                 waiting.append(source)
     return constants
-
-
-def _reads_levels(op: Op) -> bool:
-    """True if the op reads quantized integers, which stand for other numbers."""
-    return any(tensor is not None and tensor.quantization is not None for tensor in (*op.inputs, *op.outputs))
 
 
 def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
@@ -165,16 +134,10 @@ def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Arra
         return tensor.array
     if tensor in shared:
         return shared[tensor]
-    op, dtype = graph.producer(tensor), NUMPY_TYPES.get(tensor.type)
-    if (
-        op is None
-        or dtype is None
-        or depth > _DEEPEST
-        or math.prod(tensor.shape) > most
-        or min(tensor.dims, default=0) < 0
-    ):
+    op, dtype, size = graph.producer(tensor), NUMPY_TYPES.get(tensor.type), math.prod(tensor.shape)
+    if op is None or dtype is None or depth > _DEEPEST or size > most or min(tensor.dims, default=0) < 0:
         return None
-    graph.spend(math.prod(tensor.shape))
+    graph.spend(size)
     if op.name == "DEQUANTIZE" and op.input(0).type != "FLOAT16":
         result = dequantized(op.input(0))
     else:

@@ -11,8 +11,6 @@ from litebnn.graph import Array, Graph, Op, Tensor
 # An op that exists only in the graph: it packs the signs of a tensor by a threshold for each channel.
 THRESHOLD = "THRESHOLD"
 SIGNS = (LCE_QUANTIZE, THRESHOLD)
-# For each op that fills its output with one number: the index of the input that holds the number.
-_FILLED_WITH = {"BROADCAST_TO": 0, "FILL": 1}
 
 
 def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
@@ -30,12 +28,11 @@ def floats(tensor: Tensor | None) -> Array | None:
 def uniform(tensor: Tensor | None) -> float | None:
     """The value of a constant whose elements are all equal, dequantized if it is quantized."""
     array = None if tensor is None else tensor.array
-    if array is None or array.size == 0 or array.dtype.kind not in "fiub":
+    if tensor is None or array is None or array.size == 0 or array.dtype.kind not in "fiub":
         return None
     first = array.reshape(-1)[0]
     if not np.all(array == first):
         return None
-    assert tensor is not None
     if tensor.quantization is not None and tensor.type in ("INT8", "UINT8", "INT16"):
         scaled = tensor.per_tensor_quantization
         return None if scaled is None else float(from_levels(first, *scaled))
@@ -44,8 +41,8 @@ def uniform(tensor: Tensor | None) -> float | None:
 
 def number_of(graph: Graph, tensor: Tensor | None) -> float | None:
     """The value of a tensor whose elements are all equal, including tensors whose size depends on the batch."""
-    while (op := graph.producer(tensor)) is not None and op.name in _FILLED_WITH:
-        tensor = op.inputs[_FILLED_WITH[op.name]]
+    while (op := graph.producer(tensor)) is not None and op.name in ("BROADCAST_TO", "FILL"):
+        tensor = op.inputs[int(op.name == "FILL")]
     return uniform(tensor)
 
 
@@ -65,8 +62,7 @@ def fused_activation(op: Op) -> Activation | None:
 
 def transpose_order(op: Op) -> Array | None:
     """The order int [rank] of a TRANSPOSE, if it is a constant and valid permutation of the axes."""
-    order = op.input(1).array
-    rank = len(op.output.dims)
-    permutes = order is not None and np.array_equal(np.sort(order.reshape(-1)), np.arange(rank))
-    valid = permutes and len(op.input(0).dims) == rank
-    return order.reshape(-1) if valid and order is not None else None
+    order, rank = op.input(1).array, len(op.output.dims)
+    if order is None or len(op.input(0).dims) != rank or sorted(order.reshape(-1)) != [*range(rank)]:
+        return None
+    return order.reshape(-1)

@@ -39,8 +39,8 @@ def _monotone(graph: Graph, tensor: Tensor) -> tuple[Tensor, bool, tuple[Op, ...
     return parts[0][0], falls.pop(), (*ops, op)
 
 
-# A tensor as a monotone function of the farthest upstream tensor x in which it is one, or else of itself: x, True if
-# the function falls, and the ops that compute it, in order of execution.
+# A tensor as a monotone function of the farthest upstream tensor x in which it is one, or else of itself. The answer is
+# x, True if the function falls, and the ops that compute it, in order of execution.
 _monotone_in = Question(_monotone, lambda op: [op.input(index) for index in _moving(op)])
 
 
@@ -52,8 +52,8 @@ def _rounded(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array] | None
     return None if found is None else (x, *found)
 
 
-# The few values of a tensor that is a rounded, monotone function of another tensor x: x, the edges and the values
-# around them, as in `Values`; None for other tensors. Each op of such a function keeps or reverses the order of
+# The few values of a tensor that is a rounded, monotone function of another tensor x; None for other tensors. They are
+# x, the edges and the values around them, as in `Values`. Each op of such a function keeps or reverses the order of
 # numbers, in the runtime's arithmetic too. If the function is equal at two numbers, it is equal between them, so
 # bisection finds the numbers at which it changes.
 rounded_steps = Question(_rounded)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
-from litebnn.analysis.affine import affine_of, next_level, normal_level, per_channel
+from litebnn.analysis.affine import AFFINE, affine_of, next_level, normal_level, per_channel
 from litebnn.analysis.grids import same_parameters, step_of
-from litebnn.analysis.match import SIGNS, bits_of, fused_activation, uniform
+from litebnn.analysis.match import SIGNS, fused_activation, uniform
 from litebnn.contract import ACTIVATION_RANGES, LCE_QUANTIZE
-from litebnn.graph import Array, Graph, Op, Tensor, derived, facts
+from litebnn.graph import Array, Op, Tensor, derived, facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,26 +73,17 @@ def threshold_of(op: Op | None) -> Threshold | None:
     return Threshold() if op.name == LCE_QUANTIZE else getattr(op.options, "threshold", None)
 
 
-def sign_of_input(graph: Graph, op: Op) -> tuple[Tensor, Threshold] | None:
-    """The tensor and threshold of the op's input, if it is an unpacked sign."""
-    packing = graph.producer(bits_of(graph, op.input(0)))
-    threshold = threshold_of(packing)
-    return None if packing is None or threshold is None else (packing.input(0), threshold)
-
-
 def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | None:
     """The level of an op's input x at which its output reaches a level: the inverse of the op.
 
     Returns:
-        The levels float32 [n], and bool [n], true where the output reaches its level below x's level. False means that
-        it does so at and above x's level. None if the op has no known inverse.
+        As `crossing`; None if the op has no known inverse.
     """
-    line = _INVERSES.get(op.name, _keeping)
     if fused_activation(op) != 0 or op.output.dims != x.dims:
         return None
     if not x.type == op.output.type == "FLOAT32" and not _clamps_levels(op):
         return None
-    found = line(op, x, level)
+    found = _INVERSES.get(op.name, _keeping)(op, x, level)
     if found is None or not all(np.all(np.isfinite(numbers)) for numbers in found):
         return None
     return crossing(*found, level)
@@ -100,6 +92,10 @@ def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | No
 def crossing(scale: Array, shift: Array, level: Array) -> tuple[Array, Array, Array]:
     """The x at which scale · x + shift reaches a level: the nearest float32, or the next one above. The next one is
     taken if the nearest misses the level although neither product nor sum is rounded.
+
+    Returns:
+        The levels float32 [n]; bool [n], true where the line reaches its level below that x, and false where it does so
+        at and above it; bool [n], true where nothing is rounded.
     """
     with np.errstate(all="ignore"):
         nearest = normal_level(((level - shift) / scale).astype(np.float32), up=True)
@@ -113,14 +109,11 @@ def crossing(scale: Array, shift: Array, level: Array) -> tuple[Array, Array, Ar
     return np.where(scale == 0, always, first).astype(np.float32), falls, is_exact
 
 
-Line = tuple[Array, Array]
+_Line: TypeAlias = "tuple[Array, Array]"
+_ONE = np.ones(1), np.zeros(1)
 
 
-def _affine(op: Op, x: Tensor, level: Array) -> Line | None:
-    return affine_of(op, x.channels, left=op.inputs[0] is x)
-
-
-def _sloped(op: Op, x: Tensor, level: Array) -> Line | None:
+def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
     """The inverse of LEAKY_RELU and PRELU, which have other slopes below zero."""
     leaky = np.full(1, getattr(op.options, "alpha", 0.0))
     slopes = leaky if op.name == "LEAKY_RELU" else per_channel(op.input(1), x.channels)
@@ -129,22 +122,22 @@ def _sloped(op: Op, x: Tensor, level: Array) -> Line | None:
     return np.where(level < 0, slopes, 1.0).astype(np.float64), np.zeros(1)
 
 
-def _limited(op: Op, x: Tensor, level: Array) -> Line | None:
+def _limited(op: Op, x: Tensor, level: Array) -> _Line | None:
     """The inverse of MINIMUM and MAXIMUM: a limit on the other side of the level does not matter."""
     limit = uniform(op.input(1))
     is_free = limit is not None and np.all(level <= limit if op.name == "MINIMUM" else level > limit)
-    return (np.ones(1), np.zeros(1)) if is_free else None
+    return _ONE if is_free else None
 
 
-def _keeping(op: Op, x: Tensor, level: Array) -> Line | None:
+def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
     """The inverse of a clamp, which keeps the levels between its limits, and of ops that keep signs, which keep level
     0.
     """
     clamp = facts(op).clamp
-    low, high = (-np.inf, np.inf) if clamp is None else ACTIVATION_RANGES[clamp]
-    is_kept = not np.any(level) if clamp is None else np.all((low < level) & (level <= high))
-    keeps = facts(op).keeps_signs if clamp is None else True
-    return (np.ones(1), np.zeros(1)) if keeps and is_kept else None
+    if clamp is None:
+        return _ONE if facts(op).keeps_signs and not np.any(level) else None
+    low, high = ACTIVATION_RANGES[clamp]
+    return _ONE if np.all((low < level) & (level <= high)) else None
 
 
 def _clamps_levels(op: Op) -> bool:
@@ -153,8 +146,8 @@ def _clamps_levels(op: Op) -> bool:
 
 
 # For each op, a function that returns the line (float64 scale and shift) on which its output reaches a level, or None.
-_INVERSES: dict[str, Callable[[Op, Tensor, Array], Line | None]] = {
-    **dict.fromkeys(("ADD", "DIV", "MUL", "NEG", "SUB"), _affine),
+_INVERSES: dict[str, Callable[[Op, Tensor, Array], _Line | None]] = {
+    **dict.fromkeys(AFFINE, lambda op, x, level: affine_of(op, x.channels, left=op.inputs[0] is x)),
     **dict.fromkeys(("LEAKY_RELU", "PRELU"), _sloped),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), _limited),
 }

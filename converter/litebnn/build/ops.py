@@ -109,6 +109,18 @@ def output_of(graph: Graph, op: Op, *, before: Op) -> Tensor:
     return (known or graph.insert(op, before=before)).output
 
 
+def copy_of(graph: Graph, op: Op, x: Tensor, suffix: str, *, before: Op | None = None) -> Tensor:
+    """The output of a new or existing copy of an op that moves elements; the copy reads x, whose type it keeps."""
+    end = len(graph.ops) if before is None else graph.ops.index(before)
+    for other in graph.consumers(x):
+        # A copy shares its options object with the original, by which it is recognized.
+        if other.options is op.options and other is not op and graph.ops.index(other) < end:
+            return other.output
+    moved = like(x, derived(op.output.name, suffix), dims=op.output.dims)
+    code = op.code if x.type == op.output.type else OpCode(op.name)
+    return graph.insert(Op(code, [x, *op.inputs[1:]], [moved], op.options), before=before).output
+
+
 def transpose_op(source: Tensor, order: Sequence[int] | Array, result: Tensor) -> Op:
     """The TRANSPOSE from `source` to `result`."""
     axes = constant(derived(result.name, "/order"), np.asarray(order, np.int32))
@@ -120,8 +132,7 @@ def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, be
     if np.array_equal(order, np.arange(len(order))):
         return source
     result = like(source, derived(source.name, "/transposed"), dims=[source.dims[axis] for axis in order])
-    graph.insert(transpose_op(source, order, result), before=before)
-    return result
+    return graph.insert(transpose_op(source, order, result), before=before).output
 
 
 def merge_transpose(graph: Graph, op: Op) -> bool:
@@ -158,14 +169,12 @@ def can_pool_bits(pool: Op) -> bool:
 
     A damaged file may declare sizes that differ from the pooling's, which a runtime recomputes.
     """
-    if fused_activation(pool) != 0:
+    source, result = pool.input(0), pool.output
+    if fused_activation(pool) != 0 or not result.channels == source.channels >= 1:
         return False
-    if pool.output.type != "FLOAT32" and not same_parameters(pool.input(0), pool.output):
+    if result.type != "FLOAT32" and not same_parameters(source, result):
         return False
-    if pool.output.channels != pool.input(0).channels or pool.output.channels < 1:
-        return False
-    bits, pooled = (packed_like(tensor, "") for tensor in (pool.input(0), pool.output))
-    return not any(mistakes(pool_of_bits(pool, bits, pooled)))
+    return not any(mistakes(pool_of_bits(pool, packed_like(source, ""), packed_like(result, ""))))
 
 
 def pool_of_bits(pool: Op, bits: Tensor, pooled: Tensor) -> Op:
@@ -181,16 +190,14 @@ def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
     A tensor whose declared size does not match its parts, as in a damaged file, has none.
     """
     op = graph.producer(tensor)
-    if op is None or op.name != "CONCATENATION" or tensor.type != "FLOAT32" or fused_activation(op) != 0:
+    if op is None or op.name != "CONCATENATION" or fused_activation(op) != 0 or len(op.inputs) > MOST_PARTS:
+        return []
+    if getattr(op.options, "axis", 0) not in (-1, len(tensor.dims) - 1) or tensor.type != "FLOAT32":
         return []
     parts = [part for part in op.inputs if part is not None]
-    if len(parts) > MOST_PARTS:
-        return []
-    if getattr(op.options, "axis", 0) not in (-1, len(tensor.dims) - 1) or tensor.channels < 1:
-        return []
     if any(part.type != "FLOAT32" or part.dims[:-1] != tensor.dims[:-1] or part.channels < 1 for part in parts):
         return []
-    return parts if sum(part.channels for part in parts) == tensor.channels else []
+    return parts if sum(part.channels for part in parts) == tensor.channels >= 1 else []
 
 
 def concatenation_of(parts: Sequence[Tensor], whole: Tensor) -> Op:

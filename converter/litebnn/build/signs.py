@@ -11,7 +11,7 @@ from litebnn.analysis.padding import same_padding, word_of_padding
 from litebnn.analysis.sums import FewValues, SignSum
 from litebnn.analysis.thresholds import Threshold
 from litebnn.build.bconv import bconv_options, channels_per_group
-from litebnn.build.ops import can_pool_bits, concatenation_of, custom_op, output_of, packed_like
+from litebnn.build.ops import can_pool_bits, concatenation_of, copy_of, custom_op, output_of, packed_like
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE, Padding, PadValues, pack_bits
 from litebnn.graph import (
     Array,
@@ -92,9 +92,8 @@ def difference(graph: Graph, x: Tensor, threshold: Threshold, *, before: Op) -> 
 
     The library fuses a scale and an addition for each channel into the packing.
     """
-    name, falls, is_constant = threshold.name, threshold.falls, np.isinf(threshold.level)
     level = threshold.level.reshape(()) if threshold.level.size == 1 else threshold.level
-    below = next_level(level, up=False)
+    name, falls, below, is_constant = threshold.name, threshold.falls, next_level(level, up=False), np.isinf(level)
     if threshold.subtracts:
         sides = (constant(threshold.number, below), x) if np.any(falls) else (x, constant(threshold.number, level))
         return graph.insert(builtin_op("SUB", sides, like(x, name)), before=before).output
@@ -106,9 +105,8 @@ def difference(graph: Graph, x: Tensor, threshold: Threshold, *, before: Op) -> 
         x = graph.insert(builtin_op("MUL", [x, factors], turned), before=before).output
     if not np.any(addends):
         return x
-    return graph.insert(
-        builtin_op("ADD", [x, constant(threshold.number, addends)], like(x, name)), before=before
-    ).output
+    addition = builtin_op("ADD", [x, constant(threshold.number, addends)], like(x, name))
+    return graph.insert(addition, before=before).output
 
 
 def pad_with(graph: Graph, source: Tensor, amounts: Array, value: float, *, before: Op) -> Tensor:
@@ -137,14 +135,9 @@ def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value:
 
 def moved_source(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:
     """The tensor that determines the levels, moved by copies of the ops that move the levels; copies may exist."""
-    x, end = levels.x, len(graph.ops) if before is None else graph.ops.index(before)
+    x = levels.x
     for op in levels.ops:
-        # An op that was inserted earlier shares its options object with the original, by which it is recognized.
-        known = [other for other in graph.consumers(x) if other.options is op.options and graph.ops.index(other) < end]
-        moved = known[0].output if known else like(op.output, derived(op.output.name, "/before_levels"))
-        if not known:
-            graph.insert(Op(op.code, [x, *op.inputs[1:]], [moved], op.options), before=before)
-        x = moved
+        x = copy_of(graph, op, x, "/before_levels", before=before)
     return x
 
 

@@ -16,20 +16,12 @@ def merge_signs(graph: Graph, notes: Notes) -> bool:
     changed = False
     first: dict[tuple[str, Tensor, str, object], Op] = {}
     for op in list(graph.ops):
-        order = _order(op)
-        if order is None:
+        order, threshold = transpose_order(op) if op.name == "TRANSPOSE" else None, threshold_of(op)
+        if order is None and threshold is None and op.name != LCE_DEQUANTIZE:
             continue
+        key = tuple(order.tolist()) if order is not None else threshold.key if threshold is not None else ()
         bits = bits_of(graph, op.input(0)) if op.name == LCE_QUANTIZE and op.input(0).type == "FLOAT32" else None
-        same = bits or first.setdefault((op.name, op.input(0), op.output.type, order), op).output
+        same = bits or first.setdefault((op.name, op.input(0), op.output.type, key), op).output
         if same is not op.output and op.output.quantization is None:
             changed |= graph.bypass(op, same)
     return changed
-
-
-def _order(op: Op) -> object | None:
-    """The key for merging an op: a TRANSPOSE's order, or a sign's threshold; None for an op that is not merged."""
-    if op.name == "TRANSPOSE":
-        order = transpose_order(op)
-        return None if order is None else tuple(order.tolist())
-    threshold = threshold_of(op)
-    return () if op.name == LCE_DEQUANTIZE else None if threshold is None else threshold.key

@@ -5,13 +5,12 @@ Such ops are monotone, as in sign(tanh(x · m + b)), which is ±sign(x + b / m),
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from litebnn.analysis.affine import affine_of
+from litebnn.analysis.affine import AFFINE, affine_of
 from litebnn.analysis.grids import first_rounded_to, next_of_grid, numbers_of_grid
 from litebnn.analysis.match import SIGNS, fused_activation
 from litebnn.analysis.padding import constant_padding
@@ -19,10 +18,18 @@ from litebnn.analysis.thresholds import Threshold, crossing, threshold_of, upstr
 from litebnn.analysis.weights import bias_values
 from litebnn.build.bconv import can_pack, is_float_bconv, takes_affine
 from litebnn.build.notes import Notes, each
-from litebnn.build.ops import can_pool_bits, concatenation_of, packed_like, parts_of, pool_of_bits, split_activation
-from litebnn.build.signs import can_negate_channels, negate_channels, pad_packed, sign_op
+from litebnn.build.ops import (
+    can_pool_bits,
+    concatenation_of,
+    copy_of,
+    packed_like,
+    parts_of,
+    pool_of_bits,
+    split_activation,
+)
+from litebnn.build.signs import can_negate_channels, negate_channels, pack_signs, pad_packed, sign_op
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, Activation
-from litebnn.graph import Array, Graph, Op, OpCode, Tensor, constant, derived, facts, like, then
+from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, then
 
 _MOST_OPS = 256
 # Ops before which other functions of this file can move a threshold.
@@ -48,16 +55,17 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
         return split_activation(graph, producer)
     ops, x, level, falls, is_rounded = _moved(graph, read, found.level)
     if takes_affine(graph, x):  # the layer fuses the affine ops
-        first = next((i for i, op in enumerate(reversed(ops)) if not _is_affine(op)), len(ops))
+        first = next((i for i, op in enumerate(reversed(ops)) if op.name not in AFFINE), len(ops))
         ops, x, level, falls, is_rounded = _moved(graph, read, found.level, len(ops) - first)
-    if not ops or _gains_nothing(graph, ops, x, found):
+    before = graph.producer(x)
+    is_addition = found.is_plain and len(ops) == 1 and _adds(ops[0], x)
+    # A threshold that moves before a single addition would be lowered to the same addition again.
+    if not ops or (is_addition and (before is None or before.name not in _FOLLOWED)):
         return False
-    name = next((op.output.name for op in ops if _is_affine(op)), read.name)
-    if len(ops) > 1 or not found.is_plain or not _is_addition(ops[0], x):
-        name = derived(name, "/shifted")
-    moved = Threshold(
-        level, found.falls ^ falls, name, derived(name, "/threshold"), is_rounded=found.is_rounded or is_rounded
-    )
+    name = next((op.output.name for op in ops if op.name in AFFINE), read.name)
+    name = name if is_addition else derived(name, "/shifted")
+    is_rounded |= found.is_rounded
+    moved = Threshold(level, found.falls ^ falls, name, derived(name, "/threshold"), is_rounded=is_rounded)
     graph.replace(sign, sign_op(x, sign.output, moved))
     for op in ops:
         if not graph.consumers(op.output) and not graph.is_output(op.output):
@@ -76,7 +84,8 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = _MOST_OPS) -> tupl
     while len(ops) < most and (op := graph.producer(x)) is not None and op.inputs:
         source = next((t for t in op.inputs if t is not None and not t.is_constant), None)
         step = None if source is None else upstream(op, source, level)
-        if source is None or step is None or (graph.sole_consumer(x) is None and (_is_affine(op) or np.any(level))):
+        moves_level = op.name in AFFINE or bool(np.any(level))
+        if source is None or step is None or (moves_level and graph.sole_consumer(x) is None):
             break
         level, falls, is_rounded = step[0], falls ^ step[1], is_rounded or not np.all(step[2])
         ops.append(op)
@@ -95,21 +104,8 @@ def _has_clamp(op: Op, level: Array) -> bool:
     return bool(activation and np.all((low < level) & (level <= high)))
 
 
-def _is_affine(op: Op) -> bool:
-    return op.name in ("ADD", "DIV", "MUL", "NEG", "SUB")
-
-
-def _gains_nothing(graph: Graph, ops: list[Op], x: Tensor, found: Threshold) -> bool:
-    """True if the sign reads a single addition, because the moved threshold would be lowered to the same addition
-    again.
-    """
-    producer = graph.producer(x)
-    goes_on = producer is not None and producer.name in _FOLLOWED
-    return len(ops) == 1 and found.is_plain and not goes_on and _is_addition(ops[0], x)
-
-
-def _is_addition(op: Op, x: Tensor) -> bool:
-    affine = affine_of(op, x.channels, left=op.inputs[0] is x) if _is_affine(op) else None
+def _adds(op: Op, x: Tensor) -> bool:
+    affine = affine_of(op, x.channels, left=op.inputs[0] is x) if op.name in AFFINE else None
     return affine is not None and bool(np.all(affine[0] == 1) and np.any(affine[1]))
 
 
@@ -132,24 +128,22 @@ def _across_max_pool(graph: Graph, sign: Op, threshold: Threshold, notes: Notes)
     source, bits = graph.producer(unpooled), packed_like(unpooled, derived(unpooled.name, "/signs"))
     if threshold.is_plain:
         bits.origin = then(unpooled, signs=unpooled.channels)
-    else:
-        if source is None or graph.sole_consumer(unpooled) is None:
+    elif source is None or graph.sole_consumer(unpooled) is None:
+        return False
+    elif is_float_bconv(source):
+        if not can_pack(source, notes):
             return False
-        if not is_float_bconv(source):
-            if source.name not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
-                return False
-            if threshold.is_rounded:  # else sums with another bias could round what decides
-                if not _shift_bias(graph, source, threshold):
-                    return False
-                threshold = Threshold()
-            elif np.any(threshold.falls) or np.any(np.isinf(threshold.level)):
-                return False
-        elif not can_pack(source, notes):
-            return False
-        elif np.any(threshold.falls) and not can_negate_channels(graph, sign.output):
+        if np.any(threshold.falls) and not can_negate_channels(graph, sign.output):
             return notes.left_alone(source, _NEGATIVE)
-        else:
-            notes.fused(source, "batch norm behind MAX_POOL_2D")
+        notes.fused(source, "batch norm behind MAX_POOL_2D")
+    elif source.name not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
+        return False
+    elif threshold.is_rounded:  # else sums with another bias could round what decides
+        if not _shift_bias(graph, source, threshold):
+            return False
+        threshold = Threshold()
+    elif np.any(threshold.falls) or np.any(np.isinf(threshold.level)):
+        return False
     if np.any(threshold.falls):
         negate_channels(graph, sign.output, np.broadcast_to(threshold.falls, unpooled.channels))
         threshold = threshold.rising
@@ -204,14 +198,12 @@ def _across_grid(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> 
         return False
     x, levels = ops[0].input(0), ops[0].output
     numbers = numbers_of_grid(levels)
-    if numbers is None or not threshold.is_uniform:
-        return False
-    if not numbers[0] < threshold.level[0] <= numbers[-1]:  # the sign is constant for all levels
-        return False
+    if numbers is None or not threshold.is_uniform or not numbers[0] < threshold.level[0] <= numbers[-1]:
+        return False  # or the sign is constant for all levels
     first = first_rounded_to(next_of_grid(threshold.level, levels), levels)
     for op in ops[1:]:
         if op.name != "DEQUANTIZE":
-            x = _of_floats(graph, op, x, before=sign)
+            x = copy_of(graph, op, x, "/of_floats", before=sign)
     graph.replace(sign, sign_op(x, sign.output, replace(threshold, level=first)))
     for op in reversed(ops):
         graph.remove(op)
@@ -231,13 +223,6 @@ def _from_quantize(graph: Graph, tensor: Tensor) -> list[Op]:
     return []
 
 
-def _of_floats(graph: Graph, op: Op, x: Tensor, *, before: Op) -> Tensor:
-    """Inserts a copy of an op that moves elements; the copy reads floats instead of levels."""
-    result = like(op.output, derived(op.output.name, "/of_floats"), type="FLOAT32")
-    graph.insert(Op(OpCode(op.name), [x, *op.inputs[1:]], [result], copy.copy(op.options)), before=before)
-    return result
-
-
 def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
     """The bits of the parts are concatenated, which are 32 times smaller than floats.
 
@@ -250,13 +235,11 @@ def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: N
     if graph.is_output(joined) or not all(_takes_parts(graph, op) for op in graph.consumers(joined)):
         return False
     graph.spend(_WORK_OF_AN_OP * len(parts))
-    bits, first = [], 0
+    bits, end = [], 0
     for i, part in enumerate(parts):
-        own, name = slice(first, first + part.channels), f"/part{i}"
-        bits.append(packed_like(part, derived(sign.output.name, name)))
-        of_part = threshold.of_channels(own, name)
-        graph.insert(sign_op(part, bits[-1], of_part), before=sign)
-        first = own.stop
+        begin, end, name = end, end + part.channels, f"/part{i}"
+        of_part = threshold.of_channels(slice(begin, end), name)
+        bits.append(pack_signs(graph, part, derived(sign.output.name, name), of_part, before=sign))
     graph.replace(sign, concatenation_of(bits, sign.output))
     return True
 

@@ -26,12 +26,14 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if sign is None or op.output.channels < 1 or constants_upstream(graph, sign.x) is not None:
         return False
     is_alike = (sign.x.type, sign.x.dims) == (op.output.type, op.output.dims)
-    if (bits := bits_of(graph, sign.x)) is not None and _is_same_sign(sign):
+    # The sign of a number ±1 is that number itself; a threshold outside of (-1, 1] would make it constant.
+    is_same = not sign.falls and bool(np.all((sign.level > -1) & (sign.level <= 1)))
+    if (bits := bits_of(graph, sign.x)) is not None and is_same:
         graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
         if is_alike:  # functions of both are ones of one tensor
             graph.redirect(op.output, sign.x)
         return True
-    if is_alike and _is_same_sign(sign) and not graph.is_output(op.output) and holds_signs(graph, sign.x):
+    if is_alike and is_same and not graph.is_output(op.output) and holds_signs(graph, sign.x):
         graph.redirect(op.output, sign.x)
         return True
     # SELECT, which is older than SELECT_V2, has its own rule for conditions of another shape.
@@ -43,11 +45,6 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     return True
 
 
-def _is_same_sign(sign: Sign) -> bool:
-    """True if the sign of a number ±1 is that number itself. A threshold outside of (-1, 1] would make it constant."""
-    return not sign.falls and bool(np.all((sign.level > -1) & (sign.level <= 1)))
-
-
 def _tiled_bits(graph: Graph, operand: Tensor, threshold: Threshold, multiples: list[int], op: Op) -> Tensor:
     """The packed form of the op's output.
 
@@ -57,28 +54,23 @@ def _tiled_bits(graph: Graph, operand: Tensor, threshold: Threshold, multiples: 
     name = op.output.name
     if channels != 1:
         operand = _tile(graph, operand, [*np.ones_like(positions), channels], derived(name, "/channels"), before=op)
-    if np.all(np.equal(positions, 1)):
-        return pack_signs(graph, operand, derived(name, "/bits"), threshold, before=op)
-    bits = pack_signs(graph, operand, derived(name, "/condition"), threshold, before=op)
-    return _tile(graph, bits, [*positions, 1], derived(name, "/bits"), before=op)
+    is_whole = np.all(np.equal(positions, 1))
+    bits = pack_signs(graph, operand, derived(name, "/bits" if is_whole else "/condition"), threshold, before=op)
+    return bits if is_whole else _tile(graph, bits, [*positions, 1], derived(name, "/bits"), before=op)
 
 
 def _tile(graph: Graph, source: Tensor, multiples: list[int], name: str, *, before: Op) -> Tensor:
-    dims = np.multiply(source.dims, multiples).tolist()
-    tiled = like(source, name, dims=dims)
+    tiled = like(source, name, dims=np.multiply(source.dims, multiples).tolist())
     times = constant(derived(name, "/multiples"), np.asarray(multiples, np.int32))
-    graph.insert(builtin_op("TILE", [source, times], tiled), before=before)
-    return tiled
+    return graph.insert(builtin_op("TILE", [source, times], tiled), before=before).output
 
 
 def _operand(graph: Graph, sign: Sign, before: Op) -> tuple[Tensor, Threshold]:
     """The float, int8 or boolean tensor whose sign is packed, and the threshold for it."""
     x, name = sign.x, before.output.name
     if x.type == "BOOL":
-        if not sign.falls:
-            return x, Threshold()
-        inverse = like(x, derived(name, "/not"))
-        return graph.insert(builtin_op("LOGICAL_NOT", [x], inverse), before=before).output, Threshold()
+        inverse = builtin_op("LOGICAL_NOT", [x], like(x, derived(name, "/not")))
+        return graph.insert(inverse, before=before).output if sign.falls else x, Threshold()
     names = derived(name, "/difference"), derived(name, "/threshold")
     threshold = Threshold(sign.level, np.full(1, sign.falls), *names, subtracts=True)
     if x.type == "FLOAT32" or (x.type == "INT8" and threshold.is_plain):  # LceQuantize reads int8 directly

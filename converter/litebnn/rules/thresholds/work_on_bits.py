@@ -12,10 +12,11 @@ import numpy as np
 
 from litebnn.analysis.match import bits_of, transpose_order
 from litebnn.analysis.padding import constant_padding, word_of_padding
-from litebnn.analysis.thresholds import Threshold, sign_of_input
+from litebnn.analysis.thresholds import Threshold, threshold_of
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import (
     can_pool_bits,
+    copy_of,
     custom_op,
     is_describable,
     keeps_words,
@@ -41,12 +42,12 @@ def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
 
 def _pooled(graph: Graph, op: Op) -> Tensor | None:
     """The pooled bits of a sign, or of one that is padded in float."""
-    source, padding = op.input(0), graph.producer(op.input(0))
-    bits = bits_of(graph, source) if can_pool_bits(op) else None
-    if bits is None and padding is not None and padding.name == "PADV2" and can_pool_bits(op):
-        bits = bits_of_signs(graph, source, before=op) if holds_signs(graph, source) else None
-    if bits is None:
+    source = op.input(0)
+    before = graph.producer(source)
+    is_padded = before is not None and before.name == "PADV2" and holds_signs(graph, source)
+    if not can_pool_bits(op) or (bits_of(graph, source) is None and not is_padded):
         return None
+    bits = bits_of_signs(graph, source, before=op)
     pooled = packed_like(op.output, derived(op.output.name, "/bits"))
     return graph.insert(pool_of_bits(op, bits, pooled), before=op).output
 
@@ -72,34 +73,27 @@ def _transposed(graph: Graph, op: Op) -> Tensor | None:
     if found is None:
         return None
     source, threshold = found
-    turned = like(op.output, derived(op.output.name, "/turned"), type=source.type)
-    turned.quantization = source.quantization
-    graph.insert(Op(op.code, [source, op.inputs[1]], [turned], op.options), before=op)
+    turned = copy_of(graph, op, source, "/turned", before=op)
     return pack_signs(graph, turned, derived(op.output.name, "/bits"), threshold, before=op)
 
 
 def _reshaped(graph: Graph, op: Op) -> Tensor | None:
     """The bits of the reshaped sign; None if that is impossible."""
-    bits = bits_of(graph, op.input(0)) if facts(op).reshapes else None
+    bits, output, name = bits_of(graph, op.input(0)), op.output, derived(op.output.name, "/bits")
     if bits is None:
         return None
-    name = derived(op.output.name, "/bits")
     if keeps_words(op):
-        reshaped = packed_like(op.output, name)
-        graph.insert(reshape_op(bits, reshaped), before=op)
-        return reshaped
-    if op.name == "EXPAND_DIMS" and op.output.channels == op.input(0).channels > 0:  # several sizes are unknown
-        reshaped = packed_like(op.output, name)
-        graph.insert(builtin_op("EXPAND_DIMS", [bits, op.inputs[1]], reshaped), before=op)
-        return reshaped
-    if op.output.channels < 1 or not is_describable(op.output):
+        return graph.insert(reshape_op(bits, packed_like(output, name)), before=op).output
+    if op.name == "EXPAND_DIMS" and output.channels == op.input(0).channels > 0:  # several sizes are unknown
+        expanded = builtin_op("EXPAND_DIMS", [bits, op.inputs[1]], packed_like(output, name))
+        return graph.insert(expanded, before=op).output
+    if output.channels < 1 or not is_describable(output):
         return None
-    found = _sign(graph, op, moves_channels=op.output.channels != op.input(0).channels)
+    found = _sign(graph, op, moves_channels=output.channels != op.input(0).channels)
     if found is None:
         return None
     source, threshold = found
-    unsigned = like(op.output, derived(op.output.name, "/reshaped"), type=source.type)
-    unsigned.quantization = source.quantization
+    unsigned = like(source, derived(output.name, "/reshaped"), dims=output.dims)
     graph.insert(reshape_op(source, unsigned), before=op)
     return pack_signs(graph, unsigned, name, threshold, before=op)
 
@@ -109,10 +103,14 @@ def _sign(graph: Graph, op: Op, *, moves_channels: bool) -> tuple[Tensor, Thresh
 
     If channels move and their thresholds differ, the tensor becomes a difference whose threshold is 0.
     """
-    found = sign_of_input(graph, op)
-    if found is None or not moves_channels or found[1].is_uniform:
-        return found
-    return difference(graph, *found, before=op), Threshold()
+    packing = graph.producer(bits_of(graph, op.input(0)))
+    threshold = threshold_of(packing)
+    if packing is None or threshold is None:
+        return None
+    x = packing.input(0)
+    if not moves_channels or threshold.is_uniform:
+        return x, threshold
+    return difference(graph, x, threshold, before=op), Threshold()
 
 
 _WORKS: dict[str, Callable[[Graph, Op], Tensor | None]] = {
