@@ -94,8 +94,8 @@ def crossing(scale: Array, shift: Array, level: Array) -> tuple[Array, Array, Ar
     taken if the nearest misses the level although neither product nor sum is rounded.
 
     Returns:
-        The levels float32 [n]; bool [n], true where the line reaches its level below that x, and false where it does so
-        at and above it; bool [n], true where nothing is rounded.
+        The levels float32 [n], and two arrays bool [n]. The first is true where the line reaches its level below that
+        x, not at and above it; the second where nothing is rounded.
     """
     with np.errstate(all="ignore"):
         nearest = normal_level(((level - shift) / scale).astype(np.float32), up=True)
