@@ -151,9 +151,7 @@ def _on_common_edges(parts: Sequence[Values]) -> list[Values] | None:
 
 
 def _with_own_term(graph: Graph, part: Values) -> Values:
-    """The same function with its tensor x as its one linear term, if the present linear terms are those that add up to
-    x.
-    """
+    """The same function with x as its one linear term, if its present terms are those that add up to x."""
     own = None if part.x is None or part.is_known else values_of(graph, part.x)
     if part.x is None or own is None or own.x is not None or own.linear_terms.keys() != part.linear_terms.keys():
         return part
@@ -200,8 +198,7 @@ def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | No
 
 
 def _steps_without_constants(function: Values) -> bool:
-    """True if a function has steps between constant tensors instead of single numbers, such as a sign with a scale or
-    shift for each channel.
+    """True if a function steps between constant tensors, such as a sign with a scale or shift for each channel.
 
     In a sum, only a subtraction of the same tensor cancels it.
     """
