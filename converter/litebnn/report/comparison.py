@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from litebnn.analysis.grids import Range, numbers_of_grid
 from litebnn.child import run_apart
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, read_strictly
@@ -68,7 +70,8 @@ def compare_models(first: bytes, second: bytes, inputs: Any = None, *, samples: 
     Args:
         first, second: `.tflite` files with the same inputs and outputs, converted or not; int8 values are compared as
             real numbers.
-        inputs: an array, or a list or dictionary with one for each input, batch first; random samples if None.
+        inputs: an array, or a list or dictionary with one for each input, batch first; random samples if None. Random
+            samples lie in the range that quantized inputs hold, so that none saturates.
         samples: the number of random samples.
         seed: the seed of random samples.
 
@@ -125,7 +128,9 @@ def compare_as_dict(first: bytes, second: bytes, inputs: list[Array] | None, sam
         check_model(model)
     # Random samples are made for a model with float inputs; the other model's inputs are quantized.
     floats = [all(tensor.type == "FLOAT32" for tensor in model.graphs[0].inputs) for model in models]
-    arrays = samples_for("compare", models[0 if floats[0] or not floats[1] else 1], inputs, count=samples, seed=seed)
+    source = models[0 if floats[0] or not floats[1] else 1]
+    limits = _range_of_inputs(models)
+    arrays = samples_for("compare", source, inputs, count=samples, seed=seed, limits=limits)
     # If only one model has packed signs, it is compared as if it were the conversion of the other.
     has_bits = [bool(channels_of_bits(model.graphs[0])) for model in models]
     contents = (second, first) if has_bits == [True, False] else (first, second)
@@ -142,6 +147,20 @@ def compare_as_dict(first: bytes, second: bytes, inputs: list[Array] | None, sam
     except ValueError as error:
         raise ConversionError(f"the models cannot be compared: {error}") from error
     return {"outputs": outputs, "common_layers": layers.layers, "layers": found}
+
+
+def _range_of_inputs(models: Iterable[Model]) -> Range | None:
+    """The (min, max) that all quantized inputs of the models can hold; None if no input is quantized."""
+    found: list[Array] = []
+    for graph in (model.graphs[0] for model in models):
+        for tensor in graph.inputs:
+            readers = graph.consumers(tensor)
+            are_quantizing = tensor.type == "FLOAT32" and all(reader.name == "QUANTIZE" for reader in readers)
+            levels = [reader.output for reader in readers] if are_quantizing else [tensor]
+            found += [numbers for each in levels if (numbers := numbers_of_grid(each)) is not None]
+    low = max((float(numbers[0]) for numbers in found), default=0.0)
+    high = min((float(numbers[-1]) for numbers in found), default=0.0)
+    return (low, high) if low < high else None
 
 
 def _output(name: str, left: Array, right: Array) -> OutputDifference:

@@ -29,6 +29,18 @@ def test_a_model_and_its_conversion_do_not_differ_whichever_comes_first(name: st
         assert [sum(macs) for macs in found.macs] == [found.macs[0].other or found.macs[0].binary] * 2
 
 
+@pytest.mark.parametrize("kind", ["float32", "int8", "uint8"])
+def test_random_samples_lie_in_the_range_of_a_quantized_input(kind: str) -> None:
+    model = FloatModel()
+    weights = np.random.default_rng(0).normal(size=(8, 3, 3, 3)).astype(np.float32)
+    source = model.finish(model.conv(model.input(1, 8, 8, 3), weights))
+    # Normal samples would saturate at 0.01.
+    with pytest.warns(UserWarning, match="no binary layer"):
+        converted = litebnn.convert_tflite(source, stem="int8", input_range=(-0.01, 0.01), inference_input_type=kind)
+    for first, second in ((source, converted), (converted, source)):
+        assert 0 < compare_models(first, second).difference < 0.05
+
+
 def test_the_first_layer_that_differs_is_found_among_floats_and_among_bits() -> None:
     source, sign, samples = sums_near_zero(32, 6, 0)
     converted = litebnn.convert_tflite(source)
