@@ -136,7 +136,8 @@ def pip_install(folder: Path, *arguments: str) -> None:
     Raises:
         CalledProcessError: pip failed.
     """
-    command = pip(folder, "install", "--quiet", "--no-input", *arguments)
+    # An older wheel is better than a newer release that pip would have to compile, by tools that may be missing.
+    command = pip(folder, "install", "--quiet", "--no-input", "--prefer-binary", *arguments)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         print(done.stdout.decode(errors="replace"), end="", flush=True)
@@ -168,10 +169,16 @@ def install(folder: Path, extras: tuple[str, ...]) -> None:
     say(f"installing litebnn[{','.join(extras)}] into {folder.name} (a few minutes the first time)")
     pip_install(folder, "--editable", f"{ROOT}[{','.join(extras)}]")
     for extra in extras:
-        if extra in WITHOUT_DEPENDENCIES and sys.version_info[:2] > NEWEST_NUMPY_1:
-            pip_install(folder, "--no-deps", *WITHOUT_DEPENDENCIES[extra])
+        apart = without_dependencies(extra)
+        if apart:
+            pip_install(folder, "--no-deps", *apart)
     for stamp in stamps:
         stamp.write_text(wanted)
+
+
+def without_dependencies(extra: str) -> list[str]:
+    """The requirements of an extra that this Python needs and that pip must install without their dependencies."""
+    return WITHOUT_DEPENDENCIES.get(extra, []) if sys.version_info[:2] > NEWEST_NUMPY_1 else []
 
 
 def install_torch(folder: Path) -> None:

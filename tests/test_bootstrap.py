@@ -19,6 +19,7 @@ import bootstrap
 import tasks
 from examples.compare.makers import FRAMEWORKS
 from examples.mnist.trainers import TRAINERS
+from litebnn.doctor import packages
 from toolchains.targets import ROOT, read_toml
 
 
@@ -65,6 +66,12 @@ def test_a_second_run_installs_nothing(commands: list[list[str]]) -> None:
     bootstrap.main(["demo"])
     bootstrap.main(["build"])
     assert installs(commands) == []
+
+
+def test_pip_prefers_wheels(commands: list[list[str]]) -> None:
+    """The newest release of a package, such as atheris, may have no wheel for the oldest Python."""
+    bootstrap.main(["test"])
+    assert all("--prefer-binary" in command for command in commands if "install" in command)
 
 
 def test_new_dependencies_are_installed(
@@ -187,6 +194,7 @@ def test_tasks_and_extras_have_the_names_that_bootstrap_gives_them() -> None:
     assert set(bootstrap.NEWEST_PYTHON) | {other for _, other in bootstrap.NEWEST_PYTHON.values() if other} <= set(
         known
     )
+    assert {extra: newest for extra, (newest, _) in bootstrap.NEWEST_PYTHON.items()} == packages.NEWEST_PYTHON
     for extra, requirements in bootstrap.WITHOUT_DEPENDENCIES.items():
         assert set(requirements) <= {text.partition(";")[0].strip() for text in known[extra]}
     assert f">={'.'.join(map(str, bootstrap.OLDEST_PYTHON))}" == project["requires-python"]

@@ -14,11 +14,10 @@ PIP = "pip install "
 def look_at_extras() -> Iterator[Finding]:
     """Yields a finding for each extra in needs.py, for a Python in which litebnn is not installed."""
     for need in needs().values():
-        if need.install == f"pip install 'litebnn[{need.name}]'":
+        if need.install.startswith(f"pip install 'litebnn[{need.name}]'"):
             detail = "bootstrap.py installs each for the tasks that need it"
-            yield replace(
-                _finding(EXTRAS, need, detail), install="python3 bootstrap.py --list" if missing(need.name) else ""
-            )
+            found = _finding(EXTRAS, need, detail)
+            yield replace(found, install="python3 bootstrap.py --list") if found.install else found
 
 
 def look_at_checkout() -> Iterator[Finding]:
@@ -54,6 +53,8 @@ def _remaining(shown: Iterable[str]) -> Iterator[Finding]:
 
 
 def _finding(section: str, need: Need, purpose: str) -> Finding:
+    if missing(need.name) and not need.has_wheels:
+        return Finding(section, need.name, MISSING, need.no_wheels())
     if missing(need.name):
         return Finding(section, need.name, MISSING, purpose, _one_command([need.name]))
     return Finding(section, need.name, OK)

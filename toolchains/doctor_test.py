@@ -7,7 +7,8 @@ import pytest
 from litebnn.doctor import MISSING, OK
 from litebnn.doctor.finding import pip_install
 from toolchains import doctor
-from toolchains.needs import needs
+from toolchains import needs as needs_module
+from toolchains.needs import Need, needs
 from toolchains.targets import load_targets
 
 SHOWN = [name for name, need in needs().items() if need.kind not in ("package", "network") and name != "library"]
@@ -36,6 +37,20 @@ def test_what_is_hidden_is_missing_with_its_command(monkeypatch: pytest.MonkeyPa
         assert found[name].install == pip_install("conan")
     else:
         assert found[name].install == needs()[name].install
+
+
+def test_what_has_no_wheels_for_this_python_names_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {
+        name: Need(name, "package", "", f"pip install 'litebnn[{name}]'", newest_python=newest)
+        for name, newest in (("old", (3, 9)), ("new", None))
+    }
+    for module in (doctor, needs_module):
+        monkeypatch.setattr(module, "needs", lambda: rows)
+    hide(monkeypatch, "old", "new")
+    old, new = doctor.look_at_extras()
+    assert old.detail.startswith("no wheels for Python 3.")
+    assert (old.state, old.install) == (MISSING, "")
+    assert (new.state, new.install) == (MISSING, "python3 bootstrap.py --list")
 
 
 def test_a_target_is_built_by_any_of_its_toolchains(monkeypatch: pytest.MonkeyPatch) -> None:

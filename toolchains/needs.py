@@ -20,6 +20,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import bootstrap
+
 if TYPE_CHECKING:
     from toolchains.targets import Target
 
@@ -59,6 +61,13 @@ class Need:
     modules: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     answers: Callable[[], bool] | None = None
+    # The newest Python that its packages have wheels for; None if there is no known limit.
+    newest_python: tuple[int, int] | None = None
+
+    @property
+    def has_wheels(self) -> bool:
+        """True if `install` can work with this Python."""
+        return self.newest_python is None or sys.version_info[:2] <= self.newest_python
 
     def is_found(self) -> bool:
         """True if this machine has the requirement; packages count only in this Python's environment."""
@@ -70,7 +79,14 @@ class Need:
 
     def missing(self) -> str:
         """A message that it is missing, with the command that installs it; "" if it is found."""
-        return "" if self.is_found() else f"{self.name} is missing: {self.install}"
+        if self.is_found():
+            return ""
+        return f"{self.name} is missing: {self.install if self.has_wheels else self.no_wheels()}"
+
+    def no_wheels(self) -> str:
+        """A message that its packages have no wheels for this Python."""
+        newest, this = (".".join(map(str, each)) for each in (self.newest_python or (), sys.version_info[:2]))
+        return f"no wheels for Python {this}, only up to {newest}"
 
 
 def find_program(name: str) -> str:
@@ -147,10 +163,6 @@ def _has_numpy_of_tflite_runtime() -> bool:
 
 def _has_cpu_torch() -> bool:
     """True if bootstrap.py has made its environment for PyTorch, or can make it without CUDA."""
-    import bootstrap
-
-    if sys.version_info < (3, 11):  # litert-torch has no wheels for older ones
-        return False
     made = bootstrap.TORCH_VENV / "litebnn-torch.stamp"
     return made.is_file() or bootstrap.cpu_torch(Path(sys.prefix)) is not None
 
@@ -208,7 +220,11 @@ def _program(name: str, package: str, purpose: str, *programs: str, answers: Cal
 
 
 def _extra(name: str, purpose: str, *modules: str) -> Need:
-    return Need(name, "package", purpose, f"pip install 'litebnn[{name}]'", modules=modules)
+    install = f"pip install 'litebnn[{name}]'"
+    if apart := bootstrap.without_dependencies(name):
+        install += f" && pip install --no-deps '{' '.join(apart)}'"
+    newest, _ = bootstrap.NEWEST_PYTHON.get(name, (None, ""))
+    return Need(name, "package", purpose, install, modules=modules, newest_python=newest)
 
 
 def _package(name: str, purpose: str, module: str, extra: str = "") -> Need:
@@ -313,6 +329,7 @@ _ROWS = (
         *("tflite-runtime", "package", "a runtime", "pip install tflite-runtime 'numpy<2'"),
         modules=("tflite_runtime",),
         answers=_has_numpy_of_tflite_runtime,
+        newest_python=(3, 11),
     ),
     _package("tensorflow", "a runtime", "tensorflow"),
     # Files.
@@ -322,7 +339,7 @@ _ROWS = (
     _file("runtime", "python3 bootstrap.py runtime", "programs, and fuzzing of images", RUNTIME),
     Need("library", "file", "running binary models", "python3 bootstrap.py build", answers=_has_library),
     # Services.
-    _network("pytorch", "give pip an index with a PyTorch for CPUs, for Python 3.11", "PyTorch", _has_cpu_torch),
+    _network("pytorch", "give pip an index with a PyTorch for CPUs, for this Python", "PyTorch", _has_cpu_torch),
     Need(
         *("macos-sdk", "file", "building for macOS by its clang", "run it on a Mac, after xcode-select --install"),
         answers=_has_macos_sdk,
@@ -389,8 +406,8 @@ def missing(name: str) -> str:
 
 
 def installation(names: list[str]) -> list[str]:
-    """The commands that install the missing ones of `names`, with one command per installer."""
-    lacking = [needs()[name].install for name in names if missing(name)]
+    """The commands that install those of `names` that are missing and have wheels, one command per installer."""
+    lacking = [needs()[name].install for name in names if missing(name) and needs()[name].has_wheels]
     packages: dict[str, list[str]] = {}
     for line in lacking:
         starts = [start for start in ("apt install ", "pip install ") if line.startswith(start) and "&&" not in line]

@@ -38,6 +38,21 @@ def test_debians_versions_are_found() -> None:
     assert "clang++-19" in versions("clang++")
 
 
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [((3, 11, 2), "apt install a"), ((3, 12, 0), "no wheels for Python 3.12, only up to 3.11")],
+)
+def test_a_python_without_wheels_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...], said: str
+) -> None:
+    monkeypatch.setattr("toolchains.needs.sys.version_info", version)
+    row = Need("a", "package", "", "apt install a", modules=("no_such",), newest_python=(3, 11))
+    assert row.missing() == f"a is missing: {said}"
+    monkeypatch.setattr("toolchains.needs.needs", lambda: {"a": row})
+    monkeypatch.setattr("toolchains.needs.missing", lambda name: row.missing())
+    assert installation(["a"]) == (["apt install a"] if said == "apt install a" else [])
+
+
 @pytest.mark.parametrize("name", needs())
 def test_a_row_says_what_it_is_for_and_what_installs_it(name: str) -> None:
     need = needs()[name]

@@ -182,6 +182,18 @@ def test_extras_are_those_of_the_metadata(monkeypatch: pytest.MonkeyPatch, capsy
     assert found["four"]["install"].endswith("pip install 'litebnn[four]'")
 
 
+def test_an_extra_without_wheels_for_this_python_names_no_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(packages, "distribution", lambda name: Distribution)
+    monkeypatch.setattr(packages, "version", version)
+    monkeypatch.setattr(packages, "NEWEST_PYTHON", {"one": (3, 9), "five": (3, 9)})
+    found = findings(capsys)
+    assert found["one"]["detail"].startswith("no wheels for Python 3.")
+    assert (found["one"]["state"], found["one"]["install"]) == (MISSING, "")
+    assert found["five"]["state"] == OK
+
+
 def test_a_package_that_litebnn_needs_is_broken_without(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

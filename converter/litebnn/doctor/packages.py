@@ -13,6 +13,8 @@ from litebnn import __version__
 from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, pip_install
 
 _PYTHON, _EXTRAS = "Python", "Extras"
+# The newest Python that all packages of an extra have wheels for; bootstrap.py has the same list.
+NEWEST_PYTHON = {"larq": (3, 13), "compare": (3, 13)}
 
 
 def look_at_python(checkout: bool) -> Iterator[Finding]:
@@ -67,8 +69,13 @@ def look_at_extras() -> Iterator[Finding]:
     requirements = [Requirement(text) for text in project.requires or []]
     for extra in project.metadata.get_all("Provides-Extra") or []:
         lacking = [reason for each in _of_extra(requirements, extra, set()) if (reason := _lacking(each))]
-        install = pip_install(f"'litebnn[{extra}]'")
-        yield Finding(_EXTRAS, extra, *((MISSING, ", ".join(lacking), install) if lacking else (OK,)))
+        if not lacking:
+            yield Finding(_EXTRAS, extra, OK)
+        elif sys.version_info[:2] > NEWEST_PYTHON.get(extra, sys.version_info):
+            this, newest = (".".join(map(str, each)) for each in (sys.version_info[:2], NEWEST_PYTHON[extra]))
+            yield Finding(_EXTRAS, extra, MISSING, f"no wheels for Python {this}, only up to {newest}")
+        else:
+            yield Finding(_EXTRAS, extra, MISSING, ", ".join(lacking), pip_install(f"'litebnn[{extra}]'"))
 
 
 def _of_extra(requirements: list[Any], extra: str, seen: set[str]) -> Iterator[Any]:
