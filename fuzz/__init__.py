@@ -1,1 +1,1 @@
-"""Fuzzing: inputs that strangers may give to litebnn, mutated for any length of time."""
+"""Fuzzing: calls litebnn with mutated inputs of the kinds that come from untrusted files."""

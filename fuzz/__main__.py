@@ -1,4 +1,4 @@
-"""Fuzzes code that reads other people's files: seeds from the corpus, then libFuzzer's mutations of them.
+"""Fuzzes code that reads untrusted files: runs the seeds of the corpus, then libFuzzer's mutations of them.
 
 Usage:
 
@@ -31,10 +31,11 @@ from toolchains.targets import BUILD, ROOT, ToolkitError
 
 FOLDER = ROOT / "fuzz"
 WORK = BUILD / "fuzz"
-# An input that needs more time or memory than this is a finding.
+# The number of seconds that one input may take. An input that needs more time or memory is a finding.
 SECONDS_OF_AN_INPUT = 5
 MEGABYTES = 2048
-# A graph may ask for any amount of memory. Allocations of more than this machine has must fail and be reported.
+# A graph may ask for any amount of memory. An allocation of more memory than this machine has must fail and be
+# reported.
 _NO_LARGE_BLOCKS = f"max_allocation_size_mb={MEGABYTES // 2}:allocator_may_return_null=1"
 
 
@@ -59,12 +60,12 @@ class Target:
 
     @property
     def corpus(self) -> Path:
-        """The inputs that runs have discovered."""
+        """The folder of the inputs that runs have discovered."""
         return WORK / self.name / "corpus"
 
     @property
     def profile(self) -> Path:
-        """The coverage profile of a C++ target's run."""
+        """The path of the coverage profile that a run of a C++ target writes."""
         return WORK / self.name / "coverage.profraw"
 
 
@@ -92,7 +93,7 @@ def build(chosen: list[Target]) -> None:
     runtime = runtime_folder("host")
     options = {
         "LITEBNN_BUILD_FUZZERS": "ON",
-        # Clang takes minutes for a file of kernels with -O2 and these sanitizers.
+        # These C++ flags use -O1, because Clang with -O2 and these sanitizers takes minutes for a file of kernels.
         "CMAKE_CXX_FLAGS": "-O1",
         "LITEBNN_SANITIZE": "fuzzer-no-link,address,undefined,float-cast-overflow",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
@@ -107,10 +108,10 @@ def build(chosen: list[Target]) -> None:
 
 
 def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
-    """Runs a built target; returns the number of inputs it was given.
+    """Runs a built target; returns the number of inputs that the target was given.
 
-    It runs for `seconds`, or the committed inputs alone if that is 0. `corpus` is the folder of further initial inputs,
-    and of new ones. With the same code, an empty corpus and the same `seed`, the inputs are the same.
+    The target runs for `seconds`, or runs only the committed inputs if that is 0. `corpus` is the folder of further
+    initial inputs, and of new ones. The same code, an empty corpus and the same `seed` give the same inputs.
 
     Raises:
         ToolkitError: there is a finding; the message has its kind, place and input.
@@ -128,7 +129,7 @@ def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
         "print_final_stats": 1,
     }
     command = [*program, *(f"-{name}={value}" for name, value in flags.items()), str(corpus)]
-    # libFuzzer's memory limit counts what is inherited from the parent, so a small shell is in between.
+    # libFuzzer's memory limit counts memory inherited from the parent process, so a small shell starts the target.
     finished = subprocess.run(
         ["sh", "-c", '"$@"; exit $?', "sh", *command, str(FOLDER / "corpus" / target.name)],
         cwd=ROOT,
@@ -147,10 +148,10 @@ def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
 
 
 def fuzz(names: list[str], seconds: int, seed: int) -> None:
-    """Builds and runs targets, by default all that this machine can, and prints their coverage.
+    """Builds and runs targets, by default all that this machine can run, and prints their coverage.
 
     Raises:
-        ToolkitError: there is no such target, a named one cannot be run here, or there is a finding.
+        ToolkitError: no target has this name, a named target cannot run on this machine, or there is a finding.
     """
     known = targets()
     for name in names:
@@ -180,7 +181,7 @@ def fuzz(names: list[str], seconds: int, seed: int) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=int, default=20, help="how long each target runs")
     parser.add_argument("--seed", type=int, default=random.randrange(1, 2**31), help="by default another each time")

@@ -1,4 +1,5 @@
-"""Coverage of the targets: the op library and label_image by C++ targets, the converter by Python targets."""
+"""Measures the code that the fuzz targets cover: the op library and label_image for C++ targets, the converter for
+Python targets."""
 
 import json
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 from toolchains.compilers import find_clang_tool
 from toolchains.targets import ROOT, ToolkitError
 
-# Source folders of each measured part; ISAs of other CPUs are not compiled here.
+# The source folders of each measured part. Code for the ISAs of other CPUs is not compiled here.
 MEASURED = {
     "ops": (ROOT / "ops" / "tflite", ROOT / "ops" / "kernels"),
     "label_image": (ROOT / "examples" / "label_image",),
@@ -21,7 +22,7 @@ CONVERTER = tuple(
 
 
 def cpp_coverage(runs: list[tuple[Path, Path]]) -> str:
-    """Shares of lines and branches that runs of programs covered, one line of text for each part.
+    """The shares of lines and branches that runs of programs covered, one line of text for each part.
 
     Args:
         runs: programs built with clang's coverage, and the profiles that they wrote.
@@ -38,7 +39,7 @@ def cpp_coverage(runs: list[tuple[Path, Path]]) -> str:
 
 
 def covered_parts(files: list[dict[str, Any]]) -> str:
-    """A line of text for each part of MEASURED with files in llvm-cov's export."""
+    """One line of text for each part of MEASURED that has files in llvm-cov's export."""
     parts = []
     for part, folders in MEASURED.items():
         measured = [file for file in files if any(Path(file["filename"]).is_relative_to(folder) for folder in folders)]
@@ -67,7 +68,7 @@ def python_coverage(runs: list[tuple[Path, list[Path]]]) -> str:
         base = [sys.executable, "-m", "coverage"]
         data = str(Path(folder) / "data")
         for program, inputs in runs:
-            # Runs each input once; libFuzzer adds an empty one.
+            # The program runs each input once, and an empty one that libFuzzer adds.
             count = 1 + sum(len(list(corpus.iterdir())) for corpus in inputs)
             measured = [*base, "run", "--branch", "--append", f"--data-file={data}", f"--include={parts}"]
             flags = [f"-atheris_runs={count}", f"-artifact_prefix={folder}/"]

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 _FRAMES = 12
-# For larger inputs only the path is printed.
+# The size in bytes up to which an input is printed. For a larger input, only its path is printed.
 _MOST_BYTES = 20_000
 
 _EXCEPTION = re.compile(r"^ *=== Uncaught Python exception: ===\n(.*\n)(Traceback .*\n(?:[ \t].*\n|\n)*)", re.MULTILINE)
@@ -15,11 +15,12 @@ _INPUT = re.compile(r"Test unit written to (\S+)")
 
 
 def describe(output: str) -> str:
-    """The kind of a finding, the innermost frames of its stack, and the input, in base64 if it is small."""
+    """The description of a finding: its kind, the innermost frames of its stack, and the input, in base64 if it is
+    small."""
     exception = _EXCEPTION.search(output)
     if exception:
         kind, frames = exception[1].strip(), exception[2].splitlines()[1:]
-        # Python prints the innermost call last, each call with its line of source.
+        # Python prints the innermost call last, each call in two lines.
         stack = frames[-2 * _FRAMES :]
     else:
         reports = re.findall(r"^.*(?:runtime error:|ERROR:|SUMMARY:).*$", output, re.MULTILINE)

@@ -30,7 +30,7 @@ class Reader {
     return bytes;
   }
 
-  // A list of fewer than `limit` values, whose number is read before them.
+  // Reads the number of values, which is below `limit`, and then that many values.
   template <typename T, typename Element = int>
   std::vector<Element> List(int limit) {
     std::vector<Element> values(static_cast<size_t>(ReadBelow(limit)));
@@ -64,7 +64,7 @@ GraphTensor ReadTensor(Reader& reader) {
   return tensor;
 }
 
-// One op type for each name, because the delegate has several types for some builtin ops.
+// Lists one op type for each name, because the delegate has several types for some builtin ops.
 std::vector<const OpType*> OpsOfDifferentNames() {
   std::vector<const OpType*> ops;
   for (const OpType* type : kOpTypes) {

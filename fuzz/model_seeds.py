@@ -4,8 +4,8 @@ Usage:
 
     python -m fuzz.model_seeds
 
-Each seed reaches code of the converter that the others do not reach. Committed seeds of conversions are
-kept as long as that holds.
+Each seed reaches code of the converter that the other seeds do not reach. A committed seed of the target `conversions`
+is kept as long as that holds.
 """
 
 import hashlib
@@ -31,16 +31,17 @@ TESTS = (
     "tests/convert/test_hidden_int8_forms.py",
 )
 LARGEST = 20000
-# Limit for the reader's seeds, because its tests have models of thousands of parts, which are slow.
+# The largest seed for the reader in bytes. The tests of the reader have models of thousands of parts, which are slow.
 LARGEST_READ = 7000
-# Limit for a seed's bytes per newly covered step, because large seeds slow every run down.
+# The largest seed in bytes per newly covered step, because large seeds slow down every run.
 BYTES_OF_A_STEP = 6000
-# Bits of conversions_fuzz.options: none, all compatible ones, and combinations of int8 inputs and outputs.
+# The options to try, as bits of `options` in conversions_fuzz.py: none, all compatible ones, and combinations of int8
+# inputs and outputs.
 OPTIONS = (0b00000000, 0b00000011, 0b00011100, 0b00100001, 0b11000010)
 
 
 def tested() -> tuple[list[bytes], list[bytes]]:
-    """The models that the tests make for conversion, and those that they read or check, without duplicates."""
+    """The models that the tests convert, and those that they read or check, without duplicates."""
     made: set[bytes] = set()
     given: set[bytes] = set()
     make: Any = FloatModel.model
@@ -60,7 +61,7 @@ def tested() -> tuple[list[bytes], list[bytes]]:
         check_model(model)
 
     FloatModel.model = record
-    # Replaced before tests are collected, because they import these functions then.
+    # The functions are replaced before tests are collected, because test modules import them then.
     litebnn.flatbuffer.read_model = record_read
     litebnn.graph.check_model = record_checked
     pytest.main(["-q", *TESTS])
@@ -68,9 +69,9 @@ def tested() -> tuple[list[bytes], list[bytes]]:
 
 
 def needed(target: Callable[[bytes], None], candidates: list[bytes], known: set[Any]) -> Iterator[tuple[str, bytes]]:
-    """Selects, one after the other, the input that reaches most new steps for its size.
+    """Selects inputs one by one: always the one that reaches the most new steps for its size.
 
-    Adds the steps from line to line that these inputs reach to `known`.
+    The function adds the steps from line to line that the selected inputs reach to `known`.
     """
     steps = {candidate: _steps(target, candidate) for candidate in candidates if candidate}
     while steps:
@@ -83,7 +84,7 @@ def needed(target: Callable[[bytes], None], candidates: list[bytes], known: set[
 
 
 def _steps(target: Callable[[bytes], None], candidate: bytes) -> set[Any]:
-    """The pairs of consecutive lines that an input reaches in the converter's files."""
+    """The steps (pairs of consecutive lines) that an input executes in the converter's files."""
     measured = coverage.Coverage(branch=True, include=[f"{folder}/*" for folder in CONVERTER], data_file=None)
     with measured.collect():
         target(candidate)
@@ -92,7 +93,7 @@ def _steps(target: Callable[[bytes], None], candidate: bytes) -> set[Any]:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     made, given = tested()
     from fuzz.targets.conversions_fuzz import converts
     from fuzz.targets.reader_fuzz import reads

@@ -1,4 +1,5 @@
-"""Shared by the converter's targets: atheris's bytes as decisions, and the errors that are not findings."""
+"""Helpers of the converter's fuzz targets: they make decisions from atheris's bytes, and let errors pass that are not
+findings."""
 
 import sys
 import warnings
@@ -10,12 +11,12 @@ from typing import Any
 import atheris
 
 ROOT = Path(__file__).resolve().parents[1]
-# Python adds only the script's own folder to the path, not the project's.
+# Python adds only the folder of the script to the path, not that of the project.
 sys.path.insert(0, str(ROOT))
 
 
 class Decisions:
-    """A replacement for `random.Random` that reads atheris's bytes."""
+    """A replacement for `random.Random` that takes its numbers from atheris's bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._provider = atheris.FuzzedDataProvider(data)
@@ -32,7 +33,7 @@ class Decisions:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Accepts the converter's refusal of a model; only a failure of its own is a finding."""
+    """Accepts the error with which the converter refuses a model. Any other error is a finding."""
     from litebnn.errors import ConversionError, Defect
 
     try:
@@ -44,7 +45,7 @@ def refusals() -> Iterator[None]:
 
 
 def fuzz(target: Callable[[bytes], None], *flags: str) -> None:
-    """Calls a target with bytes, according to libFuzzer's flags on the command line and `flags`."""
+    """Lets libFuzzer call a target with bytes, with the flags on the command line and those in `flags`."""
     warnings.simplefilter("ignore")
     atheris.Setup([*sys.argv, *flags], target)
     atheris.Fuzz()

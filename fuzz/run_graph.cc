@@ -9,10 +9,11 @@
 namespace litebnn::testing {
 namespace {
 
-// Graphs with larger tensors are prepared but not run, because their time depends only on the size.
+// The size in bytes up to which graphs run. Graphs with larger tensors are only prepared, because the time of a run
+// depends on the size.
 constexpr size_t kMaxBytesToRun = size_t{1} << 18;
 
-// True if the graph ran; `outputs` then has its results.
+// Runs a graph once. Returns true if it ran; `outputs` then has its results.
 bool RunOnce(FakeRuntime& runtime, std::vector<uint8_t>* outputs) {
   if (!runtime.Allocate()) {
     if (runtime.errors().empty()) std::abort();
@@ -28,7 +29,7 @@ bool RunOnce(FakeRuntime& runtime, std::vector<uint8_t>* outputs) {
   return true;
 }
 
-// Results of each run: the first, and the one after a resize.
+// The results of the two runs of a graph: the first run, and the run after a resize.
 struct Results {
   std::vector<std::vector<uint8_t>> first, resized;
 
@@ -53,7 +54,7 @@ void CheckEqual(const std::vector<std::vector<uint8_t>>& results) {
 void RunOnEveryIsa(const Graph& graph, const RunSettings& settings) {
   Results results;
   std::vector<std::string> isas = IsaNames();
-  // No ISA is named: the library selects one, which may differ from filter to filter.
+  // The empty name selects no ISA: the library chooses one, which may differ from filter to filter.
   isas.push_back("");
   for (const std::string& isa : isas) {
     setenv("LITEBNN_ISA", isa.c_str(), 1);

@@ -1,4 +1,4 @@
-// The way in which fuzz targets run a graph.
+// Runs a graph for fuzz targets.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace litebnn::testing {
 struct RunSettings {
   int num_threads = 1;
   size_t partition_size = 1;
-  // The shape of the graph's first input in a second run; empty for none.
+  // The shape of the graph's first input in a second run; empty for no second run.
   std::vector<int> new_shape;
 };
 
-// Runs a graph with every ISA, as custom ops and through the delegate. Aborts unless all give the same bits, or refuse
-// it with a message.
+// Runs a graph with every ISA, as custom ops and through the delegate. Aborts unless all runs give the same bits, or
+// refuse the graph with a message.
 void RunOnEveryIsa(const Graph& graph, const RunSettings& settings);
 
 }  // namespace litebnn::testing

@@ -1,4 +1,4 @@
-"""Makes the committed seeds: the golden models, their options and graphs, decisions, and small images.
+"""Makes the committed seeds: golden models, their options and graphs, random decisions, and small images.
 
 python -m fuzz.seeds
 """
@@ -41,8 +41,8 @@ OPS = [
     *(LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D),
     *("ADD", "MUL", "MAX_POOL_2D", "CONCATENATION", "CONV_2D", "AVERAGE_POOL_2D", "PRELU"),
 ]
-# Options: for pools TfLitePoolParams with SAME padding, for CONV_2D TfLiteConvParams with SAME padding, for
-# CONCATENATION the last axis. Other ops have zeros.
+# The options of the builtin ops: TfLitePoolParams with SAME padding for pools, TfLiteConvParams with SAME padding for
+# CONV_2D, the last axis for CONCATENATION. Other ops have zeros.
 BUILTIN_OPTIONS = {
     "MAX_POOL_2D": (1, 2, 2, 2, 2, 0),
     "AVERAGE_POOL_2D": (1, 2, 2, 2, 2, 0),
@@ -50,7 +50,7 @@ BUILTIN_OPTIONS = {
     "CONCATENATION": (-1,),
 }
 NO_TENSOR = 255
-# Limit for a seed's bytes, because larger seeds would slow every run down.
+# The largest seed in bytes, because larger seeds would slow down every run.
 LARGEST = 8192
 
 
@@ -76,8 +76,8 @@ def graphs() -> Iterator[tuple[str, bytes]]:
 
 
 def joined() -> Graph:
-    """A concatenation of signs and an image, a batch norm with a max pool between its MUL and ADD, and a packing of
-    signs.
+    """A graph with a concatenation of signs and an image, and a batch norm with a max pool between its MUL and ADD. A
+    packing of signs follows.
     """
     model = FloatModel()
     signs = model.op(LCE_DEQUANTIZE, [model.packed(model.input(1, 3, 3, 3))], (1, 3, 3, 3), table=None)
@@ -89,7 +89,8 @@ def joined() -> Graph:
 
 
 def gated() -> Graph:
-    """Unpacked signs times a gate, then a PRELU, the addition of an image, and a packing of signs."""
+    """A graph that multiplies unpacked signs by a gate. A PRELU, the addition of an image and a packing of signs
+    follow."""
     model, shape = FloatModel(), (2, 3, 3, 3)
     signs = model.op(LCE_DEQUANTIZE, [model.packed(model.input(*shape))], shape, table=None)
     product = model.elementwise("MUL", model.input(2, 1, 1, 3), signs)
@@ -99,7 +100,7 @@ def gated() -> Graph:
 
 
 def stem() -> Graph:
-    """A convolution of an int8 image, a binary layer to int8, the sum of both, and its average."""
+    """A graph with a convolution of an int8 image, a binary layer to int8, the sum of both, and the sum's average."""
     model, rng, shape = Int8Model(), np.random.default_rng(5), (1, 4, 3, 6)
     weights, bias = rng.normal(size=(6, 3, 3, 3)), rng.normal(size=6)
     image = model.conv8(model.input8((0.02, -5), 1, 4, 3, 3), weights, bias, (0.1, 3), same=True, activation="none")
@@ -117,7 +118,7 @@ def stem() -> Graph:
 
 
 def graph_bytes(graph: Graph) -> bytes:
-    """The ops of OPS in a graph; tensors from and for other ops become inputs and outputs."""
+    """The ops of OPS that a graph contains, as bytes. Tensors that other ops write or read become inputs or outputs."""
     ops = [op for op in graph.ops if op.name in OPS]
     tensors: list[Tensor] = []
     for op in ops:
@@ -138,7 +139,7 @@ def graph_bytes(graph: Graph) -> bytes:
 
 def tensor_bytes(tensor: Tensor) -> bytes:
     scale, zero_point = tensor.per_tensor_quantization or (0.0, 0)
-    # Only filters have arrays of scales that matter.
+    # The scales of other tensors than constant int8 ones have no effect, so they are left out.
     grids = tensor.quantization if tensor.is_constant and tensor.type == "INT8" else None
     data = b"" if tensor.buffer.data is None else tensor.buffer.data.tobytes()
     return (
@@ -188,17 +189,17 @@ def images() -> Iterator[tuple[str, bytes]]:
 
 
 def files() -> Iterator[tuple[str, bytes]]:
-    """The small golden models themselves."""
+    """The small golden models themselves, as files."""
     for path in sorted(GOLDEN[0].parent.glob("*.tflite")):
         data = path.read_bytes()
         if len(data) <= LARGEST // 2:
             yield path.stem, data
-    # Parts of the schema that the golden models lack.
+    # This file has the parts of the schema that the golden models lack.
     yield "everything", pack(everything())
 
 
 def decisions(count: int, size: int) -> Iterator[tuple[str, bytes]]:
-    """Random bytes, which select a model and how it is damaged; runs discover better ones."""
+    """Random bytes, which select a model and its damage; fuzzing discovers better ones."""
     for seed in range(count):
         yield f"{seed:02}", np.random.default_rng(seed).bytes(size)
 
@@ -220,7 +221,7 @@ def delegate_options() -> Iterator[tuple[str, bytes]]:
 
 
 def needed(target: Target, seeds: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """Selects few of a C++ target's seeds that together reach everything that all reach, by libFuzzer's merge."""
+    """Selects, by libFuzzer's merge, few of a C++ target's seeds that together reach the same code as all seeds."""
     build([target])
     with tempfile.TemporaryDirectory() as folder:
         given, kept = Path(folder) / "given", Path(folder) / "kept"
@@ -242,7 +243,7 @@ def write(folder: Path, seeds: Iterator[tuple[str, bytes]]) -> None:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     made = {
         "options": options(),
         "delegate": delegate_options(),

@@ -1,1 +1,1 @@
-"""Mutation testing: puts small errors into the code, one at a time; a test has to fail for each."""
+"""Mutation testing: makes small errors in the code, one at a time. At least one test has to fail for each error."""

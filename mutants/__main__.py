@@ -1,4 +1,4 @@
-"""Prints how many mutants of the code its tests kill, and those that survive.
+"""Prints how many mutants (small errors in the code) the tests detect, and lists those that they do not detect.
 
 python -m mutants --count=500 --seed=1
 """
@@ -15,7 +15,7 @@ LANGUAGES = {"C++": cpp.survivors, "Python": python.survivors}
 
 
 def report(languages: Sequence[str], count: int, seed: int, jobs: int) -> None:
-    """Tries a sample of each language and prints the share."""
+    """Tries a random sample of mutants in each language, and prints the share that the tests detect."""
     for language in languages:
         tried, alive = LANGUAGES[language](count, seed, jobs)
         killed = tried - len(alive)
@@ -23,7 +23,7 @@ def report(languages: Sequence[str], count: int, seed: int, jobs: int) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m mutants", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=500, help="the size of the sample, for each language")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the sample")

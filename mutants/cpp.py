@@ -1,8 +1,8 @@
-"""Mutants of the C++ code that all instruction sets share: the computation and its memory.
+"""Tries mutants of the C++ code that all instruction sets share: the computation and its memory.
 
-A mutant is one changed line of one file. It is compiled alone and linked with the tests of its file, before the library
-with the original. Mutants that survive these are linked into a shared library, for the test of exhausted memory and
-for the comparisons with NumPy. A mutant is killed if a test fails, crashes or hangs.
+A mutant is one changed line of one file. The changed file is compiled alone, and linked with the tests of this file
+before the library with the original code. Mutants that survive these tests are linked into a shared library, for the
+test of exhausted memory and for the comparisons with NumPy. A mutant is killed if a test fails, crashes or hangs.
 """
 
 import functools
@@ -26,26 +26,29 @@ from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
 
 WORK = BUILD / "mutants" / "cpp"
 TEST_FILES = WORK / "ops" / "tests" / "CMakeFiles"
-# The test programs, linked into one program; the fastest come first.
+# The test programs, which are linked into one program. The fastest come first.
 OP_TESTS = [
     *("arena_test", "broadcast_sum_test", "claim_test", "delay_test", "entry_test", "flexbuffer_map_test", "fuse_test"),
     *("gated_sum_test", "remaining_work_test", "node_test", "order_test", "plan_memory_test", "repack_budget_test"),
     *("ops_test", "partition_test", "prepare_time_test", "mutation_test"),
 ]
 KERNEL_TESTS = ["kernels_test"]
-# Tests of the library as it is shipped.
+# The test of the library as it is shipped.
 LIBRARY_TEST = "failed_allocation_test"
 NUMPY_TESTS = ["pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "tests/ops/test_properties.py"]
 # Only the portable ISA's tests run, because the mutated code is common to all ISAs.
 FILTER = "--gtest_filter=-*/avx*:*/neon*:*/sme*"
 KERNELS = "ops/kernels"
-# The folders below these are left out: kernels/isa has one folder per ISA, kernels/platform asks the system.
+# The folders with the mutated code, without their subfolders: kernels/isa has one folder per ISA, and kernels/platform
+# asks the system.
 FOLDERS = (KERNELS, f"{KERNELS}/bconv2d", "ops/tflite/ops", "ops/tflite/partition", "ops/tflite/runtime")
 FILES = sorted(str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).glob("*.cc"))
-# Limits for a test program in seconds: of processor time, which it needs few of, and of waiting. Beyond them it hangs.
+# The time limits of a test program in seconds: of processor time, and of elapsed time. A program that exceeds them
+# hangs.
 SECONDS, PATIENCE = 30, 600
 
-# Patterns and replacements. Operators are between spaces, in contrast to template brackets.
+# The changes that make mutants: patterns and their replacements. Spaces around an operator distinguish it from a
+# template's bracket.
 CHANGES = [
     (re.compile(r" < "), " <= "),
     (re.compile(r" <= "), " < "),
@@ -66,10 +69,10 @@ CHANGES = [
     (re.compile(r"\bfalse\b"), "true"),
     (re.compile(r"\bstd::min\b"), "std::max"),
     (re.compile(r"\bstd::max\b"), "std::min"),
-    # Removes a statement of one line.
+    # This change removes a statement of one line.
     (re.compile(r"^( +)(?!return|const|auto|int|size_t|using|break|continue)[\w>\-.*(\[][^;]*;$"), r"\1;"),
 ]
-# Lines that are not mutated: comments, preprocessor lines, declarations, messages, and cost estimates, which only
+# The lines that are not mutated: comments, preprocessor lines, declarations, messages, and cost estimates, which only
 # decide the number of threads.
 SKIPPED = re.compile(
     r"^\s*(//|#|constexpr|static_assert|template|using|struct|class|namespace|\"|case)|Error\(|//|[cC]ycles"
@@ -89,15 +92,15 @@ def mutants_of(file: str) -> Iterator[Mutant]:
 
 
 class Workshop:
-    """A build of the tests, which are linked again with one changed file at a time.
+    """A build of the tests, which is linked again for each mutant with one changed file.
 
     Raises:
-        ToolkitError: there is no compiler, or the unchanged tests do not build.
+        ToolkitError: there is no compiler, or the tests of the unchanged code do not build.
     """
 
     def __init__(self) -> None:
         compiler = find_gcc(find_target("host"))
-        # CMake adds no flags of its own for a configuration name that it does not know.
+        # CMake adds no compiler flags of its own for a configuration name that it does not know.
         options = {
             "LITEBNN_BUILD_TESTS": "ON",
             "CMAKE_CXX_FLAGS": "-O1 -w",
@@ -133,16 +136,17 @@ class Workshop:
             return mutant, outcome
 
     def _link_tests(self, compiled: Path, programs: Sequence[str], linked: Path) -> None:
-        """Links the tests of the programs; the linker takes only missing symbols from the libraries."""
+        """Links the programs' tests into one program. The linker takes only symbols from the libraries that are missing
+        in the mutant's file."""
         objects = [path for program in programs for path in sorted((TEST_FILES / f"{program}.dir").rglob("*.o"))]
-        # Each program has its own copy of common objects, of which one is linked.
+        # Each test program has its own copy of common objects, of which only one is linked.
         shared = {path.name: path for path in objects}
         sources = [self._compiler, *shared.values(), compiled]
         libraries = ["-Wl,--start-group", *sorted(WORK.rglob("*.a")), "-Wl,--end-group", "-ldl", "-pthread"]
         subprocess.run([*map(str, sources + libraries), "-o", str(linked)], check=True, capture_output=True)
 
     def _link_library(self, mutant: Mutant, compiled: Path, linked: Path) -> None:
-        """Links the library from its own objects, except for the mutant's file."""
+        """Links the library from its own objects, but with the mutant's file."""
         objects = {
             file: WORK / command[command.index("-o") + 1]
             for file, command in self._commands.items()
@@ -182,7 +186,8 @@ class Workshop:
 
 
 def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
-    """Tries a sample, `jobs` at once, of the mutants that are not known to be equivalent: `mutant.survivors`."""
+    """Tries a random sample of the mutants that are not known to be equivalent, `jobs` at once: see `survivors` in
+    mutant.py."""
     candidates = (mutant for file in FILES for mutant in mutants_of(file) if not mutant.is_equivalent)
     workshop = Workshop()
     with ThreadPoolExecutor(jobs) as executor:

@@ -1,4 +1,4 @@
-"""Mutants in either language, the known equivalent ones, and the trial of a sample."""
+"""Mutants in both languages, the list of known equivalent ones, and the trial of a random sample."""
 
 import itertools
 import random
@@ -25,7 +25,7 @@ class Mutant:
 
     @property
     def is_equivalent(self) -> bool:
-        """True if equivalent.toml explains why it computes the same."""
+        """True if equivalent.toml explains why the mutant computes the same as the original."""
         return (self.file, self.before.strip(), self.after.strip()) in _EQUIVALENTS
 
 
@@ -59,11 +59,12 @@ def survivors(
 
     A mutant that takes too long counts as killed. It is printed too, so that one can check if it would have ended.
 
-    `count` is the number to try; fewer if there are no more. `seed` is the sample's random seed. `executor` runs the
-    trials, with its own degree of parallelism. `trial` tries one candidate; None means that it is no mutant.
+    `count` is the number of mutants to try; fewer are tried if there are no more. `seed` is the random seed of the
+    sample. `executor` runs the trials, with its own degree of parallelism. `trial` tries one candidate, and returns
+    None if the candidate is no mutant.
 
     Returns:
-        The number of tried mutants, and those that no test noticed.
+        The number of tried mutants, and the mutants for which no test failed.
     """
     shuffled = list(candidates)
     random.Random(seed).shuffle(shuffled)

@@ -1,8 +1,8 @@
-"""Mutants of the converter's Python code: reader and writer, graph, rules.
+"""Tries mutants of the converter's Python code: reader and writer, graph, rules.
 
-The package cosmic-ray makes them by changing one operator, number or condition of one module. A mutant is tried with
-the tests of these folders and of whole models that execute the changed line. It is killed if one fails or takes far
-too long.
+The package cosmic-ray makes a mutant by changing one operator, number or condition of one module. A mutant is tried
+with those tests of its folder and of whole models that execute the changed line. It is killed if one of these tests
+fails or takes far too long.
 """
 
 import ast
@@ -22,14 +22,15 @@ from toolchains.needs import missing
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
 WORK = BUILD / "mutants" / "python"
-# The mutated copy of the sources, so that they can be edited meanwhile; each job has its own copy of it.
+# The folder with the copy of the sources that is mutated, so that users can edit the sources meanwhile. Each job has
+# its own copy of this folder.
 COPY = WORK / "copy"
 PACKAGE = Path("converter") / "litebnn"
 PARTS = ("flatbuffer", "graph", "rules")
 SOURCES = [str(PACKAGE / part) for part in PARTS]
-# Copied parts: everything that the tests read.
+# The files and folders to copy: everything that the tests read.
 COPIED = ("conftest.py", "converter", "fuzz", "pyproject.toml", "tests", "toolchains")
-# Tests that run whole models through all rules, need no TensorFlow, and take seconds.
+# The tests that run whole models through all rules, need no TensorFlow, and take only seconds.
 WHOLE = (
     "tests/convert/test_subgraphs.py",
     "tests/convert/test_golden.py",
@@ -38,8 +39,8 @@ WHOLE = (
     "tests/convert/test_hidden_int8_forms.py",
 )
 TESTS = [*SOURCES, *WHOLE]
-# Modules that the trial process imports once for all tests, because that takes longer than most tests. None of them
-# imports litebnn, the code that is mutated.
+# Modules that the trial process imports once for all tests, because importing them takes longer than most tests. None
+# of them imports litebnn, the code that is mutated.
 IMPORTED = (
     "pytest",
     "hypothesis.extra.numpy",
@@ -47,9 +48,9 @@ IMPORTED = (
     "ai_edge_litert.schema_py_generated",
     "rich.table",
 )
-# The operator | occurs in annotations, which nothing evaluates, so such a mutant is equivalent.
+# The operator |, which occurs in annotations. Nothing evaluates these, so such a mutant is equivalent.
 ANNOTATIONS = "BitOr_"
-# A comparison is replaced only by another of its kind. Names, for example, are equal or not, but have no meaningful
+# A comparison is replaced only by another one of its kind. Names, for example, are equal or not, but have no meaningful
 # order.
 COMPARISON = "core/ReplaceComparisonOperator_"
 KINDS = [{"Eq", "NotEq"}, {"Lt", "LtE", "Gt", "GtE"}, {"Is", "IsNot"}, {"In", "NotIn"}]
@@ -71,7 +72,7 @@ def modules() -> list[str]:
 
 
 def is_usable(name: str, operator: Any) -> bool:
-    """True if one of cosmic-ray's operators makes plausible errors."""
+    """True if this operator of cosmic-ray makes plausible errors."""
     if ANNOTATIONS in name or operator.arguments():
         return False
     kinds = set(name.removeprefix(COMPARISON).split("_"))
@@ -102,7 +103,7 @@ def mutated(site: Site) -> tuple[Mutant, str, str] | None:
         ast.parse(changed)
     except SyntaxError:
         return None
-    # Blank lines are ignored, because removing a decorator also removes those before it.
+    # Blank lines are ignored, because the removal of a decorator also removes the blank lines before it.
     written = [
         [(n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip()] for text in (code, changed)
     ]
@@ -153,7 +154,8 @@ class Workshop:
             return try_in_new_process(self._folder, self._recording, tests)
         finally:
             copy.write_text(before, encoding="utf-8")
-            # Restores the time too, by which Python recognizes the module's compiled form as valid.
+            # The old modification time is restored too, because Python compares it to find out if the module's compiled
+            # form is valid.
             os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
@@ -166,7 +168,8 @@ def _trial(site: Site) -> Verdict | None:
 
 
 def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
-    """Tries a sample, `jobs` at once, of the mutants that are not known to be equivalent: `mutant.survivors`.
+    """Tries a random sample of the mutants that are not known to be equivalent, `jobs` at once: see `survivors` in
+    mutant.py.
 
     Raises:
         ToolkitError: cosmic-ray or coverage is not installed, or the tests fail without a mutant.

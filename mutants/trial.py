@@ -1,7 +1,8 @@
 """Tries mutants of Python code with only the tests that execute the changed lines, the quickest first.
 
-The importing process must not import the mutated package itself. Each trial is a fork of it, or of another fork that
-has already imported the package and collected the tests. In the latter only code of functions is replaced.
+The process that imports this module must not import the mutated package itself. Each trial is a fork of this process,
+or of another fork that has already imported the package and collected the tests. The latter fork can only replace the
+code of functions.
 """
 
 import ast
@@ -24,11 +25,12 @@ from typing import Any
 from mutants.mutant import Outcome
 
 FORK = multiprocessing.get_context("fork")
-# Limits of a trial: seconds for all tests together, and bytes of memory.
+# The limits of a trial: seconds for all tests together, and bytes of memory.
 SECONDS, BYTES = 60.0, 8 << 30
-# Time limit of a test, and of the import: this factor times its normal time, plus these seconds.
+# The time limit of a test, and of the import: SLOWER times the normal time, plus MORE seconds.
 SLOWER, MORE = 5.0, 20.0
-# Every example of a property counts, but finding the smallest one would waste time.
+# The Hypothesis profile of trials. It does not search for the smallest failing example, because any failing one
+# suffices.
 PROFILE = "mutants"
 
 
@@ -66,7 +68,8 @@ def _outcome(target: Callable[..., object], *arguments: object) -> Outcome:
 
 
 def _limit(seconds: float) -> None:
-    """Ends this process after this much processor time, unless it is called again before."""
+    """Limits the processor time of this process, which is killed when it exceeds the limit. A later call sets a new
+    limit. `seconds` is the normal time."""
     end = time.process_time() + MORE + SLOWER * seconds
     resource.setrlimit(resource.RLIMIT_CPU, (int(end), resource.RLIM_INFINITY))
 
@@ -84,7 +87,7 @@ class Recording:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def make(self, sources: Sequence[str], tests: Sequence[str]) -> bool:
-        """Records all lines of files and folders of sources; False if a test fails."""
+        """Records which lines of the sources the tests execute. Returns False if a test fails."""
         ours, theirs = FORK.Pipe(duplex=False)
         process = FORK.Process(target=self._record, args=(theirs, sources, tests))
         process.start()
@@ -110,22 +113,21 @@ class Recording:
         os._exit(0)
 
     def pytest_runtest_protocol(self, item: Any) -> None:
-        """Begins a test."""
+        """Begins the recording of a test."""
         self._coverage.switch_context(item.nodeid)
         self.seconds[item.nodeid] = -time.process_time()
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Ends a test."""
+        """Ends the recording of a test."""
         self.seconds[nodeid] += time.process_time()
         self._coverage.switch_context("")
 
     def tests_of(self, file: str, lines: range) -> tuple[list[str], bool]:
-        """The ordered tests to try for a change of these lines, and True if an import executes the lines.
+        """The tests to try for a change of these lines, in order, and True if an import executes one of the lines.
 
         The tests of the file's own test module come first, then those of its folder, then all others, each sorted by
-        time. A
-        line that an import executes can affect any test of the file, and tests near it may read values without
-        executing it.
+        time. A line that an import executes can affect any test of the file. Tests of code near this line may depend on
+        it without executing it.
         """
         near = f"{Path(file).with_suffix('')}_test.py::", f"{Path(file).parent}/"
         executed = self.tests.get(file, {})
@@ -140,7 +142,7 @@ class Recording:
 
 
 def statement_lines(text: str, line: int) -> range:
-    """The lines of the innermost statement with this line; only the head of a compound statement."""
+    """The lines of the innermost statement that contains this line. For a compound statement, only its head."""
     found = range(line, line + 1)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
@@ -152,7 +154,8 @@ def statement_lines(text: str, line: int) -> range:
 
 
 def replaced_code(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """The changed pairs of code objects in two modules' code, including nested ones."""
+    """Yields the pairs of code objects, old and new, that differ between two versions of a module's code, including
+    nested ones."""
     if before == after:
         return
     yield before, after
@@ -169,17 +172,17 @@ class Chosen:
     seconds: Mapping[str, float]
 
     def pytest_runtest_protocol(self, item: Any) -> None:
-        """Sets a test's time limit."""
+        """Sets the time limit of a test."""
         _limit(self.seconds[item.nodeid])
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Deselects all other tests."""
+        """Deselects all tests that were not chosen."""
         rank = {test: position for position, test in enumerate(self.tests)}
         items[:] = sorted((item for item in items if item.nodeid in rank), key=lambda item: rank[item.nodeid])
 
 
 def try_in_new_process(folder: Path, recording: Recording, tests: Sequence[str]) -> Outcome:
-    """Runs the tests in a process that imports the package from its current files."""
+    """Runs the tests in a new process, which imports the package from its current files."""
 
     def run() -> int:
         _limit(0)
@@ -190,7 +193,7 @@ def try_in_new_process(folder: Path, recording: Recording, tests: Sequence[str])
 
 
 class Collected:
-    """A plugin of pytest that collects all tests once, in a process that tries each mutant in a fork of its own."""
+    """A plugin of pytest that collects all tests once, and then tries each mutant in a fork of its process."""
 
     def __init__(self, folder: Path, recording: Recording, tests: Sequence[str]) -> None:
         self._seconds = recording.seconds
@@ -200,12 +203,12 @@ class Collected:
         self._theirs.close()
 
     def outcome(self, before: str, after: str, tests: Sequence[str]) -> Outcome:
-        """Runs the tests on a module's new text, in which only functions have changed."""
+        """Runs the tests on the new text of a module, in which only functions have changed."""
         self._ours.send((before, after, tests))
         return Outcome(self._ours.recv())
 
     def pytest_runtestloop(self, session: Any) -> None:
-        """Answers the requests for trials one by one."""
+        """Answers requests for trials one by one, instead of running the tests."""
         items = {item.nodeid: item for item in session.items}
         while True:
             before, after, tests = self._theirs.recv()

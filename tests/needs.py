@@ -1,7 +1,7 @@
 """Requirements of tests: only this module turns a missing program or package into a skip.
 
 Tests are marked `@pytest.mark.needs("valgrind")`. Fixtures, helpers and modules call `need`, and import packages that
-may be missing by `imported`. The names are those of toolchains/needs.py.
+may be missing with `imported`. The names of requirements are those of toolchains/needs.py.
 """
 
 import importlib
@@ -20,6 +20,7 @@ def need(*names: str) -> None:
 
 
 def imported(module: str, name: str) -> Any:
-    """Imports a module of the requirement `name`; skips only if the requirement is missing, not if the import fails."""
+    """Imports a module of the requirement `name`. Skips the test if the requirement is missing, but not if the import
+    fails."""
     need(name)
     return importlib.import_module(module)

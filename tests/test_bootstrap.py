@@ -1,4 +1,4 @@
-"""Tests of bootstrap.py and tasks.py without the network: a recorder replaces the commands that they run."""
+"""Tests bootstrap.py and tasks.py without the network: a recorder replaces the commands that they run."""
 
 import ast
 import json
@@ -25,14 +25,14 @@ from toolchains.targets import ROOT, read_toml
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that bootstrap runs if its environments exist; pip finds the PyTorch in `FOUND`."""
+    """The commands that bootstrap.py runs if its environments exist; pip finds the PyTorch in `FOUND`."""
     for name, folder in (("VENV", tmp_path / "venv"), ("TORCH_VENV", tmp_path / "venv-torch")):
         monkeypatch.setattr(bootstrap, name, folder)
         python = bootstrap.python_of(folder)
         python.parent.mkdir(parents=True)
         python.touch()
     monkeypatch.delenv(bootstrap.TORCH_VARIABLE, raising=False)
-    # Newer Pythons do without some extras.
+    # On newer Pythons, bootstrap.py leaves some extras out.
     monkeypatch.setattr(bootstrap.sys, "version_info", (3, 12, 0))
     ran: list[list[str]] = []
 
@@ -363,7 +363,7 @@ def test_a_second_bootstrap_waits_for_the_first(tmp_path: Path) -> None:
         process = subprocess.Popen(words, cwd=Path(bootstrap.__file__).parent, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         assert process.stdout.readline().startswith("bootstrap: waiting for another bootstrap")
-        # The second bootstrap waits until the first releases the lock.
+        # The second bootstrap.py waits until the first one releases the lock.
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=0.5)
     rest, _ = process.communicate()

@@ -1,4 +1,4 @@
-"""Lists, versions, tasks and files in the documents are compared with the code that defines them."""
+"""Compares lists, versions, tasks and files in the documents with the code that defines them."""
 
 import ast
 import importlib.util
@@ -47,7 +47,7 @@ TASKS = Collection.from_module(tasks)
 
 
 def of(path: Path) -> str:
-    """A file's path in the project."""
+    """The path of a file in the project."""
     return str(path.relative_to(ROOT))
 
 
@@ -101,7 +101,7 @@ def test_every_target_says_how_it_was_tried() -> None:
         assert re.match(r"silicon: |emulator(?: \(Wine\))?: |structure: |not tried$", tried), name
         assert tried.startswith("emulator: ") <= bool(target.emulator), name
         assert ("(Wine)" in tried) == (target.system == "Windows"), name
-        # Docker has the same compiler as zig.
+        # The toolchain `docker` has the same compiler as `zig`.
         assert {BUILDERS[word] for word in BUILDERS if word in builders} == {*target.toolchains} - {"docker"}, name
 
 
@@ -147,7 +147,7 @@ def test_options_of_the_converter() -> None:
     for names, default, _ in rows:
         for name in code(names):
             written = code(default)[0] if default else ""
-            # Defaults in the table are literals or words; defaults that are functions are not documented.
+            # Defaults in the table are literals or words. Defaults that are functions are not documented.
             if written and not callable(known[name]):
                 assert written in (known[name], repr(known[name])) or ast.literal_eval(written) == known[name], name
 
@@ -287,7 +287,7 @@ def test_checks_of_a_release() -> None:
 
 
 def test_commands_are_those_of_the_command_line() -> None:
-    """The table has the order of `litebnn --help`."""
+    """The table of commands has the order of `litebnn --help`."""
     [commands] = (action for action in cli.command_line_parser()._actions if action.dest == "command")
     rows = [code(name)[0] for name, _ in table("docs/command-line.md", "command")]
     assert rows == [f"litebnn {name}" for name in commands.choices]

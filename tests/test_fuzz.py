@@ -1,4 +1,4 @@
-"""Every fuzz target runs from its seeds for a while, and finds nothing. A finding is reported in a few lines."""
+"""Runs every fuzz target from its seeds for a while, and expects no finding. A finding is reported in a few lines."""
 
 import base64
 import re
@@ -15,7 +15,7 @@ from tests.support.programs import host_programs
 from toolchains.targets import ROOT
 
 SECONDS = 20
-# The seed is fixed, so that a run finds something new only if the code has changed.
+# The seed of the fuzzers is fixed, so that a run finds something new only if the code has changed.
 SEED = 1
 
 CRASH = """\
@@ -58,7 +58,7 @@ def test_finds_nothing(name: str, tmp_path: Path) -> None:
 
 
 def check(name: str, seconds: int, corpus: Path) -> None:
-    """Builds and runs a target, which must take all its seeds and find nothing."""
+    """Builds and runs a target. The target must take all its seeds and find nothing."""
     target = targets()[name]
     if name == "images":
         host_programs()

@@ -1,4 +1,4 @@
-"""Limits on the size of files, functions and folders, and the names of rules and ISAs."""
+"""Tests the limits on the size of files, functions and folders, and the names of rules and ISAs."""
 
 import re
 from collections import defaultdict
@@ -51,7 +51,7 @@ def test_no_function_is_too_long(suffixes: tuple[str, ...], functions_of) -> Non
 
 
 def test_no_folder_has_too_many_modules() -> None:
-    """A source file and its header count as one module; tests count only in folders of tests."""
+    """A source file and its header count as one module. Tests count only in folders of tests."""
     modules: dict[str, set[str]] = defaultdict(set)
     for path in FILES:
         only_tests = "tests" in path.relative_to(ROOT).parts

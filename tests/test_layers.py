@@ -1,4 +1,5 @@
-"""Dependencies point one way: the layers of the C++ library and of the Python package, and the allowed imports."""
+"""Tests that dependencies point one way: between the layers of the C++ library and of the Python package, and in the
+allowed imports."""
 
 import ast
 import re
@@ -15,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 OPS = ROOT / "ops"
 PACKAGE = ROOT / "converter" / "litebnn"
 
-# A layer is a file or folder, without its suffix. It may use itself, the layers in its list, and everything that these
-# may use. A file belongs to the innermost layer that contains it.
+# The layers, each with the layers that it uses. A layer is a file or folder, without its suffix. It may use itself, the
+# layers in its list, and everything that these may use. A file belongs to the innermost layer that contains it.
 Layers = dict[str, list[str]]
 CPP_LAYERS: Layers = {
     "include": [],
@@ -64,7 +65,7 @@ PYTHON_LAYERS: Layers = {
     "__main__": ["cli"],
 }
 
-# Small modules that many others import, which the picture leaves out.
+# Small modules that many others import, and that the picture of the layers leaves out.
 ALONE = {
     *("errors", "unique_names", "child", "model_files", "system", "contract", "options"),
     *("zoo", "zoo/convert"),
@@ -83,12 +84,12 @@ def layer_of(file: str, layers: Layers) -> str | None:
 
 
 def known_to(layer: str, layers: Layers) -> set[str]:
-    """A layer and all layers that it may use, directly or not."""
+    """A layer and all layers that it may use, directly or indirectly."""
     return {layer}.union(*(known_to(below, layers) for below in layers[layer]))
 
 
 def violations(uses: dict[str, list[str]], layers: Layers) -> list[str]:
-    """Messages on files that use other files against the rules; `uses` has paths."""
+    """The messages on files that use other files against the rules. `uses` has the paths that each file uses."""
     found = [f"{file}: in no layer" for file in uses if layer_of(file, layers) is None]
     for file, used in uses.items():
         layer = layer_of(file, layers)
@@ -110,14 +111,14 @@ def cpp_uses() -> dict[str, list[str]]:
 
 
 def modules(folder: Path) -> list[Path]:
-    """The modules in a folder and its subfolders, without tests, which may import anything."""
+    """The modules in a folder and its subfolders, without tests, because tests may import anything."""
     return [file for file in sorted(folder.rglob("*.py")) if not file.stem.endswith("_test")]
 
 
 def imported_by(file: Path) -> Iterator[str]:
-    """The names that a module imports from the package, in any function: litebnn.graph.Graph.
+    """The full names that a module imports from the package, in any function, such as litebnn.graph.Graph.
 
-    The version belongs to no layer, so any module may import it.
+    The name `litebnn.__version__` belongs to no layer, so any module may import it.
     """
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -140,14 +141,14 @@ def module_of(name: str) -> str:
 
 
 def python_uses() -> dict[str, list[str]]:
-    """The modules of the package that each of them imports."""
+    """The modules of the package that each module imports."""
     return {str(file.relative_to(PACKAGE)): sorted({*map(module_of, imported_by(file))}) for file in modules(PACKAGE)}
 
 
 @pytest.mark.parametrize(("uses", "layers"), [(cpp_uses(), CPP_LAYERS), (python_uses(), PYTHON_LAYERS)])
 def test_dependencies_point_one_way(uses: dict[str, list[str]], layers: Layers) -> None:
     assert violations(uses, layers) == []
-    # Checks that the parser finds imports: every layer has a file, and most files use another file.
+    # The parser of imports works if every layer has a file, and most files use another file.
     assert {layer_of(file, layers) for file in uses} == set(layers)
     assert sum(bool(used) for used in uses.values()) > len(uses) / 2
 
@@ -210,7 +211,8 @@ def test_a_rule_imports_no_other_rule() -> None:
 
 
 def test_a_rule_names_no_builtin_op_that_models_are_not_checked_for() -> None:
-    """Validation skips kinds of ops that are not in the table, so a rule could read inputs that do not exist."""
+    """The validation of models skips kinds of ops that are not in its table. A rule for such an op could read inputs
+    that do not exist."""
     builtins = {name for name in vars(schema.BuiltinOperator) if name.isupper()}
     checked = {name for name, facts in FACTS.items() if facts.most}
     assert len(checked) > 40

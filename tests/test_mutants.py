@@ -1,4 +1,4 @@
-"""The lines that `invoke mutants` changes or leaves out exist in the code."""
+"""Tests that the lines that `invoke mutants` changes or leaves out exist in the code."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every test that docs/promises.md names for a promise exists."""
+"""Tests that every test that docs/promises.md names for a promise exists."""
 
 import re
 

@@ -29,7 +29,7 @@ from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, f
 
 MICRO_LIBRARY = "liblitebnn_micro.a"
 PROGRAMS = ("label_image", "benchmark_model", "run_model", "litebnn-board-benchmark")
-# This program measures the board by a shell script.
+# Programs that are not built for Windows. This one measures the board by a shell script.
 NOT_ON_WINDOWS = ("litebnn-board-benchmark",)
 READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 
@@ -39,14 +39,15 @@ def build(target: str, toolchain: str = "auto") -> Path:
 
     Args:
         target: a row of targets.toml.
-        toolchain: "auto", or one of TOOLCHAINS in targets.py that the target is built with.
+        toolchain: "auto", or one of TOOLCHAINS in targets.py that the row of the target allows.
 
     Returns:
         The path of the library, build/TARGET/liblitebnn.so, or liblitebnn_micro.a for a microcontroller. The programs
-        and the runtime's library are in the same folder. All are unchanged if the build fails.
+        and the runtime's library are in the same folder. If the build fails, all files of an earlier build are
+        unchanged.
 
     Raises:
-        ToolkitError: no such target or toolchain, no compiler, or the build failed.
+        ToolkitError: the target or toolchain is unknown, there is no compiler, or the build failed.
 
     Example:
         >>> build("rpi4", "zig")  # doctest: +SKIP
@@ -59,7 +60,7 @@ def build(target: str, toolchain: str = "auto") -> Path:
 
 
 def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
-    """Builds the C++ tests, and the library; returns the tests' programs.
+    """Builds the C++ tests and the library; returns the paths of the test programs.
 
     Raises:
         ToolkitError: as for `build`.
@@ -81,13 +82,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def programs_of(target: Target) -> list[str]:
-    """File names of the example programs for a target."""
+    """The file names of the example programs for a target."""
     left_out = NOT_ON_WINDOWS if target.system == "Windows" else ()
     return [name + target.names.program_suffix for name in PROGRAMS if name not in left_out]
 
 
 def work_folder(target: Target, compiler: Compiler) -> Path:
-    """The folder that CMake works in."""
+    """The folder in which CMake works."""
     return target.folder / compiler.name
 
 
@@ -137,7 +138,8 @@ def _shown_path(path: str | Path) -> str:
 
 
 def _forget_other_compiler(work: Path, compiler: Compiler) -> None:
-    """Empties the folder if it was configured for another compiler or flags, because CMake never changes these."""
+    """Empties the folder if it was configured for another compiler or other flags, because CMake never changes the
+    compiler or flags of a configured folder."""
     stamp = work / "compiler.json"
     variables = [os.environ.get(name) for name in READ_BY_CMAKE]
     wanted = json.dumps(
@@ -150,28 +152,28 @@ def _forget_other_compiler(work: Path, compiler: Compiler) -> None:
 
 
 def first_error(log: str) -> str:
-    """The first error in a build's log, as ": LINE"; "" if there is none."""
-    # CMake's line after the error's position says what is wrong.
+    """The first error in a build's log, as ": LINE"; "" if the log has no error."""
+    # CMake prints the position of an error first, and the reason in the next line.
     found = re.search(r"^(CMake Error.*:\n+.+|CMake Error.*|.*error:.*)", log, re.MULTILINE | re.IGNORECASE)
     return f": {' '.join(found[0].split())}" if found else ""
 
 
 def _put_in_place(library: Path, others: list[Path], folder: Path) -> Path:
-    """Copies the library and `others` into `folder`, each atomically; returns the library's new path."""
+    """Copies the library and the files `others` into `folder`, each atomically; returns the library's new path."""
     for product in [library, *others]:
         copy_whole(product, folder)
     return folder / library.name
 
 
 def copy_whole(file: Path, folder: Path) -> None:
-    """Copies a file into a folder atomically; processes that have mapped the previous one keep it."""
+    """Copies a file into a folder atomically; processes that have mapped the previous file keep it."""
     whole = folder / f".{file.name}.{os.getpid()}.new"
     shutil.copy2(file, whole)
     whole.replace(folder / file.name)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     return run(parser("toolchains.build", __doc__, toolchain="auto"), build, arguments)
 
 

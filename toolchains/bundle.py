@@ -25,7 +25,7 @@ EXAMPLES = ROOT / "examples" / "label_image"
 NOTICES = "NOTICES.txt"
 MODEL, LABELS, IMAGE = "digits.tflite", "labels.txt", "digit.bmp"
 
-# Lines of the bundle's README on how to use each program.
+# Lines of the bundle's README that explain how to use each program.
 USES = {
     "label_image": f"Name a digit: {{run}} --tflite_model {MODEL} --labels {LABELS} --image {IMAGE} --lcompute 1",
     "benchmark_model": f"Measure a model: {{run}} --graph={MODEL} --lcompute=1 --use_xnnpack=1 --enable_op_profiling=1",
@@ -36,18 +36,18 @@ What they ask of the board's system (its own versions: `ldd --version`, and the 
 
 
 def bundle(target: str, toolchain: str = "auto") -> Path:
-    """Fetches and builds missing parts, and packs all.
+    """Fetches and builds missing parts, and packs all of them.
 
     Args:
         target: a row of targets.toml.
-        toolchain: as for `toolchains.build.build`.
+        toolchain: as for `build` in toolchains/build.py.
 
     Returns:
         The path of the archive, dist/litebnn-TARGET.tar.gz, which has one folder, litebnn-TARGET. An existing archive
         is unchanged if anything fails.
 
     Raises:
-        ToolkitError: as for `fetch` (there is no LiteRT for the target's CPU) and `build`.
+        ToolkitError: the errors of `fetch` (there is no LiteRT for the target's CPU) and of `build`.
 
     Example:
         >>> bundle("rpi4")  # doctest: +SKIP
@@ -60,7 +60,7 @@ def bundle(target: str, toolchain: str = "auto") -> Path:
     runtime = library_in(runtime_folder(target)).name
     files = [products / name for name in (*programs_of(row), runtime, row.names.library)]
     parts = parts_of("bundle", row, find_compiler(row, toolchain).name)
-    # A runtime of the user's own brings its own license.
+    # A runtime that the user supplies brings its own license.
     parts = [part for part in parts if part.name != "ai-edge-litert" or runtime == row.names.litert]
     bill = bill_of_materials(f"litebnn-{target}", {file.name: file for file in files}, parts)
     folder = row.folder / "bundle"
@@ -70,7 +70,7 @@ def bundle(target: str, toolchain: str = "auto") -> Path:
 
 
 def pack(target: Target, files: list[Path], folder: Path) -> Path:
-    """Packs files and folders, and the README, into FOLDER/litebnn-TARGET.tar.gz; returns its path."""
+    """Packs files and folders, and a README, into FOLDER/litebnn-TARGET.tar.gz; returns its path."""
     name = f"litebnn-{target.name}"
     folder.mkdir(parents=True, exist_ok=True)
     content = readme(target, files).encode()
@@ -90,7 +90,7 @@ def pack(target: Target, files: list[Path], folder: Path) -> Path:
 
 
 def readme(target: Target, files: list[Path]) -> str:
-    """The bundle's README: how to run its programs, and what each file asks of the system."""
+    """The bundle's README: how to run its programs, and what each file requires of the system."""
     here = ".\\" if target.system == "Windows" else "./"
     uses = {name + target.names.program_suffix: use for name, use in USES.items()}
     lines = [
@@ -114,7 +114,7 @@ def _without_traces(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     return run(
         parser("toolchains.bundle", __doc__, toolchain="auto"), lambda **options: print(bundle(**options)), arguments
     )

@@ -1,4 +1,4 @@
-"""Chooses the compiler that builds a target."""
+"""Chooses the compiler with which a target is built."""
 
 import os
 from collections.abc import Callable
@@ -17,13 +17,14 @@ FINDERS: dict[str, Callable[[Target], Compiler]] = {
 
 
 def find_compiler(target: Target, toolchain: str) -> Compiler:
-    """The compiler of `toolchain` for `target`; for "auto" the first of the target's.
+    """The compiler of `toolchain` for `target`; for "auto" the first compiler in the target's list.
 
     For this machine, "auto" takes the compiler that the environment variable CXX names. If it is unset, it takes the
     first of the target's toolchains that is installed or can be installed.
 
     Raises:
-        ToolkitError: no such toolchain, the target is not built with it, or its compiler cannot be had.
+        ToolkitError: the toolchain is unknown, the target is not built with it, or its compiler is missing and cannot
+            be installed.
     """
     if toolchain not in ("auto", *TOOLCHAINS):
         raise ToolkitError(f"no toolchain is called '{toolchain}'; the toolchains are auto, {', '.join(TOOLCHAINS)}")
@@ -48,7 +49,7 @@ def find_compiler(target: Target, toolchain: str) -> Compiler:
 def _default(target: Target) -> Compiler:
     """The compiler of the target's first toolchain.
 
-    No other is tried, because its programs might not run on the same boards.
+    No other toolchain is tried, because programs that another compiler builds might not run on the same boards.
     """
     first, *others = target.toolchains
     try:

@@ -1,4 +1,4 @@
-"""Common parts of the tools' command lines."""
+"""The parts that the command lines of all tools have in common."""
 
 import argparse
 import sys
@@ -10,8 +10,8 @@ from toolchains.targets import TOOLCHAINS, ToolkitError
 def parser(module: str, doc: str | None, target: str = "host", toolchain: str = "") -> argparse.ArgumentParser:
     """A parser for the tool that `python -m MODULE` starts, described by the first line of `doc`.
 
-    It has the option --target with the default `target`; if that is "", the option is required. If there is a default
-    `toolchain`, it also has --toolchain.
+    The parser has the option --target with the default `target`; if that is "", the option is required. If `toolchain`
+    is not empty, the parser also has the option --toolchain with this default.
     """
     result = argparse.ArgumentParser(prog=f"python -m {module}", description=(doc or "").partition("\n")[0])
     result.add_argument("--target", default=target, required=not target, help="a row of toolchains/targets.toml")
@@ -21,7 +21,7 @@ def parser(module: str, doc: str | None, target: str = "host", toolchain: str = 
 
 
 def run(parser: argparse.ArgumentParser, work: Callable[..., object], arguments: list[str] | None) -> int:
-    """Calls `work` with the parsed options as keywords; returns the exit code."""
+    """Calls `work` with the parsed options as keyword arguments; returns the exit code."""
     options = vars(parser.parse_args(arguments))
     return exit_code(lambda: work(**options))
 

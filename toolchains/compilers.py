@@ -1,4 +1,4 @@
-"""The compilers on this machine, and their arguments for CMake."""
+"""Finds the compilers on this machine, and gives their arguments for CMake."""
 
 import importlib.util
 import os
@@ -18,7 +18,7 @@ from toolchains.targets import ROOT, Target, ToolkitError, find_target
 # A function that runs a command in the project's folder, writes its output to the file, and returns its exit code.
 Runner = Callable[[Sequence[str], TextIO], int]
 
-# The kernels for microcontrollers, a project of CMake's on its own.
+# The folder of the kernels for microcontrollers, which is a CMake project of its own.
 MICRO = ROOT / "ops" / "micro"
 CMAKE_FILES = ROOT / "toolchains" / "cmake"
 
@@ -32,9 +32,9 @@ def run_in_process(command: Sequence[str], log: TextIO) -> int:
 class Compiler:
     """A compiler for a target.
 
-    Its `name` is the toolchain's, its `description` names the compiler, and `cmake_arguments` are CMake's definitions
-    for it. The programs are `cmake` and `ninja` ("" for none), and `run` executes them. `source` is the folder of what
-    is built.
+    `name` is the name of the toolchain, `description` that of the compiler, and `cmake_arguments` are CMake's
+    definitions for the compiler. `cmake` and `ninja` are the programs ("" for none), and `run` executes them. `source`
+    is the folder of the CMake project.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Compiler:
     source: Path = ROOT
 
     def configure(self, folder: Path, build_type: str = "Release", **options: str) -> list[str]:
-        """The command that makes `folder` a build of the project with CMake's `options`."""
+        """The command that configures `folder` as a build of the project, with the CMake definitions `options`."""
         definitions = {**self.cmake_arguments, "CMAKE_BUILD_TYPE": build_type, **options}
         generator = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={self.ninja}"] if self.ninja else ["-G", "Unix Makefiles"]
         return [
@@ -68,7 +68,7 @@ def _cmake() -> str:
 
 
 def _version(compiler: str) -> str:
-    """First line of the compiler's --version, without its folder."""
+    """The first line that the compiler prints for --version, without the compiler's folder."""
     try:
         run = subprocess.run([compiler, "--version"], capture_output=True, text=True, errors="replace")
     except OSError as error:
@@ -80,7 +80,7 @@ def find_gcc(target: Target) -> Compiler:
     """The GNU cross compiler called TRIPLE-g++; for the host whatever CMake takes (CXX, c++, g++, clang++).
 
     Raises:
-        ToolkitError: there is none, with the name of the package that brings it, or it does not run.
+        ToolkitError: the compiler is missing or does not run. The message names the package that contains it.
     """
     if target.triple:
         program = f"{target.triple}-g++"
@@ -103,10 +103,10 @@ def find_gcc(target: Target) -> Compiler:
 
 
 def find_clang(target: Target | None = None) -> Compiler:
-    """Clang, the newest of those called clang++ and clang++-VERSION, by default for this machine.
+    """The newest Clang of those called clang++ and clang++-VERSION, by default for this machine.
 
     Raises:
-        ToolkitError: there is none, or it lacks the headers and libraries of the target's system.
+        ToolkitError: there is no Clang, or it lacks the headers and libraries of the target's system.
     """
     program = find_clang_tool("clang++")
     arguments = {"CMAKE_C_COMPILER": find_clang_tool("clang"), "CMAKE_CXX_COMPILER": program}
@@ -124,10 +124,10 @@ def find_clang(target: Target | None = None) -> Compiler:
 
 
 def find_clang_tool(name: str) -> str:
-    """Path of a program of clang or LLVM, the newest if several are called NAME-VERSION.
+    """The path of a program of clang or LLVM. If several versions are called NAME-VERSION, the newest one.
 
     Raises:
-        ToolkitError: there is none.
+        ToolkitError: no program has this name.
     """
     found = next(filter(None, map(find_program, versions(name))), "")
     if not found:
@@ -136,23 +136,24 @@ def find_clang_tool(name: str) -> str:
 
 
 def ziglang_program() -> str:
-    """Path of the zig program of the Python package ziglang; "" if that is not installed."""
+    """The path of the zig program of the Python package ziglang; "" if the package is not installed."""
     package = importlib.util.find_spec("ziglang")
     folders = package.submodule_search_locations if package else None
     return shutil.which("zig", path=folders[0]) or "" if folders else ""
 
 
 def _zig_version() -> str:
-    """Version of the installed zig; "" if there is none."""
+    """The version of the installed zig; "" if zig is not installed."""
     program = ziglang_program()
     return subprocess.run([program, "version"], capture_output=True, text=True).stdout.strip() if program else ""
 
 
 def find_zig(target: Target) -> Compiler:
-    """The compiler of the PyPI package ziglang. The locked version is installed first if it is not the installed one.
+    """The compiler of the PyPI package ziglang. If the installed version is not the locked one, the locked one is
+    installed first.
 
     Raises:
-        ToolkitError: it is missing and cannot be installed, or cmake is missing.
+        ToolkitError: zig is missing and cannot be installed, or cmake is missing.
     """
     cmake = _cmake()
     zig = find("ziglang")
@@ -169,7 +170,7 @@ def find_zig(target: Target) -> Compiler:
 
 
 def zig_arguments(target: Target, program: str) -> dict[str, str]:
-    """CMake's definitions for building for `target` with the zig at `program`."""
+    """CMake's definitions for building for `target` with the zig at the path `program`."""
     return {
         "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / "zig.cmake"),
         "LITEBNN_ZIG": program,
@@ -185,7 +186,7 @@ def find_ndk(target: Target) -> Compiler:
     """Clang of the Android NDK in the folder that ANDROID_NDK_HOME names.
 
     Raises:
-        ToolkitError: the variable is unset, or names another folder.
+        ToolkitError: the variable ANDROID_NDK_HOME is unset, or names a folder without an NDK.
     """
     folder = os.environ.get("ANDROID_NDK_HOME", "")
     if not folder:

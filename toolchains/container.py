@@ -1,10 +1,10 @@
-"""Building in a Docker container: the image of docker/Dockerfile, and running commands in it.
+"""Builds in a Docker container: makes the image of docker/Dockerfile, and runs commands in it.
 
 Usage:
 
     python -m toolchains.container
 
-It builds the image; `--toolchain=docker` also does so if it is missing.
+This command builds the image; `--toolchain=docker` also does so if the image is missing.
 """
 
 import hashlib
@@ -24,12 +24,12 @@ from toolchains.targets import BUILD, ROOT, Target, ToolkitError
 
 RECIPE = ROOT / "docker"
 ZIG = "/opt/ziglang/zig"
-# Keys are a Docker engine's own names of CPUs.
+# The platform tags of zig's wheels, by the Docker engine's names of CPUs.
 WHEEL_PLATFORMS = {"amd64": "manylinux_2_12_x86_64", "arm64": "manylinux_2_17_aarch64"}
 
 
 def image_name() -> str:
-    """The image's name, which changes with its recipe."""
+    """The name of the image, which changes with its recipe."""
     recipe = (RECIPE / "Dockerfile").read_text(encoding="utf-8") + find("ziglang").line
     return f"litebnn-cross:{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
 
@@ -56,7 +56,7 @@ def connect() -> Any:
 
 
 def build_image() -> str:
-    """Builds the image unless it is there; returns its name.
+    """Builds the image unless it exists; returns its name.
 
     Raises:
         ToolkitError: no engine answers, or the image cannot be built.
@@ -95,11 +95,11 @@ def _unpack_compiler(context: os.PathLike[str], engine_cpu: str) -> None:
 
 
 def run_in_container(command: Sequence[str], log: TextIO) -> int:
-    """Runs `command` in the image, as this user, with the project read-only except for build/."""
+    """Runs `command` in the image, as the current user, with the project read-only except for build/."""
     client = connect()
     from docker.errors import DockerException
 
-    # Mounted at the same paths as outside, so that no path needs a translation.
+    # The folders have the same paths in the container as outside, so that no path needs a translation.
     volumes = {str(ROOT): {"bind": str(ROOT), "mode": "ro"}, str(BUILD): {"bind": str(BUILD), "mode": "rw"}}
     container = client.containers.create(
         image_name(),
@@ -122,7 +122,7 @@ def run_in_container(command: Sequence[str], log: TextIO) -> int:
 
 
 def find_docker(target: Target) -> Compiler:
-    """The zig of the image, which is built first if it is missing.
+    """The zig of the Docker image, which is built first if it is missing.
 
     Raises:
         ToolkitError: no engine answers, or the image cannot be built.
@@ -139,7 +139,7 @@ def _first_line(error: Exception) -> str:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     return exit_code(lambda: print(build_image()))
 
 

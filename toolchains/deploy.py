@@ -1,4 +1,4 @@
-"""Copies the bundle of a target to boards over SSH, runs benchmark_model there and brings its results back.
+"""Copies the bundle of a target to boards over SSH, runs benchmark_model there and brings the results back.
 
 python -m toolchains.deploy --target=rpi4 --host=pi@kitchen,pi@garden
 """
@@ -22,10 +22,10 @@ from toolchains.bundle import MODEL, bundle
 from toolchains.command_line import parser, run
 from toolchains.targets import Target, ToolkitError, find_system_target, load_targets
 
-# Values of `uname -m` on machines that run programs for a processor; a 64-bit kernel may have a 32-bit system.
+# The values of `uname -m` on machines that run programs for a processor. A 64-bit kernel may have a 32-bit system.
 MACHINES = {"aarch64": ("aarch64", "arm64"), "x86_64": ("x86_64",), "armv7l": ("armv7l", "armv8l", "aarch64")}
 BITS = {"aarch64": 64, "x86_64": 64, "armv7l": 32}
-# Columns of the table, and their names in board_state.sh.
+# The columns of the table, with the names that board_state.sh gives to their values.
 COLUMNS = {
     "CPU": "cpu",
     "clock, MHz": "clock_mhz",
@@ -37,13 +37,13 @@ ILLEGAL_INSTRUCTION = 128 + 4  # a shell's exit code for a command that this sig
 
 
 def on_board(folder: str) -> str:
-    """A folder for the board's commands: relative to home, because no shell expands a quoted tilde."""
+    """The folder for the board's commands, relative to the home folder, because no shell expands a quoted tilde."""
     return str(PurePosixPath(folder).relative_to("~")) if PurePosixPath(folder).is_relative_to("~") else folder
 
 
 @dataclass
 class Deployment:
-    """The result of deploying to a board."""
+    """The result of deploying the bundle to one board."""
 
     # The board's host name.
     host: str
@@ -71,17 +71,17 @@ def deploy(
 ) -> list[Deployment]:
     """Bundles a target, copies the bundle to boards, and measures a model on all of them in parallel.
 
-    `hosts` are [USER@]HOST[:PORT] of each board. The bundle goes to `folder` there, by default the user's home.
-    `identity` is a private key file. `model` is measured in place of the bundle's, on `num_threads` threads.
-    `toolchain` is as for `toolchains.build.build`. `accept_host_key` has the fingerprints, with commas, of the boards'
-    host keys that are written down where they are not known yet.
+    `hosts` are [USER@]HOST[:PORT] of each board. The bundle goes to `folder` on the board, by default the user's home.
+    `identity` is a private key file. `model` is measured instead of the bundle's model, on `num_threads` threads.
+    `toolchain` is as for `build` in toolchains/build.py. `accept_host_key` has the fingerprints, separated by commas,
+    of unknown host keys that may be added to the known ones.
 
     Returns:
         The result for each board. An error on one board, such as an unknown key, another CPU, a full disk or a failed
         benchmark, does not stop the others.
 
     Raises:
-        ToolkitError: nothing can be bundled.
+        ToolkitError: the bundle cannot be made.
 
     Example:
         >>> deploy("rpi4", ["pi@board"])[0].results  # doctest: +SKIP
@@ -141,7 +141,7 @@ def _note_states(deployments: Sequence[Deployment], boards: dict[str, Board], wh
 
 
 def _add_to_results(one: Deployment) -> None:
-    """Adds the board's states to the results."""
+    """Adds the states of the board to the file of results."""
     assert one.results is not None
     figures = json.loads(one.results.read_text(encoding="utf-8"))
     whole = json.dumps(figures | {"board": {"before": one.before, "after": one.after}}) + "\n"
@@ -152,8 +152,8 @@ def install(target: Target, board: Board, folder: str, models: list[Path], toolc
     """Bundles a target, and copies the bundle and `models` to a board; returns their folder there.
 
     Raises:
-        ToolkitError: nothing can be bundled, or the board has another CPU or too little room on its disk.
-        BoardError: the board does not answer, or cannot do something.
+        ToolkitError: the bundle cannot be made, or the board has another CPU or too little room on its disk.
+        BoardError: the board does not answer, or a command fails on it.
     """
     make_folder(target, board, on_board(folder))
     return unpack(bundle(target.name, toolchain), models, on_board(folder), board)
@@ -189,7 +189,7 @@ def measure_ops(
     flags = f"--graph={shlex.quote(model)} --lcompute=1 --use_xnnpack=1 --num_threads={num_threads}"
     flags += f" --num_runs={num_runs}"
     whole = measure(target, board, bundle_folder, flags, results)
-    # Ops are measured separately, because the fastest run fuses several into one.
+    # The ops are measured in a second run, because the fastest run fuses several ops into one.
     ops = results.with_suffix(".ops.json")
     parts = measure(target, board, bundle_folder, f"{flags} --enable_op_profiling=1", ops)
     figures = json.loads(results.read_text(encoding="utf-8")) | {"ops": json.loads(ops.read_text("utf-8"))["ops"]}
@@ -199,8 +199,8 @@ def measure_ops(
 
 
 def measure(target: str, board: Board, bundle_folder: str, flags: str, results: Path) -> str:
-    """Runs benchmark_model once, brings its results to `results`, and returns what it printed."""
-    # The exit command keeps the shell alive, so that its exit code reports a signal.
+    """Runs benchmark_model once on a board, copies its results to the file `results`, and returns what it printed."""
+    # The exit command keeps the shell alive, so that the shell's exit code reports a signal that ended the program.
     command = f"./benchmark_model {flags} --output=benchmark.json"
     result = board.run(f"cd {shlex.quote(bundle_folder)} && {command}; exit $?")
     if result.exited == ILLEGAL_INSTRUCTION:
@@ -216,13 +216,13 @@ def measure(target: str, board: Board, bundle_folder: str, flags: str, results: 
 
 
 def cpu_of(board: Board) -> tuple[str, int]:
-    """The board's `uname -m`, and the bits of its system.
+    """The output of `uname -m` on the board, and the number of bits of its system.
 
     Raises:
         ToolkitError: the board does not report its CPU.
     """
     answer = board.check("uname -m && getconf LONG_BIT", "tell its CPU")
-    # The answer follows any output of a login script.
+    # The last two words are the answer; a login script may have printed text before them.
     machine, bits = answer.split()[-2:] if len(answer.split()) > 1 else (answer, "")
     if not bits.isdecimal():
         raise ToolkitError(f"{board.host} does not tell its CPU: {' '.join(answer.split())}")
@@ -230,7 +230,7 @@ def cpu_of(board: Board) -> tuple[str, int]:
 
 
 def runs_on(target: Target, machine: str, bits: int) -> bool:
-    """True if a machine with the values of `cpu_of` runs programs for `target`."""
+    """True if a machine with the values of `cpu_of` can run programs for `target`."""
     if target.is_bare:
         return False
     processor = target.processor or platform.machine()
@@ -246,10 +246,10 @@ def check_processor(target: Target, board: Board) -> None:
 
 
 def target_of(board: Board) -> Target:
-    """The first target whose programs run on a board: that of a family, or this machine's.
+    """The first target whose programs run on a board: the head of a family, or this machine.
 
     Raises:
-        ToolkitError: there is none.
+        ToolkitError: no target's programs run on the board.
     """
     machine, bits = cpu_of(board)
     for target in load_targets().values():
@@ -273,7 +273,7 @@ def check_room(archive: Path, models: list[Path], folder: str, board: Board) -> 
 
 
 def summary(one: Deployment) -> str:
-    """The last line that is printed for a deployment."""
+    """The last line that is printed for a deployment to one board."""
     if one.results is None:
         return f"{one.host}: failed"
     median = json.loads(one.results.read_text(encoding="utf-8"))["latency_ms"]["median"]
@@ -311,7 +311,7 @@ def _main(host: str, **options: Any) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     own = parser("toolchains.deploy", __doc__, target="", toolchain="auto")
     own.add_argument("--host", required=True, help="the board, or several with commas: [USER@]HOST[:PORT]")
     own.add_argument("--folder", default=".", help="folder on the board; by default the user's home")

@@ -1,4 +1,4 @@
-"""Deploys for the host to an SSH server on this machine's loopback."""
+"""Tests deployment for the target `host`, to an SSH server on this machine's loopback interface."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _home(tmp_path, monkeypatch):
-    """Hides the user's own keys and known hosts."""
+    """Sets an empty home folder, which hides the user's own keys and known hosts."""
     (tmp_path / "home" / ".ssh").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
@@ -46,14 +46,14 @@ def known_hosts(tmp_path, _home):
 
 @pytest.fixture
 def board(server, known_hosts):
-    """The server, whose key is in known_hosts."""
+    """The SSH server as a board, whose host key is in known_hosts."""
     known_hosts.write_text(f"{server.line}\n")
     return server
 
 
 @pytest.fixture(scope="module")
 def _bundle():
-    """Builds the bundle once."""
+    """Builds the bundle once for all tests."""
     host_programs()
     bundle("host")
 
@@ -151,7 +151,7 @@ def test_programs_that_the_board_cannot_run_are_one_line(board, tmp_path, monkey
 
 
 def error(capsys, *arguments: str) -> str:
-    """The single error line of a failed deployment."""
+    """The single line of error that a failed deployment prints."""
     assert main(list(arguments)) == 1
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1, lines
@@ -342,7 +342,7 @@ def test_the_command_line_measures_there_too(board, tmp_path, capfd):
     assert [(one["model"], one["threads"], one["runs"]) for one in found] == [(str(model), 1, 7), (str(model), 2, 7)]
     for one in found:
         assert 0 < one["seconds"]["best"] <= one["seconds"]["p50"] <= one["seconds"]["p99"]
-        # XNNPACK runs the two additions as nodes of its own.
+        # litebnn does not run the two additions, so XNNPACK runs each as a separate node.
         assert [op["ops"] for op in one["ops"]] == [[0], [1], [], [3], [4], []]
         assert one["peak_memory_bytes"] > 1 << 20
 

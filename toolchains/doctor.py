@@ -1,4 +1,5 @@
-"""A checkout's part of `litebnn doctor`: the requirements of builds and tests, by the table of needs.py."""
+"""The part of `litebnn doctor` for a source checkout: lists the requirements of builds and tests from the table in
+needs.py."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ PIP = "pip install "
 
 
 def look_at_extras() -> Iterator[Finding]:
-    """Yields a finding for each extra in needs.py, for a Python in which litebnn is not installed."""
+    """Yields a finding for each extra in needs.py. It serves a Python in which litebnn is not installed."""
     for need in needs().values():
         if need.install.startswith(f"pip install 'litebnn[{need.name}]'"):
             detail = "bootstrap.py installs each for the tasks that need it"
@@ -21,7 +22,8 @@ def look_at_extras() -> Iterator[Finding]:
 
 
 def look_at_checkout() -> Iterator[Finding]:
-    """Compilers, the targets that they can build, emulators, and the other requirements of tests and tasks."""
+    """Yields findings on compilers, the targets that they can build, emulators, and the other requirements of tests and
+    tasks."""
     yield from (_finding(BUILDING, needs()[name], needs()[name].purpose) for name in TOOLS)
     try:
         from toolchains.targets import load_targets
@@ -45,7 +47,8 @@ def look_at_checkout() -> Iterator[Finding]:
 
 
 def _remaining(shown: Iterable[str]) -> Iterator[Finding]:
-    """Yields the remaining requirements, without packages, which the package itself lists, and network services."""
+    """Yields the requirements that are not shown yet, except network services and the packages that the installed
+    litebnn lists itself."""
     rest = [need for need in needs().values() if need.kind not in ("package", "network") and need.name != "library"]
     for need in rest:
         if need.name not in shown:
@@ -61,7 +64,7 @@ def _finding(section: str, need: Need, purpose: str) -> Finding:
 
 
 def _one_command(names: list[str]) -> str:
-    """The command that installs all of these requirements, with this Python's pip."""
+    """The command that installs all missing packages, with this Python's pip."""
     commands = installation(names)
     return " && ".join(
         pip_install(command.removeprefix(PIP)) if command.startswith(PIP) else command for command in commands

@@ -1,4 +1,4 @@
-"""Tests of a checkout's part of `litebnn doctor`, with each requirement hidden in turn."""
+"""Tests the part of `litebnn doctor` for a source checkout, with each requirement hidden in turn."""
 
 import sys
 

@@ -1,8 +1,8 @@
-"""A foreign Debian system in a folder, whose programs run here under qemu-user. Needs no root.
+"""Makes a Debian system for another CPU in a folder. Its programs run under qemu-user, without root privileges.
 
 The folder build/emulated/qemu has the emulators if no recent one is installed. The folder
-build/emulated/ARCHITECTURE/root has Debian's packages, only unpacked: nothing is installed or run to make it. The
-folder build/emulated/ARCHITECTURE/TARGET/user has packages that an emulated pip has installed.
+build/emulated/ARCHITECTURE/root has Debian's packages, which are only unpacked, never installed. The folder
+build/emulated/ARCHITECTURE/TARGET/user has packages that an emulated pip has installed.
 """
 
 import hashlib
@@ -22,7 +22,8 @@ from toolchains.targets import BUILD, Target, ToolkitError
 SUITE = "bookworm"
 PACKAGES = ("python3", "python3-pip", "python3-numpy", "libstdc++6")
 
-# The programs of Debian's package are linked statically, so those of a newer Debian run here.
+# The oldest version of QEMU that runs current runtimes. The programs of Debian's package are linked statically, so a
+# newer Debian's programs run on this machine.
 OLDEST_QEMU = (11, 1)
 QEMU_SUITE = "trixie-backports"
 QEMU = find("qemu-user")
@@ -49,10 +50,10 @@ Dir::Etc::sourcelist "{folder}/etc/sources.list";
 
 
 def emulator(target: Target) -> str:
-    """Path of the installed emulator for `target`, of any version.
+    """The path of the installed emulator for `target`, of any version.
 
     Raises:
-        ToolkitError: it is missing, or the target has none.
+        ToolkitError: the emulator is missing, or QEMU has none for the target.
     """
     if not target.emulator:
         raise ToolkitError(f"{target.name} is not emulated: it has no emulator in targets.toml")
@@ -63,10 +64,10 @@ def emulator(target: Target) -> str:
 
 
 def recent_emulator(target: Target) -> str:
-    """Path of an emulator for `target` that runs current runtimes: the installed one, or one fetched from Debian.
+    """The path of an emulator for `target` that runs current runtimes: the installed one, or one fetched from Debian.
 
     Raises:
-        ToolkitError: the target has none, or it cannot be fetched.
+        ToolkitError: QEMU has no emulator for the target, or it cannot be fetched.
     """
     try:
         installed = emulator(target)
@@ -103,7 +104,7 @@ def _fetch_qemu(folder: Path) -> Path:
 
 
 def _extract_qemu(archive: Path, program: Path) -> None:
-    """Extracts one program of the package, which has half a gigabyte of them."""
+    """Extracts one program of the package, because all programs together take half a gigabyte."""
     program.parent.mkdir(parents=True, exist_ok=True)
     whole = program.with_name(f".{program.name}.new")
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE) as unpacked:
@@ -119,7 +120,7 @@ def _extract_qemu(archive: Path, program: Path) -> None:
 
 
 def _require_debian() -> None:
-    """Raises ToolkitError if Debian's packages cannot be fetched and unpacked."""
+    """Raises ToolkitError if Debian's packages cannot be fetched and unpacked on this machine."""
     packages = {"apt-get": "apt", "dpkg-deb": "dpkg"}
     missing = [f"{program} (Debian package {packages[program]})" for program in packages if not shutil.which(program)]
     missing += [] if KEYRING.exists() else [f"{KEYRING} (Debian package debian-archive-keyring)"]
@@ -128,10 +129,10 @@ def _require_debian() -> None:
 
 
 def foreign_root(target: Target) -> Path:
-    """The folder with Debian for the target's architecture, which is made first if it is missing.
+    """The folder with a Debian for the target's architecture. The function makes it first if it is missing.
 
     Raises:
-        ToolkitError: a program of Debian's is missing, or its packages cannot be fetched.
+        ToolkitError: a program of Debian is missing, or its packages cannot be fetched.
     """
     _require_debian()
     folder = BUILD / "emulated" / target.debian
@@ -146,13 +147,13 @@ def foreign_root(target: Target) -> Path:
 
 
 def _fetch_packages(folder: Path, architecture: str) -> list[Path]:
-    """Downloads PACKAGES and all their dependencies; returns the archives."""
+    """Downloads the packages of the constant PACKAGES and all their dependencies; returns the archives."""
     _apt(folder, architecture, SUITE, ["install", "--download-only", "--yes", *PACKAGES])
     return sorted((folder / "cache" / "archives").glob("*.deb"))
 
 
 def _apt(folder: Path, architecture: str, suite: str, command: list[str]) -> None:
-    """Runs apt-get in a folder that is emptied first, for a Debian without installed packages."""
+    """Runs apt-get for a Debian without installed packages, in a folder that is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     for part in ("cache/archives/partial", "state/lists/partial", "etc"):
         (folder / part).mkdir(parents=True)
@@ -179,7 +180,7 @@ def _unpack(folder: Path, archives: Sequence[Path]) -> None:
     root.mkdir()
     for archive in archives:
         subprocess.run(["dpkg-deb", "--extract", str(archive), str(root)], check=True, capture_output=True)
-    # Replaces Debian's alternatives system, which would choose a library of linear algebra for NumPy.
+    # These links replace Debian's alternatives system, which would choose a linear algebra library for NumPy.
     for name in ("blas", "lapack"):
         for library in root.glob(f"usr/lib/*/{name}/lib{name}.so.3"):
             (library.parents[1] / library.name).symlink_to(Path(name, library.name))
@@ -189,10 +190,10 @@ class Emulation:
     """Runs programs and Python for a target.
 
     Args:
-        target: the target; its emulator, its Debian and its CPU are used.
+        target: the target, of which the emulator, the Debian architecture and the CPU are used.
 
     Raises:
-        ToolkitError: as for `recent_emulator` and `foreign_root`.
+        ToolkitError: the errors of `recent_emulator` and `foreign_root`.
     """
 
     def __init__(self, target: Target) -> None:
@@ -204,11 +205,12 @@ class Emulation:
     def run(
         self, command: Sequence[str | Path], *, cpu: str = "", **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a program of the target's with extra environment variables; stdout and stderr are in `stdout`.
+        """Runs a program for the target with extra environment variables. The result has stdout and stderr together in
+        `stdout`.
 
-        The emulator's CPU is `cpu`, or the target's if that is "".
+        The emulated CPU is `cpu`, or the target's CPU if `cpu` is "".
         """
-        # Variables for this machine's Python and litebnn must not affect the target's.
+        # Environment variables for this machine's Python and litebnn must not affect the target's Python.
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LITEBNN"))}
         return subprocess.run(
             [self._emulator, "-cpu", cpu or self._cpu, "-L", str(self.root), *map(str, command)],
@@ -223,7 +225,8 @@ class Emulation:
         return self.run([self.root / "usr" / "bin" / "python3", *arguments], **variables)
 
     def install(self, *requirements: str | Path) -> None:
-        """Installs `requirements` and their dependencies into `user` with the target's own pip; removes all others.
+        """Installs `requirements` and their dependencies into the folder `user` with the target's own pip; removes all
+        other packages.
 
         Raises:
             ToolkitError: pip failed.

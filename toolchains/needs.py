@@ -1,6 +1,6 @@
-"""Requirements other than Python: how to find each, and how to install it.
+"""Lists the requirements of builds and tests besides Python: how to find and to install each one.
 
-By this table tests are skipped, tasks report missing requirements, and `litebnn doctor` lists them. The module imports
+Tests are skipped, tasks report missing requirements, and `litebnn doctor` lists them by this table. The module imports
 only the standard library, so bootstrap.py can read it before anything is installed.
 """
 
@@ -34,12 +34,12 @@ QUICKNET = ROOT / "build" / "zoo" / "QuickNet.float.tflite"
 MAKE_QUICKNET = (
     "build/peer-venv/bin/python -m bench.zoo.make_models QuickNet (bench/zoo/make_models.py says how to make peer-venv)"
 )
-# larq-zoo's metadata asks for a protobuf that is older than TensorFlow's, and its package `tests` hides the project's.
+# larq-zoo's metadata asks for a protobuf older than TensorFlow's, and its folder `tests` would hide the project's.
 _TESTS = Path(sysconfig.get_path("purelib"), "tests")
 INSTALL_LARQ_ZOO = f"pip install --no-deps larq-zoo zookeeper && pip install typeguard click && rm -r {_TESTS}"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEBIAN = "http://deb.debian.org/debian"
-# The registry where npm is not installed. An installed npm has a setting of its own.
+# The registry to use if npm is not installed. An installed npm has its own setting.
 NPM = "https://registry.npmjs.org"
 # Folder of servers such as sshd, which a user's PATH may not contain.
 SYSTEM_FOLDERS = "/usr/sbin"
@@ -47,10 +47,10 @@ SYSTEM_FOLDERS = "/usr/sbin"
 
 @dataclass(frozen=True)
 class Need:
-    """A requirement that a machine may lack.
+    """A requirement of a build or test that a machine may lack.
 
-    It is found if one of `programs`, all of `modules` and all of `files` exist, and `answers` returns true.
-    `kind` is "program", "package" (of Python), "file", "service", or "network" for something downloaded.
+    The requirement is found if one of `programs`, all of `modules` and all of `files` exist, and `answers` returns
+    true. `kind` is "program", "package" (of Python), "file", "service", or "network" for something downloaded.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Need:
 
 
 def find_program(name: str) -> str:
-    """Path of a program of this Python environment, of the PATH or of SYSTEM_FOLDERS; "" if there is none."""
+    """The path of a program of this Python environment, the PATH or SYSTEM_FOLDERS; "" if none has this name."""
     folders = (sysconfig.get_path("scripts"), None, SYSTEM_FOLDERS)
     return next((found for folder in folders if (found := shutil.which(name, path=folder))), "")
 
@@ -128,7 +128,7 @@ def _pip_finds(requirement: str) -> bool:
 
 
 def _has_tflm() -> bool:
-    # Importing it here lets Pythons without a reader of TOML import this module.
+    # The import is inside this function, so that a Python without a TOML reader can import this module.
     from toolchains.fetch.lock import find
 
     return _pip_finds(find("tflite-micro").requirement)
@@ -168,7 +168,7 @@ def _has_cpu_torch() -> bool:
 
 
 def _has_mingw() -> bool:
-    """True if clang finds MinGW's headers and libraries: Debian's, or those that it came with on Windows."""
+    """True if clang finds MinGW's headers and libraries: Debian's, or on Windows those that clang came with."""
     clang = next(filter(None, map(find_program, versions("clang++"))), "")
     return bool(clang) and _runs(
         clang, "--target=x86_64-w64-mingw32", "-fsyntax-only", "-x", "c++", "-include", "thread", os.devnull
@@ -180,7 +180,7 @@ def _has_macos_sdk() -> bool:
 
 
 def cxx_program() -> str:
-    """Path of the compiler for this machine, which is CXX, or by default c++, g++ or clang++; "" if there is none."""
+    """The path of the compiler for this machine: CXX, or by default c++, g++ or clang++; "" if there is none."""
     named = os.environ.get("CXX", "").split()[:1]
     return next(filter(None, map(shutil.which, named or ("c++", "g++", "clang++"))), None) or ""
 
@@ -245,9 +245,9 @@ def _network(name: str, install: str, purpose: str, answers: Callable[[], bool])
 
 
 CLANG = "clang-19 libclang-rt-19-dev llvm-19"
-# Debian's two variants of the compiler differ in their threads; C++11's need the POSIX ones.
+# Debian's two variants of the MinGW compiler differ in their threads. C++11's threads need the POSIX variant.
 MINGW = "g++-mingw-w64-x86-64-posix lld-19"
-# Debian's wine64 leaves its program out of the PATH.
+# Debian's package wine64 installs its program in a folder that is not on the PATH.
 WINE = ("wine64", "/usr/lib/wine/wine64", "wine")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SANITIZERS = ("libasan.so", "libubsan.so", "libstdc++.so")
@@ -258,7 +258,7 @@ def _preloads() -> bool:
 
 
 def gcc_library(name: str) -> str:
-    """Path of a library of this machine's C++ compiler; "" if it has none of that name."""
+    """The path of a library of this machine's C++ compiler; "" if the compiler has no library of this name."""
     if not find_program("c++"):
         return ""
     run = subprocess.run(["c++", f"-print-file-name={name}"], capture_output=True, text=True)
@@ -266,7 +266,7 @@ def gcc_library(name: str) -> str:
 
 
 _ROWS = (
-    # Programs.
+    # Requirements that are programs.
     Need("c++", "program", "building the op library", "apt install g++", answers=lambda: bool(cxx_program())),
     _program("cmake", "cmake", "building the op library"),
     _program("g++", "g++", "the ABI's tests, programs of GNU's C++ library"),
@@ -288,7 +288,7 @@ _ROWS = (
     _program("bash", "bash", "completion of the command line"),
     _program("zsh", "zsh", "completion of the command line"),
     _program("fish", "fish", "completion of the command line"),
-    # Python packages: pyproject.toml's extras, then single ones.
+    # Requirements that are Python packages: first the extras of pyproject.toml, then single packages.
     _extra("cross", "building for other CPUs without their compilers", "ziglang"),
     _extra("docker", "`invoke build --toolchain=docker`", "docker.client"),
     _extra("deploy", "`invoke deploy`", "fabric", "paramiko"),
@@ -332,7 +332,7 @@ _ROWS = (
         newest_python=(3, 11),
     ),
     _package("tensorflow", "a runtime", "tensorflow"),
-    # Files.
+    # Requirements that are files.
     _file("googletest", "apt install googletest", "the C++ tests", GOOGLETEST / "CMakeLists.txt"),
     _file("aarch64-libraries", "apt install libstdc++6-arm64-cross", "emulated programs of the Raspberry Pi 4", ARM64),
     _file("quicknet", MAKE_QUICKNET, "a network of larq-zoo", QUICKNET),
@@ -366,7 +366,7 @@ _ROWS = (
 
 
 def _targets() -> Iterator[Need]:
-    """The compilers and emulators of targets.toml."""
+    """Yields the requirements that targets.toml names: compilers and emulators."""
     from toolchains.targets import load_targets
 
     for target in load_targets().values():

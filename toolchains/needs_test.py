@@ -1,4 +1,4 @@
-"""Tests of the table of requirements."""
+"""Tests of needs.py, the table of requirements."""
 
 import subprocess
 import sys

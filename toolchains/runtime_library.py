@@ -28,7 +28,7 @@ from toolchains.targets import BUILD, Target, ToolkitError, find_system_target
 
 LITERT = find("ai-edge-litert")
 LITERT_VERSION = LITERT.version
-# Platforms of its wheels by processor, or by target where the system is not Linux.
+# The platform tags of LiteRT's wheels by processor, or by target if the system is not Linux.
 LITERT_WHEELS = {
     "x86_64": "manylinux_2_27_x86_64",
     "aarch64": "manylinux_2_27_aarch64",
@@ -57,20 +57,20 @@ def runtime_folder(target: str) -> Path:
 
 
 def fetch(target: str, tflite_dir: Path | None = None) -> Path:
-    """Makes build/runtime/TARGET, with `include/` and `libLiteRt.so` or `libtensorflowlite_c.so`.
+    """Makes the folder build/runtime/TARGET, with `include/` and `libLiteRt.so` or `libtensorflowlite_c.so`.
 
     Args:
         target: a row of targets.toml.
-        tflite_dir: folder of the user's own build of TensorFlow Lite's C library. It holds the library, and the headers
-            directly or in `include/`, as in a TensorFlow source tree. By default LiteRT for the target's
+        tflite_dir: the folder of the user's own build of TensorFlow Lite's C library. It holds the library, and the
+            headers directly or in `include/`, as in a TensorFlow source tree. The default is LiteRT for the target's
             CPU.
 
     Returns:
-        The folder. Without `tflite_dir`, a second call finds it there and returns at once.
+        The path of the folder. Without `tflite_dir`, a second call finds the finished folder and returns at once.
 
     Raises:
-        ToolkitError: no such target, no LiteRT for its CPU, `tflite_dir` lacks something, or a download failed or is
-            not what it should be.
+        ToolkitError: the target is unknown, LiteRT has no wheel for its CPU, `tflite_dir` lacks a file, or a download
+            failed or has a wrong hash.
 
     Example:
         >>> fetch("rpi4")  # doctest: +SKIP
@@ -86,7 +86,7 @@ def fetch(target: str, tflite_dir: Path | None = None) -> Path:
 def fetch_c_library(target: str) -> Path:
     """Makes build/runtime/TARGET-tflite-2.9, with TensorFlow Lite's C library of 2022, and returns it.
 
-    It is the oldest runtime that litebnn is tested with, and runs in emulators that are too old for LiteRT.
+    This library is the oldest runtime with which litebnn is tested. It runs in emulators that are too old for LiteRT.
 
     Raises:
         ToolkitError: as for `fetch`.
@@ -99,10 +99,10 @@ def fetch_c_library(target: str) -> Path:
 
 
 def c_library_of(target: Target) -> str:
-    """The path of a target's C library in its package.
+    """The path of the C library for a target inside its npm package.
 
     Raises:
-        ToolkitError: none is published for its CPU.
+        ToolkitError: no such library is published for the target's CPU.
     """
     library = TFLITE_LIBRARY.get(_processor(target))
     if library is None:
@@ -125,11 +125,12 @@ def _processor(target: Target) -> str:
 
 
 def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
-    """Fills a folder with `take` and adds stb_image, unless it was made of the same `contents` before."""
+    """Fills a folder by calling `take`, and adds stb_image. A folder that was made of the same `contents` before is
+    left as it is."""
     origin = folder / "ORIGIN"
     wanted = f"{contents}\n{STB}\n"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # The lock prevents concurrent processes from replacing the same folder.
+    # The lock prevents two processes from replacing the same folder at once.
     with FileLock(BUILD / ".runtime.lock"):
         if contents and origin.is_file() and origin.read_text(encoding="utf-8") == wanted:
             return folder
@@ -142,7 +143,7 @@ def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
-    """Yields an empty folder that replaces `folder` unless there is an error."""
+    """Yields an empty folder. At the end it replaces `folder`, unless there was an error."""
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         work = Path(temporary) / "new"
         work.mkdir()
@@ -184,7 +185,7 @@ def _take_own(tflite_dir: Path, work: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     own = parser("toolchains.runtime_library", __doc__)
     own.add_argument("--tflite-dir", type=Path, help="folder with your own build of the C library and its headers")
     return run(own, lambda **options: print(fetch(**options)), arguments)

@@ -16,7 +16,8 @@ from toolchains.targets import ToolkitError
 
 
 def pack(folder: Path, package: Locked, files: list[str]) -> Locked:
-    """Writes an archive in the registry's form; each file contains its own path. Returns the package with its hash."""
+    """Writes an archive in the npm registry's form, in which each file contains its own path. Returns the package with
+    its hash."""
     archive = folder / f"{package.package}-{package.version}.tgz"
     with tarfile.open(archive, "w:gz") as tar:
         for name in files:
@@ -41,7 +42,7 @@ def pack_wheel(folder: Path, platform: str) -> str:
 
 @pytest.fixture
 def registry(tmp_path, monkeypatch):
-    """Local registries for pip and npm in a folder; built folders go to another one."""
+    """Replaces the registries of pip and npm by files in a folder. Built folders go to another folder."""
     shelf = tmp_path / "registry"
     shelf.mkdir()
     hashes = tuple(pack_wheel(shelf, tag) for tag in runtime_library.LITERT_WHEELS.values())
@@ -155,7 +156,7 @@ def test_npm_says_why_it_fails(registry, tmp_path, monkeypatch, says):
     monkeypatch.undo()
     monkeypatch.setattr(runtime_library, "BUILD", tmp_path / "build")
     monkeypatch.setenv("PATH", str(tmp_path))
-    # This PATH suffices, because the script's interpreter has an absolute path.
+    # The script needs no PATH of its own, because its interpreter has an absolute path.
     with pytest.raises(ToolkitError, match=rf"^npm cannot fetch tfjs-tflite-node 0\.0\.2: {says}$"):
         fetch_c_library("rpi4")
 

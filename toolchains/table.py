@@ -1,4 +1,4 @@
-"""Prints the table of targets with this machine's tools for each, or in the form of docs/targets.md.
+"""Prints the table of targets with this machine's tools for each target, or in the form of docs/targets.md.
 
 python -m toolchains.table [--markdown]
 """
@@ -30,7 +30,7 @@ NO_TERMINAL = 1000  # characters per line if the width is unknown
 
 
 def compilers_found(target: Target) -> list[str]:
-    """Names of the target's toolchains that are here with all that they need."""
+    """The names of the target's toolchains that are installed with everything that they need."""
     return [name for name in target.toolchains if not any(map(missing, toolchain_needs(target, name)))]
 
 
@@ -69,7 +69,7 @@ def print_table(markdown: bool) -> None:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m toolchains.table", description="Print the table of targets.")
     parser.add_argument("--markdown", action="store_true", help="as docs/targets.md has it")
     return run(parser, print_table, None)

@@ -1,4 +1,4 @@
-"""The table of targets, targets.toml, as typed rows."""
+"""Reads the table of targets, targets.toml, as typed rows."""
 
 import sys
 from dataclasses import MISSING, dataclass, fields
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 TABLE = ROOT / "toolchains" / "targets.toml"
 
-# --toolchain names one of these, or "auto".
+# The toolchains that the option --toolchain can name, besides "auto".
 TOOLCHAINS = ("gcc", "clang", "zig", "docker", "ndk")
 
 
@@ -67,19 +67,20 @@ class Target:
 
     @property
     def names(self) -> "System":
-        """File names on the target's system."""
-        # The import happens here because the environment that writes the zoo's networks does not have litebnn.
+        """The file names of libraries and programs on the target's system."""
+        # The import is inside this function, because the environment that writes the zoo's networks does not have
+        # litebnn.
         from litebnn.system import HERE, SYSTEMS
 
         return SYSTEMS[self.system] if self.triple else HERE
 
     @property
     def zig_name(self) -> str:
-        """zig's name of the target, with the oldest system that it runs on; "" for this machine."""
+        """zig's name of the target, with the oldest system version that it runs on; "" for this machine."""
         return self.zig_target or (f"{self.triple}.{self.glibc}" if self.triple else "")
 
 
-# Expected TOML type of a field's value by the field's type, and its name for errors.
+# The TOML type that is expected for a field of each Python type, and its name in error messages.
 KINDS: dict[Any, tuple[type, str]]
 KINDS = {str: (str, "a string"), int: (int, "an integer"), tuple[str, ...]: (list, "a list of strings")}
 KEYS = {field.name: KINDS[field.type] for field in fields(Target) if field.name != "name"}
@@ -90,7 +91,7 @@ def load_targets() -> dict[str, Target]:
     """All targets by name, in the order of the file.
 
     Raises:
-        ToolkitError: the file is no TOML, or something is wrong with a key of a row.
+        ToolkitError: the file is no valid TOML, or a key of a row is wrong.
     """
     try:
         rows = read_toml(TABLE)
@@ -124,7 +125,7 @@ def _check(name: str, row: Any) -> None:
 
 
 def _target(name: str, row: dict[str, Any], rows: dict[str, dict[str, Any]]) -> Target:
-    """The row, completed with values of its family."""
+    """Makes a target of a row and of the values of the row's family."""
     family = row.get("family", name)
     heads = [head for head in rows if rows[head].get("family", head) == head]
     if family not in heads:
@@ -141,7 +142,7 @@ def find_target(name: str) -> Target:
     """The target called `name`.
 
     Raises:
-        ToolkitError: no target has that name, or the table is wrong.
+        ToolkitError: no target has this name, or the table is wrong.
     """
     targets = load_targets()
     if name not in targets:
@@ -150,7 +151,7 @@ def find_target(name: str) -> Target:
 
 
 def find_system_target(name: str) -> Target:
-    """The target called `name`, which has an operating system.
+    """The target called `name`, which must have an operating system.
 
     Raises:
         ToolkitError: as for `find_target`, or the target is a microcontroller.

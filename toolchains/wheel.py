@@ -4,7 +4,7 @@ Usage:
 
     python -m toolchains.wheel --target=rpi4
 
-It serves every Python version and every board of its platform.
+The wheel serves every Python version and every board of its platform.
 """
 
 import os
@@ -24,23 +24,24 @@ from toolchains.parts.sbom import FILE_NAME, bill_of_materials
 from toolchains.parts.table import parts_of, write
 from toolchains.targets import ROOT, ToolkitError, find_system_target, find_target
 
-# Environment variables through which `build_wheel` tells the build hook, a separate process, what to build.
+# Environment variables with which `build_wheel` tells the build hook, a separate process, what to build.
 TARGET_VARIABLE = "LITEBNN_WHEEL_TARGET"
 TOOLCHAIN_VARIABLE = "LITEBNN_WHEEL_TOOLCHAIN"
 
 
 def contents(target: str, toolchain: str) -> dict[str, Any]:
-    """Builds the library of a wheel.
+    """Builds the op library for a wheel.
 
     Args:
-        target: a row of targets.toml. Its family is built, because the platform tag promises every CPU of that kind.
-        toolchain: as for `toolchains.build.build`.
+        target: a row of targets.toml. The head of its family is built, because the platform tag promises every CPU of
+            that kind.
+        toolchain: as for `build` in toolchains/build.py.
 
     Returns:
         Hatchling's build data: the files to include, the bill of materials and the wheel's tag.
 
     Raises:
-        ToolkitError: as for `build`, or the library asks for a newer glibc than the platform tag promises.
+        ToolkitError: the errors of `build`, or the library needs a newer glibc than the platform tag promises.
     """
     row = find_system_target(target)
     if row.triple and not row.wheel:
@@ -72,14 +73,14 @@ def build_wheel(target: str, toolchain: str = "zig") -> Path:
 
     Args:
         target: a row of targets.toml.
-        toolchain: as for `toolchains.build.build`. Not every toolchain meets the C library floor of the platform tag;
-            zig and Docker do.
+        toolchain: as for `build` in toolchains/build.py. Not every toolchain meets the C library version of the
+            platform tag; zig and Docker do.
 
     Returns:
-        The wheel's path, in dist/. An existing wheel is unchanged if the build fails.
+        The path of the wheel in dist/. An existing wheel is unchanged if the build fails.
 
     Raises:
-        ToolkitError: no such target, or the build failed.
+        ToolkitError: the target is unknown, or the build failed.
 
     Example:
         >>> build_wheel("rpi4")  # doctest: +SKIP
@@ -100,7 +101,7 @@ def build_wheel(target: str, toolchain: str = "zig") -> Path:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     own = parser("toolchains.wheel", __doc__, toolchain="zig")
     return run(own, lambda **options: print(build_wheel(**options).relative_to(ROOT)), arguments)
 

@@ -10,7 +10,7 @@ from toolchains.targets import ToolkitError
 
 @pytest.fixture
 def set_required_glibc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Makes the built library require a glibc version; returns the calls of `build`."""
+    """Makes the built library require a given glibc version; returns the list of calls of `build`."""
     built: list[tuple[str, str]] = []
     library = tmp_path / "liblitebnn.so"
     library.write_bytes(b"a library")

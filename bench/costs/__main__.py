@@ -38,7 +38,7 @@ _AVX512 = ("avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512_vpopcntdq")
 
 @dataclass(frozen=True)
 class IsaRow:
-    """The properties of an ISA apart from its costs. `Costs` has fields with the same names."""
+    """The properties of an ISA apart from its costs. The class `Costs` has fields with the same names."""
 
     isa: str
     needs: tuple[str, ...]
@@ -55,8 +55,8 @@ class IsaRow:
         return None if self.without else self.isa
 
 
-# The ISAs are in the library's order, fastest first. `tables` and `shared_tables` are the limits in Better() in the
-# ISA's source. `without` is the ISA that layers are delegated to.
+# The ISAs are in the library's order, fastest first. `tables` and `shared_tables` are the limits of the function
+# Better() in the ISA's source. `without` is the ISA that layers are delegated to.
 ISAS = (
     IsaRow("avx512_vbmi", (*_AVX512, "avx512vbmi", "avx512_bitalg", "avx512_vnni", "gfni"), 64, 384, 360, "avx512"),
     IsaRow("avx512", _AVX512, 16),
@@ -68,8 +68,8 @@ ISAS = (
 def fitted(
     networks: Mapping[str, bytes], seconds: Mapping[str, float], row: Costs, free: Collection[str] = ()
 ) -> Cycles:
-    """Fits the costs of the row's own ISA. The costs of the ISA that it delegates to are known. The kinds of work in
-    `free` get no cost.
+    """Fits the costs of the row's own ISA. The costs of the ISA to which it delegates layers are known. The kinds of
+    work in `free` get no cost.
     """
     found = []
     for name, model in networks.items():
@@ -106,7 +106,7 @@ def this_cpu() -> tuple[str, float, set[str]]:
     """The CPU's name, its clock in GHz, and all words of /proc/cpuinfo, which include the CPU's features.
 
     Raises:
-        ToolkitError: the system does not report them.
+        ToolkitError: the system does not report the CPU.
     """
     text = _CPUS.read_text(encoding="utf-8")
     name = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
@@ -152,7 +152,7 @@ def measured_rows(passes: int, times: str) -> list[Costs]:
 
 
 def read_times(path: str) -> Times:
-    """Reads the times that an earlier run measured. They are empty if there is no file at `path`."""
+    """Reads the times that an earlier run measured. The result is empty if there is no file at `path`."""
     if not path or not Path(path).exists():
         return {}
     return {(net, isa): value for net, isa, value in json.loads(Path(path).read_text(encoding="utf-8"))}
@@ -172,7 +172,7 @@ def replace_costs(passes: int, output: str, times: str) -> None:
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     own = argparse.ArgumentParser(prog="python -m bench.costs", description=(__doc__ or "").partition("\n")[0])
     own.add_argument("--passes", type=int, default=4, help="how often each network is timed")
     own.add_argument("--times", default="", help="file of times that are kept from run to run, the least of each")

@@ -1,4 +1,4 @@
-"""Estimates the costs of ops on boards that are not at hand, from an emulator's counts and llvm-mca's models.
+"""Estimates the costs of ops on boards that are not available here, from an emulator's counts and llvm-mca's models.
 
 Usage:
 
@@ -32,15 +32,15 @@ from toolchains.targets import find_target
 class BoardFacts:
     """Facts about a board from its makers and llvm-mca."""
 
-    # Name of the board's row in toolchains/targets.toml.
+    # The name of the board's row in toolchains/targets.toml.
     board: str
     isa: str
-    # Number by which Linux identifies the core ("CPU part").
+    # The number by which Linux identifies the core ("CPU part").
     part: str
     # The name of the core in llvm-mca.
     core: str
     ghz: float
-    # Memory bandwidth when data is copied, in GB/s.
+    # The memory bandwidth of copying data, in GB/s.
     gigabytes: float
     tile: int
     # The 64-bit ISA whose loops llvm-mca models if it cannot model the loops of `isa`; "" if it can.
@@ -59,9 +59,10 @@ LAYERS = (
     *((56, 64, 64, 1), (28, 128, 128, 1), (14, 256, 256, 1), (7, 512, 512, 1)),
     *((27, 32, 64, 3), (14, 96, 96, 3), (1, 1024, 1024, 1), (14, 512, 64, 3)),
 )
-# Kinds of work that get no cost in a fit, because emulators and llvm-mca do not model caches.
+# The kinds of work that get no cost in a fit, because emulators and llvm-mca do not model caches.
 _MEMORY = ("bytes past the cache", "bytes past the last cache")
-# One iteration of XNNPACK's float matrix product with tiles of 6 × 8: loads of both operands, and multiply-adds.
+# The instructions of one iteration of XNNPACK's float matrix product with tiles of 6 × 8: loads of both operands, and
+# multiply-adds.
 GEMM_LOOP = (
     *(f"ldr q{i}, [x{i}], #16" for i in range(6)),
     *("ldp q6, q7, [x6], #32" for _ in range(4)),
@@ -134,7 +135,7 @@ def binary_cycles(facts: BoardFacts, row: Costs) -> Cycles:
         totals = cycles_of_layers(target, program, layers, facts.core)
     works = [workloads_of(single(*shape), row)[0] for shape in LAYERS]
     found = fit([Network(name, work, total) for name, work, total in zip(names, works, totals, strict=True)], _MEMORY)
-    # Only layers with float outputs were counted. Outputs of the other types get the same cost.
+    # Only layers with float outputs are modelled. Outputs of the other types get the same cost.
     of_floats = found["LceBconv2d"].get("floats", 0.0)
     found["LceBconv2d"] |= dict.fromkeys(("signs", "int8s", "added floats"), of_floats)
     return found
@@ -185,7 +186,7 @@ def replace_boards(target: str) -> None:
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     return run(parser("bench.costs.boards", __doc__), replace_boards, None)
 
 

@@ -45,7 +45,7 @@ class Chain:
         return RNG.standard_normal(shape, np.float32)
 
     def _weights(self, type: str, shape: tuple[int, ...], axis: int) -> tuple[Tensor, Tensor]:
-        """Random weights and the bias of a layer of floats or int8. `axis` is the axis of the output channels."""
+        """Random weights and the bias of a float or int8 layer. `axis` is the axis of the output channels."""
         channels = shape[axis]
         if type == "FLOAT32":
             return constant("weights", self._values(*shape)), constant("bias", self._values(channels))
@@ -115,7 +115,7 @@ class Chain:
     def builtin(
         self, name: str, inputs: list[Tensor | None], shape: tuple[int, ...], type: str = "", **options: Any
     ) -> Chain:
-        """Appends the built-in op `name`. Its output has the element type of the input unless `type` is given."""
+        """Appends the built-in op `name`. Its output has the element type of its input unless `type` is given."""
         output = self._tensor(type or self.y.type, shape)
         version = {"INT8": 3}.get(self.y.type, 1)
         self.graph.insert(builtin_op(name, inputs, output, version=version, **options))
@@ -170,7 +170,7 @@ class Chain:
         return self.builtin("FULLY_CONNECTED", [self.y, weights, bias], (self.y.shape[0], channels))
 
     def pool(self, name: str, taps: int, stride: int) -> Chain:
-        """Appends a MAX_POOL_2D or an AVERAGE_POOL_2D, which `name` says, with SAME padding."""
+        """Appends a MAX_POOL_2D or an AVERAGE_POOL_2D with SAME padding. `name` is one of these two names."""
         batch, height, width, channels = self.y.shape
         shape = (batch, -(-height // stride), -(-width // stride), channels)
         options: dict[str, Any] = {"filter_height": taps, "filter_width": taps, "stride_h": stride, "stride_w": stride}

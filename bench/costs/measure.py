@@ -1,7 +1,7 @@
 """Times networks one by one on this machine. Before each run, other data displaces their weights from the core's
 caches.
 
-This is the state of the caches for a layer inside a large network: they hold its input, but no longer its weights.
+A layer inside a large network finds the caches in this state: they hold its input, but no longer its weights.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import find_runtime
 
-# Data that is summed before each run. It is twice as large as a core's own caches.
+# An array that is summed before each run. It is twice as large as a core's own caches.
 _OTHER_DATA = np.ones(1 << 20, np.float32)
 _SECONDS_OF_A_TURN, _MOST_RUNS = 0.012, 30
 
@@ -22,13 +22,14 @@ _SECONDS_OF_A_TURN, _MOST_RUNS = 0.012, 30
 def measure(
     networks: Mapping[str, bytes], isas: Mapping[str, str | None], passes: int, least_runs: int = 4
 ) -> dict[tuple[str, str], float]:
-    """Measures the least seconds of an inference on one thread, by name of the network and ISA, over `passes` turns.
+    """Measures the shortest time of an inference on one thread in seconds, for each network and ISA, over `passes`
+    turns.
 
     The values of `isas` are values of the library's option `isa`. None stands for the library's own choice, which may
     delegate layers to another ISA.
 
-    The times are the thread's own CPU time. Other programs still lengthen it through the caches, so the least time of
-    all runs is taken.
+    The times are the thread's own CPU time. Other programs can still lengthen it through the shared caches, so the
+    shortest of all runs counts.
     """
     best: dict[tuple[str, str], float] = {}
     for _ in range(passes):

@@ -1,7 +1,7 @@
 """Small networks to whose times the costs are fitted. Each has one kind of layer, in one of many shapes.
 
-If a layer's input and output have the same shape, the network repeats it with other weights. It then uses the caches as
-in a real network.
+If a layer's input and output have the same shape, the network repeats the layer with other weights. The repeated layer
+then uses the caches as in a real network.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from litebnn.contract import (
 )
 from litebnn.graph import constant
 
-# Maximum bytes of weights in a network that repeats a layer, and maximum number of layers.
+# The maximum number of bytes of weights in a network that repeats a layer, and the maximum number of its layers.
 _ROW_BYTES, _ROW_LAYERS = 3 << 20, 6
 
 
@@ -42,7 +42,7 @@ OTHER_SIZES = (
 
 
 def binary_networks() -> Iterator[tuple[str, bytes]]:
-    """Networks of LceBconv2d, of the packing of its input, and of the ops after it that the delegate takes over."""
+    """Networks of LceBconv2d, of the op that packs its input, and of the following ops that the delegate takes over."""
     for taps in (3, 1, 5):
         for size, channels in (*SIZES, *(OTHER_SIZES if taps < 5 else ())):
             yield from _same_shape(size, channels, taps)

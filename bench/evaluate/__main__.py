@@ -83,7 +83,7 @@ def compare(model: Path | None, workers: int, seconds: float, rounds: int) -> No
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.evaluate", description="Time evaluating on processes.")
     parser.add_argument("model", nargs="?", type=Path, metavar="MODEL")
     parser.add_argument("--workers", type=int, default=2)

@@ -5,7 +5,7 @@ Usage:
     python -m bench.kernels [--target=NAME] [--isa=NAME] [--against=NAME] [--threads=N] [--only=TEXT] [--model=NAME]
 
 An emulator runs the programs of another target. A plugin of qemu-user counts each layer's guest instructions per binary
-multiply-add; for SME2, the log of a newer qemu is counted. For 64-bit Arm, this is done for each ISA, and llvm-mca's
+multiply-add. For SME2, the log of a newer qemu is counted instead. For 64-bit Arm, each ISA is counted, and llvm-mca's
 model of the layers' loops is printed too. The option --model also counts the instructions of one inference of a network
 of bench/zoo.
 """
@@ -41,7 +41,7 @@ CORES = {
     "neon64_in_order": ("cortex-a53", "cortex-a55"),
     "sme2": (),
 }
-# The emulator's CPU with SME2. The vector length in bytes is that of the first CPUs with SME2.
+# The CPU with SME2 that the emulator emulates. Its vector length of 64 bytes is that of the first real CPUs with SME2.
 SME2_CPU = "max,sme512=on,sme-default-vector-length=64"
 
 Command = Sequence[str | Path]
@@ -51,7 +51,7 @@ def output_of(command: Command) -> str:
     """Runs a command, and returns its output.
 
     Raises:
-        ToolkitError: it failed.
+        ToolkitError: the command failed.
     """
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
@@ -98,7 +98,8 @@ class Counter:
 
 
 class LogCounter:
-    """Counts instructions in the log of a statically linked emulator, which cannot load the plugin of `Counter`."""
+    """Counts instructions in the log of a statically linked emulator, which cannot load the plugin of the class
+    `Counter`."""
 
     def __init__(self, target: Target, cpu: str) -> None:
         self._emulator = [recent_emulator(target), "-cpu", cpu, "-L", f"/usr/{target.triple}"]
@@ -132,14 +133,14 @@ class Layer:
 
 
 def count_layer(counter: Counter | LogCounter, program: Path, isa: str, name: str, which: str = "only") -> Layer:
-    """Counts one run of a layer. `name` is that of a layer of kernels_bench or, if `which` is "layer", a shape."""
+    """Counts one run of a layer. `name` is the name of a layer of kernels_bench or, if `which` is "layer", a shape."""
 
     def command(iterations: int) -> Command:
         chosen = [f"--isa={isa}"] if isa else []
         return [program, "--only=bconv", f"--{which}={name}", f"--iterations={iterations}", *chosen]
 
     macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
-    # Runs of three and of two iterations differ only by one iteration of the layer.
+    # A run of three iterations and a run of two iterations differ only by one iteration of the layer.
     blocks = counter.blocks(command(3))
     blocks.subtract(counter.blocks(command(2)))
     return Layer(name, macs, blocks)
@@ -188,11 +189,11 @@ def model_layers(target: Target, program: Path, layers: list[Layer], cores: Sequ
 
 @cache
 def benchmark_model(target: Target) -> Path:
-    """Builds benchmark_model for the target. LiteRT does not work in an emulator with plugins, so another runtime is
-    used.
+    """Builds benchmark_model for the target, with another runtime than LiteRT, because LiteRT does not work in an
+    emulator with plugins.
 
     Raises:
-        ToolkitError: there is no such runtime for the target, or the build failed.
+        ToolkitError: the target has no such runtime, or the build failed.
     """
     runtime = fetch_c_library(target.name)
     compiler = find_gcc(target)
@@ -230,7 +231,7 @@ def _count_inference(counter: Counter, program: Path, library: Path | None, mode
 
 def count_model(counter: Counter, target: Target, library: Path, name: str) -> None:
     try:
-        # The runtime is looked for first, because the model cannot be counted without it.
+        # The runtime is looked for first, because without it the model cannot be counted.
         c_library_of(target)
         model, program = model_file(name, "lce"), benchmark_model(target)
     except ToolkitError as reason:
@@ -270,7 +271,7 @@ def measure(target: str, isa: str, against: str, threads: int, only: str, model:
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     own = parser("bench.kernels", __doc__)
     own.add_argument("--isa", default="", help="the instruction set, by default the best, or on 64-bit Arm each")
     own.add_argument("--against", default="", help="this machine only: another instruction set, taking turns")

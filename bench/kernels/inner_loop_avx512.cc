@@ -9,7 +9,7 @@ int64_t InnerLoopAvx512(int64_t macs) {
   alignas(64) static uint32_t weights[kWords * kVectors * kVectorChannels];
   static uint32_t words[kPixels][kWords];
   const uint32_t* const input[kPixels] = {words[0], words[1], words[2], words[3], words[4], words[5]};
-  // Hides the contents of the arrays, which are zeros, from the compiler.
+  // This statement hides from the compiler that the arrays contain zeros.
   __asm__ volatile("" : : "r"(weights), "r"(words) : "memory");
   const int64_t macs_per_tile = int64_t{kPixels} * kWords * 32 * kVectors * kVectorChannels;
   int64_t done = 0;
@@ -32,7 +32,8 @@ void OutputLoopAvx512(int64_t count) {
   const __m512 depth = _mm512_set1_ps(9.0f), minus_two = _mm512_set1_ps(-2.0f);
 #pragma GCC unroll 4
   for (int64_t i = 0; i < count; i += kVectorChannels) {
-    // Prevents the compiler from assuming that the sums are unchanged, or that nothing reads the outputs.
+    // This statement prevents the compiler from assuming that the sums are unchanged, or that nothing reads the
+    // outputs.
     __asm__ volatile("" : "+v"(sums) : "r"(outputs) : "memory");
     const __m512 dots = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums), minus_two, depth);
     const __m512 clamped = _mm512_max_ps(dots, _mm512_setzero_ps());

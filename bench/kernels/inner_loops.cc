@@ -17,7 +17,7 @@ Loops LoopsOf(const char* isa) {
 }
 
 uint64_t ReadAll(const float* values, int64_t count) {
-  // There are eight sums, so that no addition waits for another.
+  // The loop keeps eight separate sums, so that no addition waits for the one before it.
   uint64_t sums[8] = {};
   const auto* bytes = reinterpret_cast<const char*>(values);
   for (int64_t i = 0; i + 16 <= count; i += 16) {

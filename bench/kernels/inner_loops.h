@@ -1,4 +1,4 @@
-// Loops whose times are lower bounds for those of kernels. They use only registers and the L1 cache, or only read
+// Loops whose times are lower bounds for the times of kernels. They use only registers and the L1 cache, or only read
 // memory.
 #pragma once
 
@@ -13,7 +13,7 @@ using InnerLoop = int64_t (*)(int64_t macs);
 using OutputLoop = void (*)(int64_t count);
 constexpr int64_t kOutputLoopFloats = 1024;
 
-// The loops of each ISA. They are compiled with the flags of their ISA.
+// The inner loops of the ISAs. Each is compiled with the compiler flags of its ISA.
 int64_t InnerLoopAvx2(int64_t macs);
 int64_t InnerLoopAvx512(int64_t macs);
 int64_t InnerLoopAvx512Vbmi(int64_t macs);
@@ -21,7 +21,7 @@ void OutputLoopAvx2(int64_t count);
 void OutputLoopAvx512(int64_t count);
 void OutputLoopAvx512Vbmi(int64_t count);
 
-// The two loops that bound a layer's time.
+// The two loops of an ISA that give lower bounds for a layer's time.
 struct Loops {
   InnerLoop inner;
   OutputLoop output;

@@ -7,9 +7,10 @@
 //   kernels_bench --layer=56,64,64,3,1,1,1,0 [...]
 //
 // The program prints one line per layer: median and best times, and billions of binary multiply-adds per second. It
-// also prints two lower bounds as shares of the layer's time. The first is the ISA's inner loop on data in the L1
-// cache. The second adds conversions and stores of the layer's outputs. The bounds and the ISA named by --against take
-// turns with the layer, so that all run at the same CPU clock. The last line has the speeds that bound whole networks.
+// also prints two lower bounds as shares of the layer's time. The first is the time of the ISA's inner loop on data in
+// the L1 cache. The second adds conversions and stores of the layer's outputs. The bounds and the ISA named by
+// --against take turns with the layer, so that all run at the same CPU clock. The last line has the speeds that bound
+// whole networks.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -73,7 +74,7 @@ bool ParseLayer(const std::string& text, Layer* layer) {
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Seconds of each single call. Calls are so short that most are not interrupted.
+// The measured seconds of each single call of a layer. Calls are so short that most are not interrupted.
 struct Times {
   std::vector<double> seconds;
 
@@ -83,7 +84,7 @@ struct Times {
     body();
     seconds.push_back(Now() - start);
   }
-  // The median of the measured seconds; 0 if nothing was measured.
+  // Returns the median of the measured seconds; 0 if nothing was measured.
   double Median() {
     if (seconds.empty()) return 0;
     const auto middle = seconds.begin() + static_cast<ptrdiff_t>(seconds.size() / 2);
@@ -172,13 +173,14 @@ void TimeBconv(const Isa& isa, const Isa* against, ThreadPool& pool, const Layer
   std::unique_ptr<BconvBench> other(against == nullptr ? nullptr : new BconvBench(*against, pool, layer));
   BoundTimes bounds(LoopsOf(IsaName(bench.conv->isa())));
   Times times, other_times;
-  // Seconds of runs before the measurement, because further cores of a virtual machine may wake up slowly.
+  // The number of seconds for which layers run before the measurement, because further cores of a virtual machine may
+  // wake up slowly.
   constexpr double kSecondsToWakeUp = 0.2;
   const double awake = Now() + (options.threads > 1 ? kSecondsToWakeUp : 0.0);
   while (Now() < awake) bench.Run();
   for (int round = 0; round < options.rounds; ++round) {
     bounds.Add(bench.outputs);
-    // This run is not timed, because the caches hold other data and the pool's threads may sleep.
+    // The first run is not timed, because the caches hold other data and the pool's threads may sleep.
     bench.Run();
     times.Add([&] { bench.Run(); });
     if (other == nullptr) continue;
@@ -224,7 +226,7 @@ void TimePackSigns(const Isa& isa, ThreadPool& pool, const Options& options) {
   }
 }
 
-// Sums one value per cache line, because summing all values would take longer than loading them.
+// Sums one value of each cache line, because summing all values would take longer than loading them.
 float ReadLines(const float* values, size_t count) {
   constexpr size_t kLineValues = kAlignment / sizeof(float);
   float sums[4] = {};
@@ -235,7 +237,7 @@ float ReadLines(const float* values, size_t count) {
 }
 
 // Measures the speeds that bound whole networks. They are those of the ISA's loops, of copying a tensor of 56x56x64
-// floats, and of reading 8 MiB. These 8 MiB do not fit the L2 cache.
+// floats, and of reading 8 MiB. The L2 cache does not hold 8 MiB.
 void TimeBounds(const Isa& isa, const Options& options) {
   constexpr int64_t kMacs = 100000000, kOutputs = 1 << 20;
   const Loops loops = LoopsOf(IsaName(isa));
@@ -252,7 +254,7 @@ void TimeBounds(const Isa& isa, const Options& options) {
     outputs.Add([&] { loops.output(kOutputs); });
     from.data()[static_cast<size_t>(round) % kCopied] += 1;
     copies.Add([&] { std::memcpy(to.data(), from.data(), kCopied * sizeof(float)); });
-    // Prevents the compiler from removing the copy.
+    // This statement prevents the compiler from removing the copy.
     __asm__ volatile("" : : "r"(to.data()) : "memory");
     reads.Add([&] { sink = sink + ReadLines(weights.data(), kWeights); });
   }

@@ -1,8 +1,9 @@
-"""Models the cycles of whole layers on a core that is not at hand, from an emulator's counts and llvm-mca's model.
+"""Models the cycles of whole layers on a core that is not available here, from an emulator's counts and llvm-mca's
+model.
 
-The program's own machine code is modelled. Consecutive instructions with equal execution counts are treated as the body
-of an endless loop. The model ignores dependencies between loops, cache misses and branch mispredictions. Instructions
-of other libraries, such as those of memcpy, take one cycle each.
+The model takes the machine code of the program itself. It treats consecutive instructions with equal execution counts
+as the body of an endless loop. It ignores dependencies between loops, cache misses and branch mispredictions.
+Instructions of other libraries, such as those of memcpy, take one cycle each.
 """
 
 import re
@@ -16,7 +17,7 @@ from itertools import pairwise
 
 from toolchains.targets import ToolkitError
 
-# Binary multiply-adds that one instruction TBL or CNT stands for in the inner loops of 64-bit NEON.
+# The number of binary multiply-adds that one instruction TBL or CNT stands for in the inner loops of 64-bit NEON.
 MACS = {"tbl": 128, "cnt": 128}
 ITERATIONS = 100
 INSTRUCTION_BYTES = 4
@@ -34,7 +35,7 @@ class Loop:
 
     @property
     def macs(self) -> int:
-        """Number of binary multiply-adds in one execution of the instructions."""
+        """The number of binary multiply-adds in one execution of the loop's instructions."""
         return sum(MACS.get(text.split()[0], 0) for text in self.instructions)
 
 
@@ -43,7 +44,7 @@ class LayerModel:
     """llvm-mca's results for a layer.
 
     Attributes:
-        inner_loop: binary multiply-adds per cycle of the loop that does most of them.
+        inner_loop: binary multiply-adds per cycle of the loop that does most of the layer's multiply-adds.
         cycles: cycles of the whole layer.
     """
 
@@ -69,7 +70,7 @@ def parse_blocks(output: str) -> Blocks:
 
 
 def parse_listing(listing: str) -> dict[int, str]:
-    """Parses objdump's listing to instructions by address. Branch targets are replaced by 0.
+    """Parses objdump's listing to a map from addresses to instructions. Branch targets are replaced by 0.
 
     >>> parse_listing("  10:\\ttbl\\tv0.16b, {v1.16b}, v2.16b\\n  14:\\tb.ne\\t10 <loop>  // b.any\\n")
     {16: 'tbl v0.16b, {v1.16b}, v2.16b', 20: 'b.ne #0'}
@@ -102,7 +103,7 @@ def cycles_of(loop: tuple[str, ...], core: str) -> float:
     """The cycles that one iteration of a loop takes.
 
     Raises:
-        ToolkitError: llvm-mca rejects it.
+        ToolkitError: llvm-mca rejects the loop.
     """
     command = [analyzer() or "llvm-mca", "-mtriple=aarch64", f"-mcpu={core}", f"-iterations={ITERATIONS}"]
     run = subprocess.run(command, input="\n".join([*loop, ""]), capture_output=True, text=True)
@@ -113,10 +114,10 @@ def cycles_of(loop: tuple[str, ...], core: str) -> float:
 
 
 def model_layer(loops: Sequence[Loop], others: int, core: str) -> LayerModel:
-    """llvm-mca's results for a layer that consists of `loops`, and of `others` instructions outside of the program.
+    """llvm-mca's results for a layer that consists of `loops`, and of `others` instructions outside the program.
 
     Raises:
-        ToolkitError: as for `cycles_of`.
+        ToolkitError: the error of `cycles_of`.
     """
     inner = max(loops, key=lambda loop: loop.macs * loop.executions)
     cycles = sum(cycles_of(loop.instructions, core) * loop.executions for loop in loops)

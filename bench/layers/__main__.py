@@ -4,9 +4,9 @@ Usage:
 
     python -m bench.layers [--threads=N] [--rounds=N]
 
-Transposed convolutions of signs are timed as litebnn converts them, including the packing of their input. There is no
-binary depthwise convolution, so ops that compute as many results from as few bits are timed instead, as lower bounds.
-For float results this is a 1×1 LceBconv2d of 32 channels, for signs an LceBMaxPool2d with the same window.
+Transposed convolutions of signs are timed as litebnn converts them, including the packing of their input. litebnn has
+no binary depthwise convolution. Ops that compute as many results from as few bits are timed in its place, as lower
+bounds. For float results this op is a 1×1 LceBconv2d of 32 channels, for signs an LceBMaxPool2d with the same window.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from litebnn.graph import Graph, Model, Tensor, builtin_op, constant, like, pack
 from litebnn.runtime import Interpreter
 from toolchains.command_line import run
 
-# Image size, input and output channels, filter width and stride of layers in decoders of U-Nets, GANs and segmentation
-# networks.
+# Transposed convolutions in decoders of U-Nets, GANs and segmentation networks: image size, input and output channels,
+# filter width and stride.
 TRANSPOSED = (
     *((8, 512, 256, 2, 2), (16, 256, 128, 2, 2), (32, 128, 64, 2, 2), (64, 64, 32, 2, 2)),
     *((7, 256, 256, 3, 2), (14, 256, 128, 3, 2), (28, 128, 64, 3, 2), (56, 64, 64, 3, 2)),
     *((8, 256, 256, 4, 2), (16, 256, 128, 4, 2), (32, 128, 64, 4, 2), (64, 64, 32, 4, 2), (16, 64, 21, 8, 4)),
 )
-# Image size and channels of MobileNet's layers.
+# MobileNet's depthwise layers: image size and channels.
 DEPTHWISE = ((112, 32), (56, 128), (28, 256), (14, 512), (7, 1024))
 
 
@@ -58,7 +58,8 @@ def sign(graph: Graph, x: Tensor) -> Tensor:
 
 
 def transposed(size: int, channels: int, outputs: int, taps: int, stride: int, of_signs: bool) -> bytes:
-    """A network with a float TRANSPOSE_CONV with SAME padding, of its input or, if `of_signs`, of the input's signs."""
+    """A network with a float TRANSPOSE_CONV with SAME padding. Its operand is the network's input or, if `of_signs`,
+    the input's signs."""
     rng = np.random.default_rng(0)
     graph, shape = Graph("main", [], [], [], []), (1, size * stride, size * stride, outputs)
     x, y = Tensor("x", "FLOAT32", (1, size, size, channels)), Tensor("y", "FLOAT32", shape)
@@ -113,7 +114,8 @@ def runner(model: bytes, threads: int) -> Callable[[], Any]:
 
 
 def compare(title: str, models: dict[str, bytes], threads: int, rounds: int) -> None:
-    """Prints a line with each model's median time, and with the first model's time divided by each other one."""
+    """Prints a line with the median time of each model, and the ratio of the first model's time to each other
+    model's."""
     runs = {name: runner(model, threads) for name, model in models.items()}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -145,7 +147,7 @@ def compare_all(threads: int, rounds: int) -> None:
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.layers", description="Time layers that bits imitate.")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=101)

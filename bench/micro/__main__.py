@@ -26,7 +26,7 @@ from toolchains.command_line import run
 from toolchains.targets import Target, ToolkitError, find_target, load_targets
 
 CHANNELS = (32, 64, 128, 256)
-# Input channels, output channels and filter size of the layers that costs are fitted to.
+# The layers to which the costs are fitted: input channels, output channels and filter size.
 SHAPES = [(i, o, size) for i, o, size in product((32, 64, 160), (16, 64, 128, 192), (1, 3)) if i * o * size <= 60000]
 
 
@@ -77,7 +77,7 @@ def measure(target: str, write: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.micro", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--target", default="", help="a microcontroller of targets.toml; by default all")
     parser.add_argument("--write", action="store_true", help="write converter/litebnn/micro/costs.json")

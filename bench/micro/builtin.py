@@ -28,13 +28,13 @@ from tests.micro import networks
 from toolchains.bare.network import run_selftest
 from toolchains.targets import find_target
 
-# Heights and channels of the inputs of ops that random networks seldom contain.
+# The heights and channels of the inputs of ops that random networks seldom contain.
 SIZES = ((3, 8), (7, 40), (12, 100))
 Work = dict[tuple[str, str], float]
 
 
 def measured(target: str, count: int) -> Iterator[tuple[Work, int]]:
-    """Yields the work and the instructions of each op of the networks, of which `count` are random."""
+    """Yields the work and the instructions of each op of all networks, of which `count` are random."""
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sources = [network for size in SIZES for network in networks.rare_networks(*size)]
@@ -70,7 +70,7 @@ def fitted(samples: list[tuple[Work, int]]) -> dict[str, dict[str, float]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.micro.builtin", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--networks", type=int, default=60, help="random networks on each board")
     options = parser.parse_args(arguments)

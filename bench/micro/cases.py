@@ -44,7 +44,8 @@ def random_case(
         packed = pack_bconv2d(kernel, geometry, words_of(weights), thresholds)
         return Case(kernel, geometry, packed, words, words_of(signs))
     fixed = None
-    # For a few multipliers and biases, no integer arithmetic gives the same outputs. Others are drawn then.
+    # For a few multipliers and biases, no integer arithmetic gives the same outputs. The loop draws new values in that
+    # case.
     while fixed is None:
         multiplier = rng.normal(0, 60 / depth**0.5, outputs).astype(np.float32)
         bias = rng.normal(0, 10, outputs).astype(np.float32)
@@ -65,7 +66,7 @@ def products_of(case: Case) -> int:
 
 
 def kernels_of(target: Target) -> list[str]:
-    """The kernels that a target's CPU runs."""
+    """The kernels that run on a target's CPU."""
     return [name for name in KERNELS if name != "helium" or "m55" in target.name]
 
 

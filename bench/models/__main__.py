@@ -1,5 +1,5 @@
-"""Times whole models with several runtimes, and prints ratios. The runtimes take turns, so that all see the same
-machine.
+"""Times whole models with several runtimes, and prints ratios. The runtimes take turns, so that a change of the
+machine's speed affects all alike.
 
 Usage:
 
@@ -36,7 +36,8 @@ def contender(kind: str, name: str, threads: int) -> Contender:
 
 
 def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Times a network, and prints a line per kind: median and best time, their ratios to the first kind's, peak memory.
+    """Times a network. Prints a line for each kind: median and best time, ratios to the first kind's times, and peak
+    memory.
 
     Returns:
         The printed values by kind: `median_ms`, `best_ms`, `runs` and `peak_bytes`.
@@ -94,7 +95,7 @@ def compare_all(
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.models", description="Time whole models.")
     parser.add_argument("models", nargs="*", default=["QuickNet"], metavar="MODEL")
     parser.add_argument("--all", action="store_true", help="all networks in build/zoo")

@@ -6,8 +6,8 @@ Usage:
 
 For each rule there are two networks, one that keeps the rule and one that breaks it. Both are timed on this machine.
 For other targets an emulator counts their instructions, and llvm-mca models the cycles of a layer's loops if it knows
-the core. The results replace those of the same ISAs in the page, and in the table of prices that `litebnn convert` and
-`litebnn inspect` read.
+the core. The results replace those of the same ISAs in the page. They also replace those in the table of prices, which
+`litebnn convert` and `litebnn inspect` read.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from litebnn.report.rules import FILE, RULES, Price, read_prices
 from toolchains.command_line import parser, run
 from toolchains.targets import Target, ToolkitError, find_system_target
 
-# Output channels in one tile of each Arm ISA.
+# The number of output channels in one tile of each Arm ISA.
 TILES = {"neon64_tbl": 32, "neon64": 32, "neon64_in_order": 32, "neon32": 32}
-# The core on which llvm-mca models an ISA's prices in cycles. SME2 has no prices, because no core with SME2 can be
-# modelled.
+# The core on which llvm-mca models an ISA's prices in cycles. SME2 has no such core, because llvm-mca models none with
+# SME2.
 CORE = {"neon64_tbl": "neoverse-n1", "neon64": "cortex-a72", "neon64_in_order": "cortex-a53"}
 
 
@@ -43,7 +43,7 @@ def price(pair: Pair, isa: str, tile: int, unit: str, kept: float, broken: float
 
 
 def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
-    """Measures the prices on this machine, in nanoseconds."""
+    """Measures the price of breaking each rule on this machine, in nanoseconds."""
     words = this_cpu()[2]
     isas = [each for each in ISAS if set(each.needs) <= words]
     networks = {f"{pair.rule}/{side}": getattr(pair, side).model for pair in chosen for side in ("kept", "broken")}
@@ -55,8 +55,8 @@ def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
 
 
 def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
-    """Counts the prices for another target in instructions. Pairs of single layers also get prices in cycles, if
-    llvm-mca can model a core of the ISA.
+    """Counts the price of breaking each rule on another target, in instructions. Pairs of single layers also get prices
+    in cycles, if llvm-mca can model a core of the ISA.
     """
     program = build(target) / "bench" / "kernels" / "kernels_bench"
     counter = Counter(target)
@@ -76,7 +76,7 @@ def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
 def _layers(
     target: Target, program: Path, counter: Counter, isa: str, sides: tuple[Side, Side]
 ) -> dict[str, list[float]]:
-    """The instructions and, if they can be modelled, the cycles of two layers, by unit."""
+    """The costs of two layers by unit: instructions and, if a core can be modelled, cycles."""
     layers = [count_layer(counter, program, isa, side.layer, "layer") for side in sides]
     instructions = {"instructions": [float(layer.instructions) for layer in layers]}
     if isa not in CORE:
@@ -104,7 +104,7 @@ def replace_prices(target: str, passes: int, only: str) -> None:
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     own = parser("bench.rules", __doc__)
     own.add_argument("--passes", type=int, default=7, help="this machine only: how often each network is timed")
     own.add_argument("--only", default="", help="rules whose name has this in it")

@@ -10,8 +10,8 @@ from litebnn.report.rules import RULES, Price, nearest_to_time
 from toolchains.targets import ROOT
 
 PAGE = ROOT / "docs" / "rules-for-models.md"
-# The Arm ISAs, in the order of the columns. SME2 is missing: no CPU with SME2 was at hand, and llvm-mca does not model
-# it.
+# The Arm ISAs, in the order of the columns. SME2 is missing, because no CPU with SME2 was available, and llvm-mca
+# models none.
 _ARM = ("neon64_tbl", "neon64", "neon64_in_order", "neon32")
 ISAS = ("avx512_vbmi", "avx512", "avx2", "portable", *_ARM)
 _BEGIN, _END = "<!-- {} of python -m bench.rules -->", "<!-- end of {} -->"
@@ -43,7 +43,7 @@ def _table(rules: Iterable[str], isas: Sequence[str], cell: Callable[[str, str],
 
 
 def _share(price: Price | None) -> str:
-    """The time with the rule broken, divided by the time of the same work with the rule kept."""
+    """The time of breaking a rule, divided by the time of the same work with the rule kept."""
     return "–" if price is None else f"{price.broken / price.kept:.2f}"
 
 
@@ -55,7 +55,7 @@ def _value(price: Price | None) -> str:
 
 
 def rewritten(page: str, prices: Iterable[Price]) -> str:
-    """Returns the page with new tables."""
+    """Returns the page with its tables replaced."""
     for name, table in tables(prices).items():
         begin, end = _BEGIN.format(name), _END.format(name)
         pattern = re.compile(rf"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)

@@ -13,21 +13,21 @@ from litebnn.report.rules import padding
 
 @dataclass(frozen=True)
 class Side:
-    """One network of a pair."""
+    """One network of a pair, which keeps or breaks a rule."""
 
     model: bytes
-    # Divisor of the network's time: millions of useful multiply-adds or, if `Pair.per_value`, the number of values.
+    # The divisor of the network's time: millions of useful multiply-adds or, if `Pair.per_value`, the number of values.
     amount: float
-    # The option --layer of kernels_bench for the network; "" if it is not a single LceBconv2d.
+    # The network as an option --layer of kernels_bench; "" if it is not a single LceBconv2d.
     layer: str = ""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The two networks of a rule."""
+    """The two networks of a rule, one that keeps the rule and one that breaks it."""
 
     rule: str
-    # Description of both networks, for the table in the page.
+    # The description of both networks, for the table in the page.
     example: str
     kept: Side
     broken: Side

@@ -6,7 +6,7 @@ Usage:
 
 MODEL is a network of bench/zoo, QuickNet by default. litebnn runs the network as Larq Compute Engine converted it, and
 XNNPACK runs the float file. With --peer, Larq Compute Engine 0.16 runs its own file, with its best options and with its
-defaults. Time starts after the runtime is imported. The file is in the page cache.
+defaults. The measured time starts after the runtime is imported. The file is in the page cache.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def compare(models: list[str], peer: bool, turns: int) -> None:
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.start", description="Time models up to the first result.")
     parser.add_argument("models", nargs="*", default=["QuickNet"], metavar="MODEL")
     parser.add_argument("--peer", action="store_true", help="run Larq Compute Engine too")

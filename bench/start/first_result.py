@@ -4,8 +4,8 @@ Usage:
 
     python first_result.py WORKER KIND MODEL
 
-WORKER is the path of litebnn/benchmark/worker.py, which loads models in each runtime. It is a path, because the Python
-that runs this program may lack litebnn. The runtime and NumPy are imported before time starts.
+WORKER is the path of litebnn/benchmark/worker.py, which loads models in each runtime. WORKER is a path, because the
+Python that runs this program may lack litebnn. The measured time starts after the runtime and NumPy are imported.
 """
 
 import json
@@ -22,7 +22,7 @@ def main() -> None:
     is_larq = kind.startswith("larq-compute-engine")
     loader = worker["LarqModel"](kind, Path(model), 1) if is_larq else worker["TfliteModel"](kind, Path(model), 1, "")
     worker["random_input"]((1,), "float32")  # imports the modules that make inputs before time starts
-    # The runtime's own messages go to stderr, so that stdout has only the result.
+    # The runtime's own messages are sent to stderr, so that stdout has only the result.
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
         before, start, start_cpu = worker["peak_memory"](), time.perf_counter(), time.process_time()

@@ -1,13 +1,13 @@
-"""Times models with one thread and with several, and prints the gain. Repeats this while another process is busy.
+"""Times models with one thread and with several, and prints the gain. Repeats both while another process is busy.
 
 Usage:
 
     python -m bench.threads [--threads=N] [--turns=N] [MODEL ...]
 
-MODEL is a `.tflite` file. The default is the digits network of the examples, which takes some microseconds, and
-QuickNet of bench/zoo. All measurements take turns of a tenth of a second, so that they see the same machine. The
-machine should be otherwise idle, and have as many cores as there are threads. The runtime's own ops use as many threads
-as litebnn's.
+MODEL is a `.tflite` file. The defaults are the digits network of the examples, which takes some microseconds, and
+QuickNet of bench/zoo. All measurements take turns of a tenth of a second, so that a change of the machine's speed
+affects all alike. The machine should be otherwise idle, and have as many cores as there are threads. The runtime's own
+ops use as many threads as litebnn's.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def print_table(title: str, measured: list[Measurement]) -> None:
 
 
 def compare(models: list[Path], threads: int, turns: int) -> None:
-    """Measures and prints two tables: alone, and beside a busy process."""
+    """Measures and prints two tables: with nothing else running, and beside a busy process."""
     files = models or [DIGITS, model_file("QuickNet", "lce")]
     contenders = [Contender(file, threads=count) for file in files for count in (1, threads)]
     try:
@@ -65,7 +65,7 @@ def compare(models: list[Path], threads: int, turns: int) -> None:
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.threads", description="Time models by number of threads.")
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--threads", type=int, default=2)

@@ -1,6 +1,6 @@
 """Finds the networks of larq-zoo in build/zoo, and the Python of the environment that writes them.
 
-The environment does not have litebnn.
+That environment does not have litebnn.
 """
 
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 from toolchains.targets import BUILD, ToolkitError
 
 ZOO = BUILD / "zoo"
-# The Python that has Larq Compute Engine, the peer that litebnn is compared with. It needs a separate environment.
+# The Python of the environment with Larq Compute Engine, the runtime that litebnn is compared with.
 PEER_PYTHON = BUILD / "peer-venv" / "bin" / "python"
 
 
@@ -17,7 +17,7 @@ def model_file(name: str, form: str) -> Path:
     """The file of a network: "float" as TensorFlow exported it, "lce" as Larq Compute Engine converted it.
 
     Raises:
-        ToolkitError: the file does not exist.
+        ToolkitError: the file of the network does not exist.
     """
     path = ZOO / f"{name}.{form}.tflite"
     if not path.is_file():
@@ -29,7 +29,7 @@ def networks() -> list[str]:
     """The names of the networks in build/zoo.
 
     Raises:
-        ToolkitError: there is none.
+        ToolkitError: the folder build/zoo has no network.
     """
     names = sorted(path.name.split(".")[0] for path in ZOO.glob("*.float.tflite"))
     if not names:

@@ -135,7 +135,7 @@ def measure_all(models: list[str], target: str, rounds: int, output: Path | None
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.zoo", description="Measure networks and their floors.")
     parser.add_argument("models", nargs="*", metavar="MODEL", help="networks, by default all in build/zoo")
     parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")

@@ -4,8 +4,8 @@ Usage:
 
     python -m bench.zoo.chart
 
-The picture is docs/images/zoo.svg. It has light and dark colours in one file; the reader's system selects them. The
-table is in docs/performance.md.
+The picture is docs/images/zoo.svg. One file has light and dark colours, and the reader's system selects them. The table
+is in docs/performance.md.
 """
 
 import json
@@ -46,15 +46,15 @@ COLOURS = {
 
 
 def by_time(times: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """The median ms of each runtime by network, sorted by litebnn's. Runtimes that cannot convert a network are
-    missing.
+    """The median time of each runtime in ms by network, sorted by litebnn's times. Runtimes that cannot convert a
+    network are missing.
     """
     models = {name: {kind: each["median_ms"] for kind, each in row.items()} for name, row in times["models"].items()}
     return dict(sorted(models.items(), key=lambda item: item[1]["litebnn"]))
 
 
 def table(times: dict[str, Any]) -> str:
-    """The medians as a markdown table, with ratios to litebnn's."""
+    """The medians as a markdown table, with ratios to litebnn's medians."""
     rows = []
     for name, medians in by_time(times).items():
         cells = [f"{medians[kind]:.1f}" if kind in medians else "–" for kind in _COLUMNS]
@@ -66,7 +66,7 @@ def table(times: dict[str, Any]) -> str:
 
 
 def draw(times: dict[str, Any], figure: Figure) -> None:
-    """Draws a group of bars for each network: the median ms of each runtime, sorted by litebnn's.
+    """Draws a group of bars for each network: the median time of each runtime in ms, sorted by litebnn's times.
 
     Larq Compute Engine with its defaults is left out, because its long bars would make the others too short to compare.
     """
@@ -109,7 +109,7 @@ def with_dark_colours(svg: str) -> str:
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     times = json.loads(TIMES.read_text(encoding="utf-8"))
     # These settings make equal times give an equal file, and keep text as text.
     settings = {"svg.hashsalt": "litebnn", "svg.fonttype": "none", "font.family": "sans-serif"}

@@ -1,4 +1,4 @@
-"""Converts the networks of make_models.py, and compares the results with larq-compute-engine's.
+"""Converts the networks of make_models.py, and compares the results with those of Larq Compute Engine.
 
 Usage:
 

@@ -1,8 +1,8 @@
 """Computes two lower bounds for the time of a network, the floor and the bound.
 
-The floor is the time of the float layers, and of the binary multiply-adds in the inner loop. The bound adds work that
-no rewrite can remove. This is stores of the binary layers' outputs, bytes that move between ops, and weights that are
-used only once.
+The floor is the time of the float layers, and of the binary multiply-adds in the inner loop. The bound adds the time of
+work that no rewrite can remove. This work is stores of the binary layers' outputs, bytes that move between ops, and
+reads of weights that are used only once.
 """
 
 import math
@@ -23,7 +23,7 @@ VALUE_BY_VALUE = ("ADD", "MUL", "SUB", "PRELU", "RELU", "RELU6", LCE_QUANTIZE)
 
 
 def float_layers(model: bytes) -> bytes:
-    """Keeps only the float convolutions and dense layers of a converted model.
+    """Returns a converted model's float convolutions and dense layers as a model of their own.
 
     Each layer reads inputs of the new model and writes one of its outputs, so that no layer waits for another.
     """
@@ -46,13 +46,13 @@ def float_layers(model: bytes) -> bytes:
 class BinaryWork(NamedTuple):
     """The work of all ops but float layers, by kind."""
 
-    # Binary multiply-adds.
+    # The number of binary multiply-adds.
     macs: float
-    # Values that binary convolutions write, except packed signs.
+    # The number of values that binary convolutions write, except packed signs.
     outputs: float
-    # Bytes of tensors that `moved_bytes` counts.
+    # The bytes of the tensors that `moved_bytes` counts.
     moved: float
-    # Bytes of the packed filters of dense layers, which have one output pixel.
+    # The bytes of the packed filters of dense layers, which have one output pixel.
     weights: float
 
     def seconds(self, speeds: "BinaryWork") -> "BinaryWork":
@@ -115,7 +115,7 @@ def speeds() -> BinaryWork:
 
 
 def inner_loop_instructions(target: Target) -> float:
-    """Instructions per binary multiply-add in the inner loop that the target's emulated CPU runs.
+    """The number of instructions per binary multiply-add in the inner loop that the target's emulated CPU runs.
 
     Raises:
         ToolkitError: the kernels' benchmark cannot be built or run.

@@ -7,7 +7,7 @@ Convert a trained model, and run the result in the runtime that is installed::
     flatbuffer_model = litebnn.convert_keras_model(keras_model)
     probabilities = litebnn.Interpreter(flatbuffer_model).predict(images)
 
-Importing this package imports neither TensorFlow, nor PyTorch, nor a runtime; what a function needs is imported when it
+Importing this package imports neither TensorFlow, nor PyTorch, nor a runtime. A function imports what it needs when it
 is called.
 """
 

@@ -13,6 +13,6 @@ def main() -> int:
     return cli.main()
 
 
-# Processes that a command spawns import this module again and must not run the command again.
+# Processes that a command starts import this module again. They must not run the command again.
 if __name__ == "__main__":
     raise SystemExit(main())

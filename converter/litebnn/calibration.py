@@ -1,4 +1,4 @@
-"""Ranges of activations for post-training int8 quantization: observed on samples, or assumed."""
+"""Finds the ranges of activations for post-training int8 quantization: observed on samples, or assumed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], Non
         progress: called with the number of runs so far.
 
     Returns:
-        (min, max) of each activation.
+        the (min, max) of each activation.
 
     Raises:
-        ConversionError: there is no sample, a sample does not fit, a value is not finite, or no runtime is installed.
+        ConversionError: there is no sample, a sample does not fit the model, a value is not finite, or no runtime is
+            installed.
     """
     graph = model.graphs[0]
     if isinstance(dataset, DataSet):
@@ -81,7 +82,7 @@ class _ObserveBatch:
 
 
 def _limits(array: Array) -> Range | None:
-    """The range of an array, extended to include zero; None for an array that is not float."""
+    """The (min, max) of an array, extended to include zero; None for an array that is not float."""
     return None if array.dtype != np.float32 else (float(array.min(initial=0.0)), float(array.max(initial=0.0)))
 
 
@@ -110,5 +111,5 @@ def _widen(ranges: Ranges, tensor: Tensor, limits: Range, what: str) -> None:
 
 
 def assume_range(model: Model, limits: Range) -> Ranges:
-    """The same (min, max) for every activation, for an int8 model that is only used to measure latency."""
+    """Assigns the same (min, max) to every activation, for an int8 model that is only used to measure latency."""
     return {tensor: limits for graph in model.graphs for tensor in activations(graph)}

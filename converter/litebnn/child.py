@@ -24,14 +24,14 @@ _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from litebnn.
 
 
 def run_apart(purpose: str, function: Callable[..., Any], *arguments: Any, seconds: float, memory: int) -> Any:
-    """Calls `function(*arguments)` in another process and returns the result.
+    """Calls `function(*arguments)` in another process and returns its result.
 
     `purpose` is a description of the task for messages. `function` is a module-level function whose result JSON can
     hold. `arguments` are values that pickle can hold. `seconds` is the time limit in seconds. `memory` is the memory
     limit in bytes, beyond what the process needs at its start.
 
     Raises:
-        ConversionError: the function raises it, the process crashes, or a limit is reached.
+        ConversionError: the function raises a ConversionError, the process crashes, or a limit is reached.
     """
     request = pickle.dumps((f"{function.__module__}:{function.__qualname__}", arguments, memory))
     command = [sys.executable, "-c", _START, json.dumps(sys.path)]
@@ -57,9 +57,9 @@ def _ending(code: int) -> str:
 
 
 def serve() -> None:
-    """The child's side: reads the request from stdin and writes the answer to the original stdout."""
+    """The side of the child process: reads the request from stdin and writes the answer to the original stdout."""
     name, arguments, memory = pickle.load(sys.stdin.buffer)
-    # A runtime's own output must not mix with the answer.
+    # A runtime's own output must not mix with the answer, so stdout is redirected.
     with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         module, _, function = name.partition(":")

@@ -17,7 +17,7 @@ from litebnn.runtime.predictor import read_content
 
 
 class Classifier:
-    """Names what an image shows.
+    """Classifies photographs.
 
     Args:
         model: the bytes or the path of a `.tflite` file with TFLite Metadata, as `litebnn zoo` writes it. Its input is
@@ -29,8 +29,8 @@ class Classifier:
         labels: the names of the classes.
 
     Raises:
-        ConversionError: the file has no metadata of an image classifier, or it is damaged.
-        ValueError, OSError, ImportError: as `litebnn.Interpreter` raises them.
+        ConversionError: the file has no metadata of an image classifier, or the metadata is damaged.
+        ValueError, OSError, ImportError: the errors of `litebnn.Interpreter`.
 
     Example:
         >>> classify = litebnn.Classifier("quicknet.tflite")  # doctest: +SKIP
@@ -54,10 +54,10 @@ class Classifier:
 
         Args:
             pixels: uint8 [height, width, 3] of any size.
-            top: the number of classes.
+            top: the number of classes to return.
 
         Raises:
-            ValueError: it is no such array.
+            ValueError: `pixels` is not an array of this type and shape.
         """
         pixels = np.asarray(pixels)
         if pixels.ndim != 3 or pixels.dtype != np.uint8 or not pixels.size:

@@ -1,4 +1,4 @@
-"""Classification of photographs by a file with metadata."""
+"""Tests the classification of photographs by a file with metadata."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""The contract of the four custom ops: names, options, bits and threshold arithmetic (docs/ops.md).
+"""The contract of the four custom ops: names, options, bits and threshold arithmetic, as docs/ops.md defines them.
 
-No other Python module repeats them. `ops/tflite` has the same in C++, and a test compares the two.
+No other Python module repeats these definitions. `ops/tflite` has the same ones in C++, and a test compares both.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Padding(IntEnum):
 
 
 class PadValues(IntEnum):
-    """The value of padded positions with SAME and explicit padding."""
+    """The value of padded positions, for SAME and explicit padding."""
 
     ZERO = 0
     ONE = 1
 
 
 class Activation(IntEnum):
-    """`fused_activation_function`; the numbers are the .tflite schema's."""
+    """The activations of the option `fused_activation_function`, with the numbers of the .tflite schema."""
 
     NONE = 0
     RELU = 1
@@ -58,9 +58,9 @@ ACTIVATION_RANGES: dict[Activation, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class BConv2DOptions:
-    """The options of `LceBconv2d`. The fields are the keys of its FlexBuffer map, which omits those that are None.
+    """The options of `LceBconv2d`. The fields are the keys of a FlexBuffer map, which omits fields that are None.
 
-    Padding other than SAME and VALID is explicit: `padding` is None and the four amounts are set.
+    If the padding is neither SAME nor VALID, it is explicit: `padding` is None and the four amounts are set.
     """
 
     channels_in: int
@@ -78,24 +78,25 @@ class BConv2DOptions:
 
     @property
     def explicit_padding(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """((top, bottom), (left, right)) if the padding is explicit, else None."""
+        """The amounts ((top, bottom), (left, right)) if the padding is explicit, else None."""
         if self.padding is not None:
             return None
         return (self.pad_top or 0, self.pad_bottom or 0), (self.pad_left or 0, self.pad_right or 0)
 
     @property
     def pads_zeros(self) -> bool:
-        """True if taps outside the input add zero."""
+        """True if taps outside the input add zero to the sum."""
         return self.padding != Padding.VALID and self.pad_values == PadValues.ZERO
 
 
 EXPLICIT_PADDING = ("pad_top", "pad_bottom", "pad_left", "pad_right")
-# The largest number of values in a tensor, and of any option: INT32_MAX.
+# The largest number of values in a tensor, and the largest value of any option: INT32_MAX.
 MOST_VALUES = (1 << 31) - 1
 MOST_DIMENSIONS = 256
-# The op library searches keys linearly, and many nodes may share a map, so large maps would take long.
+# The largest number of options of an op. The op library searches keys linearly, and many nodes may share a map, so
+# large maps would take long.
 MOST_OPTIONS = 32
-# The lowest and highest values that the op library accepts; other options must be at least 1.
+# The lowest and highest values of options that the op library accepts. Options that are not listed must be at least 1.
 _OPTION_RANGES: dict[str, tuple[int, int]] = {
     "fused_activation_function": (min(Activation), max(Activation)),
     "padding": (min(Padding), max(Padding)),
@@ -106,7 +107,7 @@ _OPTION_RANGES: dict[str, tuple[int, int]] = {
 
 @dataclass(frozen=True)
 class BMaxPool2DOptions:
-    """The options of `LceBMaxPool2d`; the fields are the keys of its FlexBuffer map."""
+    """The options of `LceBMaxPool2d`. The fields are the keys of a FlexBuffer map."""
 
     padding: int
     stride_width: int
@@ -116,7 +117,7 @@ class BMaxPool2DOptions:
 
 
 def encode_options(options: BConv2DOptions | BMaxPool2DOptions | None) -> bytes:
-    """The FlexBuffer of an op's options; `LceQuantize` and `LceDequantize` have none.
+    """Encodes an op's options as a FlexBuffer; `LceQuantize` and `LceDequantize` have none.
 
     >>> encode_options(None)
     b''
@@ -132,7 +133,7 @@ def encode_options(options: BConv2DOptions | BMaxPool2DOptions | None) -> bytes:
 
 @functools.lru_cache(maxsize=1024)
 def decode_options(name: str, encoded: bytes) -> BConv2DOptions | BMaxPool2DOptions | None:
-    """The inverse of `encode_options` for the op called `name`; unknown keys are ignored.
+    """Decodes the options that `encode_options` has encoded, for the op called `name`. Unknown keys are ignored.
 
     Raises:
         ConversionError: the op library refuses the options; the message names the op and the option.
@@ -159,7 +160,7 @@ def decode_options(name: str, encoded: bytes) -> BConv2DOptions | BMaxPool2DOpti
 
 
 def _option_values(encoded: bytes) -> dict[str, int | None]:
-    """A FlexBuffer map, with None for values that are not integers; the first of equal keys wins."""
+    """Reads a FlexBuffer map. Values that are not integers become None, and the first of equal keys wins."""
     from flatbuffers import flexbuffers
 
     options = flexbuffers.GetRoot(encoded).AsMap
@@ -193,7 +194,7 @@ def pack_bits(minus_one: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
 
 
 def unpack_bits(words: npt.NDArray[np.int32], channels: int) -> npt.NDArray[np.bool_]:
-    """The inverse of `pack_bits`: bool [..., channels], true where the value is -1.
+    """Unpacks the bits that `pack_bits` has packed: bool [..., channels], true where the value is -1.
 
     >>> unpack_bits(np.array([5], np.int32), 3)
     array([ True, False,  True])
@@ -203,7 +204,8 @@ def unpack_bits(words: npt.NDArray[np.int32], channels: int) -> npt.NDArray[np.b
 
 
 def flip_channels_out(filter_words: npt.NDArray[np.int32], channels: int, flip: npt.NDArray[np.bool_]) -> Any:
-    """Negates the filters (int32 OHWI, `channels` real channels a tap) of the output channels where `flip` is true."""
+    """Negates the filters (int32 OHWI, `channels` real channels in each tap) of the output channels for which `flip` is
+    true."""
     ones = pack_bits(np.ones(channels, np.bool_))
     return np.where(flip[:, None, None, None], filter_words ^ ones, filter_words)
 
@@ -216,12 +218,12 @@ def output_thresholds(
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
     """The thresholds that give the sign of `clamp(dot) * multiplier + bias` from a popcount.
 
-    If acc is the number of differing bits, then dot = dot_max - 2 * acc. The op writes bit 1 (-1) if
-    acc > threshold. -0.0 counts as +1.
+    Let acc be the number of differing bits; then dot = dot_max - 2 * acc. The op writes bit 1 (-1) if acc > threshold.
+    The value -0.0 counts as +1.
 
     Args:
-        multiplier: float [O], any sign.
-        bias: float [O].
+        multiplier: the multiplier of each output channel, float [O], of any sign.
+        bias: the bias of each output channel, float [O].
         dot_max: the number of taps times channels per group.
         activation: the clamp on the dot product.
     Returns:
@@ -235,8 +237,8 @@ def output_thresholds(
     low, high = (np.clip(bound, -dot_max, dot_max) for bound in ACTIVATION_RANGES[activation])
     at_low, at_high = low * m + b, high * m + b
     scale = np.where(m == 0, 1.0, np.abs(m))
-    # The condition y < 0, in terms of a dot product with the same sign as y.
-    # Rounding the quotient to an integer first loses nothing, however small it is beside dot_max.
+    # The condition y < 0 is written in terms of a dot product with the same sign as y. Rounding the quotient to an
+    # integer first loses nothing, even if dot_max is much larger than the quotient.
     threshold = np.floor((dot_max + np.floor(b / scale)) / 2)
     never, always = np.minimum(at_low, at_high) >= 0, np.maximum(at_low, at_high) < 0
     threshold = np.where(always, ALWAYS_MINUS_ONE, np.where(never, ALWAYS_PLUS_ONE, threshold))

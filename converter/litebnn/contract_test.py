@@ -1,4 +1,4 @@
-"""Bits, options and thresholds against a naive implementation."""
+"""Tests bits, options and thresholds against a naive implementation."""
 
 import numpy as np
 import pytest

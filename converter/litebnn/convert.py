@@ -1,4 +1,4 @@
-"""The converter's functions: read a model, run the rules, write it."""
+"""The converter's functions: each reads a model, runs the rules, and writes the result."""
 
 from __future__ import annotations
 
@@ -42,47 +42,48 @@ def convert_tflite(
 ) -> Any:
     """Converts the binary layers of a `.tflite` model; needs no TensorFlow.
 
-    A model that already has litebnn's ops is returned unchanged, after a check that they would load; options that ask
-    for another result are refused. A model without binary layers is returned unchanged too, with a warning, unless int8
-    is requested. Its weights that are computed from constants at every inference still become constants, if the file
-    does not grow.
+    A model that already has litebnn's ops is returned unchanged, after a check that a runtime can load the ops. Options
+    that ask for another result are refused. A model without binary layers is returned unchanged too, with a warning,
+    unless int8 is requested. Weights that such a model computes from constants at every inference still become
+    constants, if the file does not grow.
 
     Args:
         model: the model's bytes, or the path of its file.
-        inference_input_type: type of the result's inputs: float32, int8 or uint8. It is a name, a NumPy or a TensorFlow
-            type. int8 and uint8 need a quantized model, or a `stem`.
-        inference_output_type: the same of its outputs, float32 or int8.
-        target: "arm", for every CPU that litebnn runs on.
-        experimental_default_int8_range: (min, max) for every tensor with an unknown range, to measure the latency of
-            int8 without samples; the results are meaningless.
-        representative_dataset: samples that show the ranges of the activations: makes the layers that are not binary
-            int8. A sample is an array of the input's shape. For several inputs it is a list, or a dictionary by the
-            names of the model's signature. A function that yields samples, or a `litebnn.DataSet`, will do too.
-        stem: "int8" to quantize just the convolutions of 1 to 4 channels that read the network's images. It needs
+        inference_input_type: the type of the result's inputs: float32, int8 or uint8. It is a name, or a type of NumPy
+            or TensorFlow. int8 and uint8 need a quantized model, or a `stem`.
+        inference_output_type: the type of the result's outputs, float32 or int8.
+        target: "arm", the only value; the result runs on every CPU that litebnn supports.
+        experimental_default_int8_range: the (min, max) for every tensor with an unknown range, to measure the latency
+            of int8 without samples. The outputs are then meaningless.
+        representative_dataset: samples that show the ranges of the activations. They make the layers that are not
+            binary int8. A sample is an array of the input's shape. For several inputs it is a list, or a dictionary by
+            the names of the model's signature. A function that yields samples, or a `litebnn.DataSet`, is accepted too.
+        stem: "int8" to quantize only the convolutions of 1 to 4 channels that read the network's images. This needs
             `input_range`, and no samples.
-        input_range: the (min, max) of these images as the network takes them.
+        input_range: the (min, max) of the network's images, after preprocessing.
         larq_compatible: True for a file that Larq Compute Engine's own runtime reads too; layers that pad with zeros
             are slower in it.
-        low_bit_weights: "int4" or "int2" to write the ternary and ±alpha weights of dense layers that are not binary
-            in this type. The file gets smaller and needs a newer runtime, which the report names; results are equal.
-        dynamic_range: True to make such layers quantize their inputs to int8 at run time. They get faster, and results
-            change by about 1 %.
-        assume_nonzero: True to treat sign(x), which is 0 for 0, as a sign that is +1 there. The report names each one.
-            PyTorch's and TensorFlow's own sign functions need it.
-        verify: True to run source and result on random inputs in the installed runtime. Otherwise the inputs: an array,
-            or a list or dictionary with one for each input, batch first; or a `litebnn.DataSet`.
-        return_report: True to return (bytes, ConversionReport).
+        low_bit_weights: "int4" or "int2" to write the ternary and ±alpha weights of dense layers that are not binary in
+            this type. The file gets smaller and needs a newer runtime, which the report names. Results are equal.
+        dynamic_range: True to make the layers of `low_bit_weights` quantize their inputs to int8 at run time. They get
+            faster, and results change by about 1 %.
+        assume_nonzero: True to treat sign(x), which is 0 for x = 0, as a sign that is +1 there. The report names each
+            such sign. The sign functions of PyTorch and TensorFlow need this option.
+        verify: True to run source and result on random inputs in the installed runtime, and compare the outputs.
+            Instead of True, the inputs themselves: an array, or a list or dictionary with one for each input, batch
+            first; or a `litebnn.DataSet`.
+        return_report: True to return (bytes, ConversionReport) instead of bytes.
         progress: called with the name of each step.
 
     Returns:
         The bytes of the converted `.tflite` file, or a pair of these and the report.
 
     Raises:
-        ConversionError: the model cannot be read or converted, or `verify` found a difference; also where litebnn
+        ConversionError: the model cannot be read or converted, or `verify` found a difference. Also raised if litebnn
             itself fails, which the message says.
         ValueError: an option has a value that it cannot have.
-        TypeError: there is no option of that name, or an option's value has a type that it cannot have.
-        Whatever `progress` and `representative_dataset` raise comes through as it is.
+        TypeError: there is no option of that name, or an option's value has a type that it cannot have. Errors that
+            `progress` and `representative_dataset` raise are passed on unchanged.
 
     Example:
         >>> converted = litebnn.convert_tflite("float.tflite")  # doctest: +SKIP
@@ -94,9 +95,11 @@ def convert_tflite(
 
 @shows_options
 def convert_keras_model(model: Any, **options: Unpack[ConvertOptions]) -> Any:
-    """Converts a Keras model: of tf-keras (Keras 2, which larq needs) or of Keras 3, which litebnn.keras trains.
+    """Converts a Keras model, of tf-keras (Keras 2, which larq needs) or of Keras 3 (with which litebnn.keras
+    trains).
 
-    Keras 3 exports from the backends TensorFlow and torch (this needs litert-torch and Keras 3.15), and not from JAX.
+    Keras 3 can export with the backends TensorFlow and torch, but not with JAX. With torch it needs litert-torch and
+    Keras 3.15.
 
     An unknown batch size becomes 1. All arguments but the first, the result and the errors are those of
     `convert_tflite`.
@@ -165,7 +168,7 @@ def convert_torch_model(
 
 
 def _bytes_and_name(model: Any) -> tuple[bytes, str]:
-    """The bytes of a model, and the file's name for messages, which is empty for a model in memory."""
+    """The bytes of a model, and the file's name for messages. The name is empty for a model in memory."""
     if isinstance(model, bytes | bytearray | memoryview):
         return bytes(model), ""
     if not isinstance(model, str | os.PathLike):
@@ -253,7 +256,8 @@ def _fold_weights(model: Model, options: ConvertOptions) -> bool:
 
 
 def _check_loads(model: Model, what: str) -> None:
-    """Checks litebnn's ops and their consumers as a runtime would, so that no result is returned that cannot load."""
+    """Checks litebnn's ops and the ops that read their outputs as a runtime would, so that no result is returned that
+    cannot load."""
     try:
         for graph in model.graphs:
             check_custom_ops(graph)
@@ -275,7 +279,7 @@ def _request(options: ConvertOptions) -> Request:
 
 
 def _ranges(options: ConvertOptions) -> Callable[[Model, Notes], Ranges] | None:
-    """The function that finds the activation ranges for int8 quantization; None if the model is not to be quantized."""
+    """A function that finds the activation ranges for int8 quantization; None if the model is not to be quantized."""
     limits, dataset = options["experimental_default_int8_range"], options["representative_dataset"]
     images = options["input_range"]
     if images is not None:

@@ -1,4 +1,4 @@
-"""The exceptions that litebnn raises on its own account, and its warnings."""
+"""The exceptions that litebnn raises, and its warnings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 def printable(text: object) -> str:
     r"""Text in one line, with every control character of a terminal escaped.
 
-    Names in a model and names of files may contain anything.
+    Names in a model and names of files may contain any characters.
 
     >>> printable("conv\n\x1b[31m")
     'conv\\n\\x1b[31m'
@@ -26,14 +26,15 @@ def reason_of(error: BaseException) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
-# Maximum characters of another program's message in one of our lines, and of a bracketed configuration in it.
+# The largest number of characters of another program's message that a litebnn message quotes, and of a text in brackets
+# in it.
 _LONGEST, _LONGEST_BRACKETS = 300, 60
 _INNER_ERROR = "Exception encountered: "
 
 
 def shortened(text: str) -> str:
-    """Another program's message as one line: long configurations are left out, and it is cut after a sentence or a
-    word.
+    """Another program's message as one line: long texts in brackets are left out, and the line is cut after a sentence
+    or a word.
 
     >>> shortened("Unknown layer: 'Mine'. Its configuration is {" + 50 * "'name': 'mine', " + "}")
     "Unknown layer: 'Mine'. Its configuration is {...}"
@@ -62,7 +63,8 @@ def _without_long_brackets(text: str) -> str:
 
 
 def told_by(error: BaseException) -> str:
-    r"""The line of another program's error that states the cause, which Keras writes after a layer's configuration.
+    r"""The line of another program's error that states the cause. Keras writes it after the configuration of a
+    layer.
 
     >>> told_by(ValueError("Error when deserializing class 'Mine' using config={}.\n\nException encountered: No such."))
     'No such.'
@@ -80,10 +82,10 @@ def reason_with_file(error: BaseException) -> str:
 
 @contextmanager
 def naming(file: str | os.PathLike[str]) -> Iterator[None]:
-    """Adds the file's name to errors of reading and writing, which lack it, unlike errors of opening.
+    """Adds the file's name to errors of reading and writing. Python adds it only to errors of opening.
 
     Raises:
-        OSError: the block raised it.
+        OSError: the block raised an OSError.
     """
     try:
         yield
@@ -109,8 +111,8 @@ def boundary() -> Iterator[None]:
     """Turns all exceptions into those that the converter's functions document.
 
     Raises:
-        ConversionError: the block raised it, or memory ran out.
-        Defect: the block raised anything else.
+        ConversionError: the block raised a ConversionError, or memory ran out.
+        Defect: the block raised any other exception.
     """
     try:
         yield
@@ -123,7 +125,7 @@ def boundary() -> Iterator[None]:
 
 
 def warn(message: str, *modules: str) -> None:
-    """Issues a warning that points at the first caller outside this module and the given modules."""
+    """Issues a warning that points at the first caller outside this module and outside the given modules."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__") in (__name__, *modules):
         frame, level = frame.f_back, level + 1

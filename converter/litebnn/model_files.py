@@ -1,4 +1,4 @@
-"""Model files: read up to a size limit, and written whole or not at all."""
+"""Reads model files up to a size limit, and writes files completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import BinaryIO
 
 from litebnn.errors import ConversionError, naming
 
-# A flatbuffer has at most 2 GiB, and external constants may follow it.
+# The largest size of a model file in bytes. A flatbuffer has at most 2 GiB, and external constants may follow it.
 MOST_BYTES = 4 << 30
-# A temporary file's name begins with this many letters of the final name.
+# The number of letters of the final name with which the name of a temporary file begins.
 _PREFIX = 32
 
 
@@ -23,7 +23,7 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Opens a regular file; a pipe is refused, because reading it could wait forever.
 
     Raises:
-        OSError: it cannot be opened, or the block fails to read it.
+        OSError: the file cannot be opened, or the block fails to read it.
         ConversionError: it is not a regular file.
     """
     # Without O_NONBLOCK, opening a pipe waits until another process writes to it.
@@ -38,7 +38,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     """The content of a file.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
         ConversionError: it is not a regular file, or is larger than 4 GiB.
     """
     with open_file(path) as file:
@@ -50,13 +50,13 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def check_destination(path: Path, kind: str, *others: Path | None) -> None:
-    """Refuses a file that cannot be written, before any work is done.
+    """Raises an error before any work is done if a file cannot be written.
 
     `path` is the path of the future file. `kind` is the kind of file for messages, such as ".tflite". `others` are
-    files that it must not replace; None for a file that is not given.
+    files that the future file must not replace; None for a file that is not given.
 
     Raises:
-        ValueError: its folder is missing, the path is not a regular file, or it is one of the others.
+        ValueError: the file's folder is missing, the path is not a regular file, or it is one of the others.
     """
     if not path.parent.is_dir():
         raise ValueError(f"{path.parent} is no folder to write {path.name} to")
@@ -70,22 +70,22 @@ def check_suffix(option: str, path: Path, *suffixes: str) -> None:
     """Refuses a file name with an unexpected suffix.
 
     Raises:
-        ValueError: its suffix is none of these.
+        ValueError: the name has none of these suffixes.
     """
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{option} {path}: expected a name that ends in {' or '.join(suffixes)}")
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replaces a file, or the target of a link, by a complete one, never by a part.
+    """Replaces a file, or the target of a link, by a complete file, never by a part.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     named, path = path, path.resolve()
     part: Path | None = None
     try:
-        # The prefix is cut, because a name longer than the file's own might exceed the system's limit.
+        # Only a prefix of the name is used, because a name longer than the file's own might exceed the system's limit.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name[:_PREFIX], suffix=".part")
         part = Path(name)
         with os.fdopen(handle, "wb") as file:
@@ -98,7 +98,7 @@ def write_whole(path: Path, content: bytes) -> None:
         part.chmod(0o666 & ~mask)
         part.replace(path)
     except OSError as error:
-        # The temporary file's name would mean nothing to the user.
+        # The error names the final file, because the temporary file's name would mean nothing to the user.
         error.filename, error.filename2 = str(named), None
         raise
     finally:

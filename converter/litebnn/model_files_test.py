@@ -30,7 +30,7 @@ def _umask() -> int:
 
 @pytest.fixture(params=[signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
-    """A signal that this process does not ignore; a shell makes background processes ignore SIGINT."""
+    """A signal that this process does not ignore. A shell makes its background processes ignore SIGINT."""
     number: signal.Signals = request.param
     handler = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
     former = signal.signal(number, handler)

@@ -56,7 +56,7 @@ def _range(name: str, value: Any) -> tuple[float, float] | None:
 
 def _range_of_images(name: str, value: Any) -> tuple[float, float] | None:
     limits = _range(name, value)
-    # A scale beyond these numbers, or its product with another one, is no normal float32.
+    # A scale beyond these limits, or the product of such a scale with another one, is no normal float32.
     if limits is not None and (max(map(abs, limits)) > _LARGEST or limits[1] - limits[0] < 1 / _LARGEST):
         raise ValueError(f"{name} is {value}, expected numbers up to {_LARGEST:g} that differ by {1 / _LARGEST:g}")
     return limits
@@ -88,7 +88,7 @@ def _progress(name: str, value: Any) -> Progress:
 
 
 def _holds_samples(value: Any) -> bool:
-    # `litebnn.DataSet` has the method `results`; this layer may not import it.
+    # `litebnn.DataSet` is recognized by its method `results`, because this layer may not import the class.
     return hasattr(value, "results") or (isinstance(value, Iterable) and not isinstance(value, str | bytes))
 
 
@@ -104,7 +104,7 @@ def _low_bit_weights(name: str, value: Any) -> str | None:
 
 @dataclass(frozen=True)
 class _Option:
-    """A default and a check, which takes the option's name and value.
+    """A default and a check of an option. The check takes the option's name and value.
 
     The check returns the value, or raises a TypeError or ValueError that names the option.
     """
@@ -139,7 +139,7 @@ _ABOUT_BITS = ("larq_compatible", "assume_nonzero")
 
 
 def checked(given: ConvertOptions) -> ConvertOptions:
-    """All options: checked values for those that are given, and defaults for the others.
+    """All options: checked values for the given ones, and defaults for the others.
 
     Raises:
         TypeError: there is no option of that name, or an option's value has a type that it cannot have.
@@ -177,7 +177,7 @@ def asks_for_more(options: ConvertOptions) -> bool:
 
 
 def _is_given(options: ConvertOptions, name: str) -> bool:
-    # Samples may be arrays, which `!=` would compare element by element.
+    # Samples may be arrays, and `!=` would compare these element by element.
     value, default = options[name], OPTIONS[name].default  # type: ignore[literal-required]
     return value != default if isinstance(default, str) else value is not default
 

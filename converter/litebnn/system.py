@@ -1,4 +1,4 @@
-"""Differences between operating systems: no other module of the package asks on which one it runs."""
+"""Differences between operating systems. No other module of the package checks on which system it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class System:
     """File names on an operating system.
 
     Attributes:
-        library: the op library.
+        library: the name of the op library.
         suffix: the ending of a shared library.
         program_suffix: the ending of a program.
     """
@@ -28,16 +28,17 @@ class System:
 
     @property
     def accelerator(self) -> str:
-        """The file that LiteRT loads as an accelerator: the first with this name, so there is no other GPU's."""
+        """The name of the file that LiteRT loads as an accelerator. LiteRT loads the first file with this name, so no
+        GPU accelerator is loaded."""
         return f"libLiteRtGpuAccelerator{self.suffix}"
 
     @property
     def litert(self) -> str:
-        """LiteRT's C library."""
+        """The file name of LiteRT's C library."""
         return f"libLiteRt{self.suffix}"
 
 
-# Keys are CMake's names of systems.
+# The file names of each operating system. The keys are CMake's names of systems.
 SYSTEMS = {
     "Linux": System("liblitebnn.so", ".so"),
     "Android": System("liblitebnn.so", ".so"),
@@ -46,16 +47,16 @@ SYSTEMS = {
 }
 HERE = SYSTEMS[{"win32": "Windows", "darwin": "Darwin"}.get(sys.platform, "Linux")]
 
-# Signals that ask a command to end.
+# The signals that ask a command to end.
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
-# Windows forbids reading a locked byte, so the locked byte is one beyond the end of any file.
+# The position of the byte to lock. Windows forbids reading a locked byte, so the byte is beyond the end of any file.
 _LOCKED_BYTE = 1 << 40
 _SIZES = Path("/proc/self/statm")
 
 
 def give_name(file: Path, name: Path) -> None:
-    """Gives a file another name: by a link, or on Windows, where users may not make links, by a copy."""
+    """Gives a file another name, with a link. On Windows, where users may not make links, copies the file."""
     if sys.platform == "win32":
         shutil.copyfile(file, name)
     else:
@@ -63,7 +64,7 @@ def give_name(file: Path, name: Path) -> None:
 
 
 def open_to_append(path: Path) -> int:
-    """Opens a file for reading and appending; returns a handle that child processes do not get."""
+    """Opens a file for reading and appending. Returns a handle that child processes do not inherit."""
     inherited = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
     return os.open(path, os.O_RDWR | os.O_APPEND | inherited | getattr(os, "O_BINARY", 0))
 
@@ -90,7 +91,7 @@ def lock(handle: int) -> None:
 
 @contextmanager
 def _at(handle: int, position: int) -> Iterator[None]:
-    """Moves a file's position, and moves it back."""
+    """Moves the position of a file, and moves it back at the end of the block."""
     former = os.lseek(handle, 0, os.SEEK_CUR)
     os.lseek(handle, position, os.SEEK_SET)
     try:
@@ -100,9 +101,9 @@ def _at(handle: int, position: int) -> Iterator[None]:
 
 
 def limit_memory(more: int) -> None:
-    """Limits this process to `more` bytes than it has now, and disables core dumps.
+    """Limits the memory of this process to `more` bytes more than it has now, and disables core dumps.
 
-    Only Linux limits a process's memory by such a call. Elsewhere a caller's limit of time has to do.
+    Only Linux can limit the memory of a process in this way. On other systems, the caller's time limit must suffice.
     """
     if sys.platform == "win32":
         return

@@ -33,7 +33,8 @@ def test_a_file_has_one_lock(tmp_path: Path) -> None:
 
 
 class Msvcrt(types.ModuleType):
-    """Stands in for Windows' module: a lock belongs to a handle, and covers bytes from the handle's position on."""
+    """A replacement for the Windows module msvcrt: a lock belongs to a handle, and covers bytes from the handle's
+    position on."""
 
     LK_NBLCK = 2
 
@@ -82,7 +83,7 @@ ABSENT_NAMES = {
 
 
 def run_as(platform: str, code: str, tmp_path: Path) -> str:
-    """Runs code in a Python that lacks what Python for `platform` lacks, and that says it is that platform."""
+    """Runs code in a Python that says that it runs on `platform`, and lacks the modules that Python lacks there."""
     start = f"""
         import sys, os, signal, subprocess, tempfile, ctypes, numpy, flatbuffers, rich.console, shtab, importlib.abc
         import ai_edge_litert.interpreter
@@ -109,7 +110,7 @@ def run_as(platform: str, code: str, tmp_path: Path) -> str:
     return run.stdout
 
 
-# Each needs a framework, whose own code would take the simulation for the real thing.
+# Packages that are not tested. Each needs a framework, whose own code would believe in the simulated platform.
 FRAMEWORKS = ("litebnn.keras", "litebnn.torch", "litebnn.model_explorer", "litebnn.evaluate.dask")
 
 IMPORT_ALL = f"""

@@ -1,4 +1,4 @@
-"""Unique names from names that may repeat."""
+"""Makes names unique that may repeat."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """The names; one that occurred before gets a number appended.
+    """The names in their order. A number is appended to a name that occurred before.
 
     >>> unique_names(["dense", "dense", "dense_1", "dense"])
     ['dense', 'dense_1', 'dense_1_1', 'dense_2']

@@ -1,4 +1,4 @@
-"""Verifies a conversion on what the caller gives: inputs, a data set, or nothing."""
+"""Verifies a conversion on the data that the caller gives: inputs, a data set, or nothing."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _VERIFIED_SAMPLES = 16
 
 
 def verification_of(source: bytes, result: bytes, names: list[str], options: ConvertOptions) -> Verification | None:
-    """The verification on the given inputs, else on the calibration samples, else on random inputs.
+    """Verifies a conversion on the given inputs, else on the calibration samples, else on random inputs.
 
-    Random inputs lie in the range that is stated for a stem.
+    Random inputs lie in the range that the option `input_range` states.
     """
     if not asks_to_verify(options):
         return None
@@ -63,10 +63,10 @@ class _VerifyBatch:
 
 
 def _verify_data_set(source: bytes, converted: bytes, dataset: DataSet) -> Verification:
-    """Runs `verify_conversion` on all samples of a data set, on the data set's executor.
+    """Runs `verify_conversion` on all samples of a data set, with the data set's executor.
 
     Raises:
-        ConversionError: `verify_conversion` raises it, or a batch cannot be run.
+        ConversionError: `verify_conversion` found a difference, or a batch cannot be run.
     """
     results = dataset.results("verify", lambda recipe: _VerifyBatch(source, converted, recipe))
     return of_some(

@@ -1,5 +1,5 @@
-// Measures the time of a model with random inputs, and prints statistics as text and as JSON. The flags are those of
-// TensorFlow's program of the same name, and --lcompute and --output.
+// Measures the time of a model with random inputs, and prints statistics as text and as JSON. The program takes the
+// flags of TensorFlow's program of the same name, and the additional flags --lcompute and --output.
 #include <unistd.h>
 
 #include <chrono>
@@ -35,8 +35,8 @@ struct Measurement {
   std::vector<OpTime> ops;
 };
 
-// Fills floats with values from -1 to 1, and integers of one byte with any value. Other types stay zero, because their
-// range depends on the model.
+// Fills an input tensor: floats get random values from -1 to 1, one-byte integers any random value. Other types stay
+// zero, because their valid range depends on the model.
 void FillInput(Session& session, size_t index, std::mt19937& random) {
   const Tensor input = session.inputs()[index];
   if (input.type == ElementType::kString) {
@@ -71,8 +71,8 @@ Measurement Measure(const Settings& settings) {
   return measurement;
 }
 
-// The process's peak memory in bytes; 0 if the system does not tell. getrusage would include memory of the program that
-// started this one.
+// Returns the peak memory of this process in bytes; 0 if the system does not report it. The function getrusage is not
+// used, because it includes the memory of the parent process.
 double PeakMemory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -120,7 +120,8 @@ Json ToJson(const Settings& settings, const Measurement& measurement, double pea
   });
 }
 
-// Regular files are replaced atomically; links, pipes and devices are opened and written in place.
+// True if the output file is written elsewhere and then renamed, which holds for regular files. Links, pipes and
+// devices are opened and written in place.
 bool IsReplaced(const std::string& path) {
   std::error_code missing;
   const std::filesystem::file_type type = std::filesystem::symlink_status(path, missing).type();
@@ -131,13 +132,14 @@ bool IsReplaced(const std::string& path) {
   throw Error(Format("cannot write --output=%s", path.c_str()));
 }
 
-// Refuses a path that could not be written, before the measurement instead of minutes later.
+// Throws an error if the output path cannot be written. It is called before the measurement, so that the user does not
+// wait minutes for the error.
 void CheckWritable(const std::string& path) {
   const std::filesystem::path destination(path);
   std::error_code missing;
   if (!destination.has_filename() || std::filesystem::is_directory(destination, missing)) RefuseOutput(path);
   if (!IsReplaced(path)) {
-    // The target of a link may exist only once it is written.
+    // The output path may be a link whose target does not exist yet.
     const bool exists = std::filesystem::exists(destination, missing);
     const bool is_writable = exists ? access(path.c_str(), W_OK) == 0 : std::ofstream(path).is_open();
     if (!is_writable) RefuseOutput(path);

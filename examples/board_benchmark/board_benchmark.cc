@@ -1,5 +1,6 @@
-// Runs all models in the folder `board_models` next to the program, and writes the results as JSON and as a page for
-// sharing. The models are golden models with known outputs, single layers, and whole networks with random weights.
+// Runs all models in the folder `board_models`, which lies in the program's folder. Writes the results as JSON and as a
+// page for sharing. The models are golden models with known outputs, single layers, and whole networks with random
+// weights.
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kLargestTensor = size_t{1} << 30;
-// Tolerance of a golden output, relative to the largest value.
+// The allowed difference of a golden model's output, relative to the largest value.
 constexpr double kTolerance = 1e-4;
 const char* const kKinds[] = {"golden", "layer", "network"};
 
@@ -48,24 +49,24 @@ struct Outcome {
 
 using State = std::vector<std::pair<std::string, std::string>>;
 
-// FNV-1a, so that outputs of different boards can be compared.
+// Computes the FNV-1a hash of an output, so that users can compare the outputs of different boards.
 uint64_t Hash(uint64_t hash, const void* data, size_t size) {
   const auto* bytes = static_cast<const unsigned char*>(data);
   for (size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
   return hash;
 }
 
-// The program's own folder.
+// The folder that contains this program.
 fs::path Home() { return fs::read_symlink("/proc/self/exe").parent_path(); }
 
-// Quotes a text as one word for a shell.
+// Quotes a text, so that a shell reads it as one word.
 std::string Quote(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
-// The board's state as board_state.sh prints it.
+// Reads the board's state, which the script board_state.sh prints.
 State ReadState() {
   const std::string command = "sh " + Quote(Home() / "board_state.sh");
   State state;
@@ -81,7 +82,8 @@ State ReadState() {
   return state;
 }
 
-// Inputs that are the same on every board: floats from -1 to 1 with few bits, and any bytes for other types.
+// Makes inputs that are the same on every board: floats from -1 to 1 with few mantissa bits, and any bytes for other
+// types.
 std::vector<char> SyntheticInput(const Tensor& tensor, size_t size) {
   std::vector<char> bytes(size);
   uint32_t random = 2463534242;
@@ -101,7 +103,7 @@ std::vector<char> SyntheticInput(const Tensor& tensor, size_t size) {
   return bytes;
 }
 
-// The largest relative difference of a golden model's outputs from the expected ones.
+// Returns the largest relative difference of a golden model's outputs from the expected outputs.
 double Difference(Session& session, const std::string& wanted) {
   std::string found;
   for (size_t i = 0; i < session.outputs().size(); ++i) {

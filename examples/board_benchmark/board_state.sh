@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints a board's properties and state, one `name=value` per line; unknown values are empty.
 
-# The first line of the first file that can be read.
+# Prints the first line of the first of these files that can be read.
 first() {
   for file; do
     if [ -r "$file" ]; then
@@ -11,7 +11,8 @@ first() {
   done
 }
 
-# Files of kHz as MHz, each different number once: the cores of a cluster share a clock.
+# Converts clock rates from kHz to MHz and prints each different number once, because the cores of a cluster share a
+# clock.
 megahertz() {
   cat "$@" 2>/dev/null | sort -n | uniq | awk '{ printf "%s%.0f", sep, $1 / 1000; sep = " " }'
 }

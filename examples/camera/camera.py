@@ -1,10 +1,11 @@
-"""Names what a camera sees, and writes the name and the frames per second on the picture.
+"""Classifies what a camera sees, and writes the class and the frames per second on the picture.
 
 Usage: python camera.py quicknet.tflite [--video=FILE] [--output=FILE] [--frames=N] [--threads=N]
 
-The model is a file that `litebnn zoo` has written. It needs litebnn and OpenCV: `pip install 'litebnn[camera]'`, or on
-a Raspberry Pi `apt install python3-opencv python3-picamera2`. A Raspberry Pi's camera is read by picamera2, others and
-videos by OpenCV. Without a screen, --output writes the pictures to a video file. The key q ends the program.
+The model is a file that `litebnn zoo` has written. The program needs litebnn and OpenCV:
+`pip install 'litebnn[camera]'`, or on a Raspberry Pi `apt install python3-opencv python3-picamera2`. It reads a
+Raspberry Pi's camera by picamera2, and other cameras and videos by OpenCV. Without a screen, the option --output writes
+the pictures to a video file. The key q ends the program.
 """
 
 import argparse
@@ -47,10 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def open_frames(video: Path | None, camera: int) -> Iterator[Any]:
-    """The frames of a video or a camera: uint8 [height, width, 3] in blue, green and red.
+    """Yields the frames of a video file or of a camera: uint8 [height, width, 3] in blue, green and red.
 
     Raises:
-        OSError: there is no such video, or no camera.
+        OSError: the video does not exist, or the camera was not found.
     """
     if video is None and (frames := raspberry_pi_frames()) is not None:
         return frames
@@ -61,7 +62,7 @@ def open_frames(video: Path | None, camera: int) -> Iterator[Any]:
 
 
 def frames_of(capture: Any) -> Iterator[Any]:
-    """The frames that OpenCV reads, up to the end of a video."""
+    """Yields the frames that OpenCV reads, up to the end of a video."""
     while True:
         came, frame = capture.read()
         if not came:
@@ -70,7 +71,7 @@ def frames_of(capture: Any) -> Iterator[Any]:
 
 
 def raspberry_pi_frames() -> Iterator[Any] | None:
-    """The frames of a Raspberry Pi's camera; None if picamera2 is not installed or finds no camera."""
+    """Yields the frames of a Raspberry Pi's camera; returns None if picamera2 is not installed or finds no camera."""
     try:
         from picamera2 import Picamera2
     except ImportError:
@@ -78,17 +79,19 @@ def raspberry_pi_frames() -> Iterator[Any] | None:
     if not Picamera2.global_camera_info():
         return None
     camera = Picamera2()
-    # picamera2 names formats by the order of bits in a word: RGB888 has blue first in memory, as OpenCV has it.
+    # picamera2 names a format by the order of the bits in a word. Therefore RGB888 has blue first in memory, as OpenCV
+    # expects.
     camera.configure(camera.create_video_configuration(main={"format": "RGB888", "size": SIZE}))
     camera.start()
     return (camera.capture_array() for _ in itertools.count())
 
 
 def run(classifier: litebnn.Classifier, frames: Iterator[Any], output: Path | None) -> tuple[int, float]:
-    """Classifies frames and shows or writes them; returns their number and the frames per second at the end.
+    """Classifies frames, and shows them or writes them to a file; returns their number and the frames per second at the
+    end.
 
     Raises:
-        OSError: the output cannot be written.
+        OSError: the output file cannot be written.
     """
     writer, seconds, count = None, 0.0, 0
     start = time.perf_counter()
@@ -119,7 +122,7 @@ def run(classifier: litebnn.Classifier, frames: Iterator[Any], output: Path | No
 
 
 def write(picture: Any, text: str, y: int) -> None:
-    """Writes text on a picture, readable on bright and dark ground."""
+    """Writes text on a picture, with an outline, so that it is readable on a bright and on a dark background."""
     for color, thickness in ((SHADOW, 4), (COLOR, 1)):
         cv2.putText(picture, text, (10, y), cv2.FONT_HERSHEY_SIMPLEX, 0.8, color, thickness, cv2.LINE_AA)
 

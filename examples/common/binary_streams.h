@@ -2,7 +2,7 @@
 
 namespace litebnn::examples {
 
-// Lets stdin and stdout carry any bytes. Windows would translate the ends of lines.
+// Makes stdin and stdout carry bytes unchanged. Otherwise Windows would translate line ends.
 void MakeStreamsBinary();
 
 }  // namespace litebnn::examples

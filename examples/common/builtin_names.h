@@ -1,4 +1,4 @@
-// Names of the builtin operators, by their number in the .tflite schema.
+// The names of the builtin operators, in the order of their numbers in the .tflite schema.
 #pragma once
 
 namespace litebnn::examples {

@@ -5,7 +5,7 @@
 
 namespace litebnn::examples {
 
-// Captures everything that is written to stderr during its lifetime.
+// Captures everything that is written to stderr during this object's lifetime.
 class CaughtStderr {
  public:
   CaughtStderr();
@@ -13,7 +13,7 @@ class CaughtStderr {
   CaughtStderr(const CaughtStderr&) = delete;
   CaughtStderr& operator=(const CaughtStderr&) = delete;
 
-  // The captured lines with which the runtime reported errors.
+  // Returns the captured lines in which the runtime reported errors.
   std::string errors() const;
 
  private:

@@ -18,7 +18,8 @@ Delegate Make(const std::string& name, Create* create, Destroy* destroy) {
 }
 
 Delegate Load(const std::string& path) {
-  // Never closed, because the runtime and the delegate's threads may call into it until the program ends.
+  // The delegate's library is never closed, because the runtime and the delegate's threads may call functions of it
+  // until the program ends.
   std::string problem;
   void* library = OpenLibrary(path.c_str(), &problem);
   if (library == nullptr) throw Error(Format("cannot load the delegate %s: %s", path.c_str(), problem.c_str()));
@@ -30,7 +31,7 @@ Delegate Load(const std::string& path) {
   return Make("the delegate " + path, create, destroy);
 }
 
-// A delegate that claims no node, and only runs its prepare function on the graph.
+// Makes a delegate that claims no node. Its only effect is that the runtime calls `prepare` on the graph.
 Delegate MakeIdle(TfLiteStatus (*prepare)(TfLiteContext*, TfLiteDelegate*), void* data) {
   auto* delegate = new TfLiteDelegate();
   delegate->data_ = data;
@@ -40,7 +41,7 @@ Delegate MakeIdle(TfLiteStatus (*prepare)(TfLiteContext*, TfLiteDelegate*), void
   return Delegate(reinterpret_cast<::TfLiteDelegate*>(delegate), destroy);
 }
 
-// Gives the nodes of the Lce ops the functions that are linked into the program.
+// Replaces the functions of the Lce ops in the graph by those that are linked into this program.
 TfLiteStatus RegisterOps(TfLiteContext* context, TfLiteDelegate*) {
   TfLiteIntArray* plan = nullptr;
   if (context->GetExecutionPlan(context, &plan) != kTfLiteOk) return kTfLiteError;
@@ -50,7 +51,7 @@ TfLiteStatus RegisterOps(TfLiteContext* context, TfLiteDelegate*) {
     if (context->GetNodeAndRegistration(context, plan->data[i], &node, &registration) != kTfLiteOk) return kTfLiteError;
     const auto* ours = reinterpret_cast<const TfLiteRegistration*>(litebnn_registration(registration->custom_name));
     if (ours == nullptr) continue;
-    // The other members of the registration depend on the runtime's version and are left unchanged.
+    // The other members of the registration are left unchanged, because they depend on the runtime's version.
     registration->init = ours->init;
     registration->free = ours->free;
     registration->prepare = ours->prepare;
@@ -67,8 +68,8 @@ std::vector<Delegate> MakeDelegates(const SessionOptions& options) {
   std::vector<Delegate> delegates;
   if (!options.external_delegate.empty()) delegates.push_back(Load(options.external_delegate));
   if (options.lcompute && options.profiling) {
-    // litebnn's delegate runs several nodes as one. Profiling uses the registered ops instead, so that each node is
-    // measured separately.
+    // litebnn's delegate runs several nodes as one. Profiling replaces the ops' functions instead of using the
+    // delegate, so that each node is measured separately.
     delegates.push_back(MakeIdle(RegisterOps, nullptr));
   } else if (options.lcompute) {
     delegates.push_back(Make("litebnn's delegate", tflite_plugin_create_delegate, tflite_plugin_destroy_delegate));

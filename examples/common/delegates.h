@@ -1,4 +1,4 @@
-// Delegates, which every runtime supports: libraries that run parts of a model.
+// Delegates are libraries that run parts of a model. Every runtime supports them.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,12 @@ namespace litebnn::examples {
 
 using Delegate = std::unique_ptr<::TfLiteDelegate, std::function<void(::TfLiteDelegate*)>>;
 
-// The delegates that the options ask for, in the order in which they claim nodes. XNNPACK is not included, because each
-// runtime creates it differently. Throws Error if one cannot be created.
+// Makes the delegates that the options ask for, in the order in which they claim nodes. XNNPACK is not included,
+// because each runtime creates it differently. Throws Error if a delegate cannot be created.
 std::vector<Delegate> MakeDelegates(const SessionOptions& options);
 
-// A delegate that claims nothing. When the runtime passes it the model's first graph, it stores its address in `graph`.
+// Makes a delegate that claims no node. When the runtime passes it the model's first graph, it stores the address of
+// this graph in `graph`.
 Delegate ObservingDelegate(TfLiteContext** graph);
 
 }  // namespace litebnn::examples

@@ -1,4 +1,4 @@
-// Errors of the example programs: one line for the user, exit code 1.
+// Errors of the example programs. The user sees an error as one line, and the program ends with exit code 1.
 #pragma once
 
 #include <stdexcept>
@@ -6,15 +6,15 @@
 
 namespace litebnn::examples {
 
-// A problem that the user can fix. what() is one line with what was found and what was expected.
+// A problem that the user can fix. what() is one line that says what was found and what was expected.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// printf into a string.
+// Formats a string as printf does, and returns it.
 [[gnu::format(printf, 1, 2)]] std::string Format(const char* format, ...);
 
-// Runs a program and returns its exit code; an exception becomes a line on stderr and exit code 1.
+// Runs a program and returns its exit code. If the program throws an exception, prints a line to stderr and returns 1.
 int RunProgram(void (*program)(int argc, char** argv), int argc, char** argv);
 
 }  // namespace litebnn::examples

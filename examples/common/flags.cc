@@ -12,7 +12,7 @@
 namespace litebnn::examples {
 namespace {
 
-// Parses a flag's text into its value; false if the text is not valid for the flag.
+// Parses a flag's text and stores the value; returns false if the text is not valid for the flag.
 struct Assign {
   const char* text;
 
@@ -43,7 +43,7 @@ struct Assign {
   }
 };
 
-// The type of a flag's value and its default, as text.
+// Describes the type of a flag's value and its default, as text.
 struct Describe {
   std::string operator()(const std::string* value) const {
     return value->empty() ? "text" : Format("text, default %s", value->c_str());
@@ -74,7 +74,8 @@ bool ParseFlags(int argc, char** argv, const std::vector<Flag>& flags) {
   constexpr int kHelp = 'h';
   constexpr int kFirstFlag = 256;  // above every letter
   std::vector<option> long_options;
-  // '+' stops at the first argument that is no flag, ':' distinguishes missing values from unknown flags
+  // '+' makes getopt stop at the first argument that is no flag. ':' makes it distinguish missing values from unknown
+  // flags.
   std::string short_options = "+:h";
   for (const Flag& flag : flags) {
     long_options.push_back({flag.name, required_argument, nullptr, kFirstFlag + static_cast<int>(long_options.size())});

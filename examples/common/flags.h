@@ -1,4 +1,4 @@
-// Command line flags, as `--name=value`, `--name value` or `-n value`.
+// Command line flags, which users write as `--name=value`, `--name value` or `-n value`.
 #pragma once
 
 #include <climits>
@@ -8,14 +8,14 @@
 
 namespace litebnn::examples {
 
-// An integer flag and its range.
+// A flag whose value is an integer, and the range of its values.
 struct IntFlag {
   int* value;
   int minimum;
   int maximum = INT_MAX;
 };
 
-// A flag: the destination of its value, which also holds its default, and its help text.
+// A flag of a program: a pointer to the variable that holds its default and gets its value, and its help text.
 struct Flag {
   const char* name;
   char letter;  // short form; 0 for none
@@ -23,8 +23,8 @@ struct Flag {
   const char* help;
 };
 
-// Parses the command line into the flags' values. Booleans are 0, 1, true or false. Returns false, after printing the
-// flags, if `--help` or `-h` was given. Throws Error for an unknown flag, an invalid value, or an argument that is no
+// Parses the command line and stores the flags' values. Booleans are 0, 1, true or false. If `--help` or `-h` is given,
+// prints the flags and returns false. Throws Error for an unknown flag, an invalid value, or an argument that is no
 // flag.
 bool ParseFlags(int argc, char** argv, const std::vector<Flag>& flags);
 

@@ -13,7 +13,7 @@ Json::Json(const std::string& text) {
     if (c == '"' || c == '\\') {
       text_ += {'\\', c};
     } else if (byte < 0x20 || byte > 0x7e) {
-      // A tensor's name may contain any bytes; those outside ASCII become the code points of the same numbers.
+      // A tensor's name may contain any bytes. Bytes outside ASCII become the code points of the same numbers.
       text_ += Format("\\u%04x", byte);
     } else {
       text_ += c;

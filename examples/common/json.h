@@ -6,7 +6,7 @@
 
 namespace litebnn::examples {
 
-// A JSON value, ready to be written.
+// A JSON value, which holds its own text.
 class Json {
  public:
   Json(const std::string& text);

@@ -1,6 +1,6 @@
-// The part of LiteRT's C interface that the programs use. LiteRT publishes its library in the wheel ai-edge-litert but
-// no package with its headers, so they are declared here, as in litert/c/*.h of LiteRT 2.3. The layouts are those of
-// 64-bit machines, because there are no other wheels.
+// The part of LiteRT's C interface that the programs use. LiteRT publishes its library in the wheel ai-edge-litert, but
+// no package with its headers. Therefore this file declares them, as in litert/c/*.h of LiteRT 2.3. The layouts are
+// those of 64-bit machines, because LiteRT has no other wheels.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ constexpr LiteRtStatus kLiteRtStatusErrorInvalidFlatbuffer = 501;
 typedef int LiteRtHwAcceleratorSet;
 constexpr LiteRtHwAcceleratorSet kLiteRtHwAcceleratorCpu = 1;
 
-// Environment.
+// Declarations of LiteRT's environments.
 
 constexpr int kLiteRtAnyTypeInt = 2;
 constexpr int kLiteRtEnvOptionTagAutoRegisterAccelerators = 24;
@@ -49,7 +49,7 @@ static_assert(sizeof(LiteRtEnvOption) == 24);
 LiteRtStatus LiteRtCreateEnvironment(int num_options, const LiteRtEnvOption* options, LiteRtEnvironment* environment);
 void LiteRtDestroyEnvironment(LiteRtEnvironment environment);
 
-// Accelerators.
+// Declarations of LiteRT's accelerators.
 
 typedef struct {
   uint16_t struct_size, major_version, minor_version, reserved;
@@ -67,7 +67,7 @@ typedef LiteRtStatus (*LiteRtCreateDelegate)(void* runtime_context, LiteRtEnviro
                                              LiteRtAccelerator accelerator, LiteRtOptions options,
                                              LiteRtDelegateWrapper* wrapper);
 
-// An accelerator's functions; members for metrics and buffers follow.
+// The functions of an accelerator. LiteRT's own struct has more members after these, for metrics and buffers.
 typedef struct {
   LiteRtAbiHeader abi_header;
   LiteRtGetName get_name;
@@ -91,7 +91,7 @@ LiteRtStatus LiteRtWrapDelegate(struct TfLiteDelegate* delegate, void (*deleter)
                                 LiteRtDelegateWrapper* wrapper);
 LiteRtStatus LiteRtUnwrapDelegate(LiteRtDelegateWrapper wrapper, struct TfLiteDelegate** delegate);
 
-// Models, their signatures and tensors.
+// Declarations of LiteRT's models, their signatures and tensors.
 
 constexpr size_t kLiteRtMaxRank = 8;
 
@@ -125,17 +125,17 @@ LiteRtStatus LiteRtGetOpOutput(LiteRtOp op, size_t index, LiteRtTensor* output);
 LiteRtStatus LiteRtGetTensorName(LiteRtTensor tensor, const char** name);
 LiteRtStatus LiteRtGetTensorIndex(LiteRtTensor tensor, uint32_t* index);
 
-// Options.
+// Declarations of LiteRT's options.
 
 LiteRtStatus LiteRtCreateOptions(LiteRtOptions* options);
 void LiteRtDestroyOptions(LiteRtOptions options);
 LiteRtStatus LiteRtSetOptionsHardwareAccelerators(LiteRtOptions options, LiteRtHwAcceleratorSet hardware);
-// The next two functions take ownership of an argument: the payload, and the opaque options.
+// The next two functions take ownership of an argument: the first of the payload, the second of the opaque options.
 LiteRtStatus LiteRtCreateOpaqueOptions(const char* identifier, void* payload, void (*destroy)(void* payload),
                                        LiteRtOpaqueOptions* options);
 LiteRtStatus LiteRtAddOpaqueOptions(LiteRtOptions options, LiteRtOpaqueOptions opaque_options);
 
-// Compiled models and their buffers.
+// Declarations of LiteRT's compiled models and their buffers.
 
 constexpr int kLiteRtTensorBufferTypeHostMemory = 1;
 constexpr int kLiteRtTensorBufferLockModeWrite = 1;
@@ -147,7 +147,7 @@ LiteRtStatus LiteRtGetCompiledModelOutputTensorLayouts(LiteRtCompiledModel compi
                                                        size_t count, LiteRtLayout* layouts, bool update_allocation);
 LiteRtStatus LiteRtRunCompiledModel(LiteRtCompiledModel compiled_model, size_t signature, size_t num_inputs,
                                     LiteRtTensorBuffer* inputs, size_t num_outputs, LiteRtTensorBuffer* outputs);
-// Messages since the last call; the caller must free them.
+// Returns the messages since the last call of this function. The caller must free them.
 LiteRtStatus LiteRtCompiledModelGetErrorMessages(LiteRtCompiledModel compiled_model, char** messages);
 LiteRtStatus LiteRtCreateManagedTensorBuffer(LiteRtEnvironment environment, int buffer_type,
                                              const LiteRtRankedTensorType* type, size_t size,
@@ -156,7 +156,7 @@ void LiteRtDestroyTensorBuffer(LiteRtTensorBuffer buffer);
 LiteRtStatus LiteRtLockTensorBuffer(LiteRtTensorBuffer buffer, void** address, int mode);
 LiteRtStatus LiteRtUnlockTensorBuffer(LiteRtTensorBuffer buffer);
 
-// Profiler.
+// Declarations of LiteRT's profiler.
 
 constexpr int kLiteRtOperatorInvokeEvent = 2;
 
@@ -173,7 +173,7 @@ typedef struct {
 static_assert(sizeof(LiteRtProfiledEvent) == 104);
 
 LiteRtStatus LiteRtCompiledModelGetProfiler(LiteRtCompiledModel compiled_model, LiteRtProfiler* profiler);
-// Starts recording and drops earlier events.
+// Starts recording events, and drops earlier ones.
 LiteRtStatus LiteRtStartProfiler(LiteRtProfiler profiler);
 LiteRtStatus LiteRtGetNumProfilerEvents(LiteRtProfiler profiler, int* count);
 LiteRtStatus LiteRtGetProfilerEvents(LiteRtProfiler profiler, int count, LiteRtProfiledEvent* events);

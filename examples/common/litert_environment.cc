@@ -10,11 +10,12 @@ namespace {
 
 constexpr int64_t kTfLiteDelegateFlagsPerOperatorProfiling = 4;
 
-// The delegates, and their accelerators in the same order.
+// The delegates of the environment. The arrays of delegates and of accelerators have the same order.
 const std::vector<Delegate>* delegates_of_environment = nullptr;
 std::vector<LiteRtAccelerator> accelerators_of_delegates;
 
-// XNNPACK's accelerator. Null in a library without it, and in LiteRT for Windows, which does not export it.
+// Finds XNNPACK's accelerator in LiteRT's library. Returns null if the library was built without XNNPACK, or for
+// Windows, where it is not exported.
 const LiteRtAcceleratorDef* FindXnnpack() {
   void* library = FindLoadedLibrary("libLiteRt" LITEBNN_LIBRARY_SUFFIX);
   void* address = FindSymbol(library, "LiteRtStaticLinkedAcceleratorCpuDef");
@@ -27,11 +28,11 @@ LiteRtStatus WrapDelegate(void*, LiteRtEnvironment, LiteRtAccelerator accelerato
   const auto& all = accelerators_of_delegates;
   const auto index = static_cast<size_t>(std::find(all.begin(), all.end(), accelerator) - all.begin());
   if (index == all.size()) return kLiteRtStatusErrorRuntimeFailure;
-  // The deleter does nothing, because the delegate serves every model of the environment.
+  // The delegate's deleter does nothing, because the delegate serves every model of the environment.
   return LiteRtWrapDelegate((*delegates_of_environment)[index].get(), [](::TfLiteDelegate*) {}, wrapper);
 }
 
-// An accelerator for the delegate with the same index.
+// An accelerator that gives LiteRT the delegate with the same index.
 constexpr LiteRtAcceleratorDef kDelegateAccelerator = {
     {sizeof(LiteRtAcceleratorDef), 1, 0, 0},
     [](LiteRtAccelerator, const char** name) {
@@ -72,7 +73,8 @@ LiteRtStatus CreateXnnpack(void* runtime_context, LiteRtEnvironment environment,
       FindXnnpack()->create_delegate(runtime_context, environment, accelerator, options, wrapper);
   ::TfLiteDelegate* delegate = nullptr;
   if (status != kLiteRtStatusOk || LiteRtUnwrapDelegate(*wrapper, &delegate) != kLiteRtStatusOk) return status;
-  // Profile XNNPACK's nodes like those of other delegates, not the operators inside them.
+  // Clears a flag of XNNPACK's delegate, so that the profiler measures XNNPACK's nodes like those of other delegates,
+  // and not the operators inside them.
   reinterpret_cast<TfLiteDelegate*>(delegate)->flags &= ~kTfLiteDelegateFlagsPerOperatorProfiling;
   return status;
 }
@@ -97,7 +99,8 @@ Owned<LiteRtEnvironment> MakeEnvironment(const std::vector<Delegate>& delegates,
   delegates_of_environment = &delegates;
   accelerators_of_delegates.clear();
   const LiteRtAcceleratorDef* own = xnnpack ? FindXnnpack() : nullptr;
-  // If XNNPACK cannot be registered after the delegates, LiteRT registers it by itself, before them.
+  // If the program cannot register XNNPACK after the delegates, LiteRT registers XNNPACK by itself, before the
+  // delegates.
   const int64_t by_itself = xnnpack && own == nullptr;
   const LiteRtEnvOption options[] = {
       {kLiteRtEnvOptionTagAutoRegisterAccelerators, {kLiteRtAnyTypeInt, by_itself}},
@@ -106,7 +109,7 @@ Owned<LiteRtEnvironment> MakeEnvironment(const std::vector<Delegate>& delegates,
   LiteRtEnvironment environment = nullptr;
   Check(LiteRtCreateEnvironment(static_cast<int>(std::size(options)), options, &environment), "start");
   Owned<LiteRtEnvironment> owned(environment, LiteRtDestroyEnvironment);
-  // Each accelerator claims nodes that earlier ones have left.
+  // Each accelerator claims nodes that earlier accelerators have left.
   for (size_t i = 0; i < delegates.size(); ++i) {
     accelerators_of_delegates.push_back(Register(environment, kDelegateAccelerator));
   }

@@ -1,4 +1,4 @@
-// LiteRT's environment, with accelerators for the delegates of a session.
+// A LiteRT environment, with an accelerator for each delegate of a session.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@ using Owned = std::unique_ptr<std::remove_pointer_t<Pointer>, void (*)(Pointer)>
 // Throws Error unless the status means success.
 void Check(LiteRtStatus status, const char* what);
 
-// An environment whose models are passed to each delegate in turn, and then to XNNPACK if `xnnpack` is true. LiteRT
-// passes no user data to accelerators, so only one environment may exist at a time. The delegates must outlive it.
-// Throws Error.
+// Makes an environment that passes models to each delegate in turn, and then to XNNPACK if `xnnpack` is true. Only one
+// environment may exist at a time, because LiteRT passes no user data to accelerators. The delegates must outlive the
+// environment. Throws Error.
 Owned<LiteRtEnvironment> MakeEnvironment(const std::vector<Delegate>& delegates, bool xnnpack);
 
 }  // namespace litebnn::examples

@@ -12,13 +12,13 @@
 namespace litebnn::examples {
 
 // A delegate that claims no node. When the interpreter passes it the graph, it wraps every node's invoke function in a
-// stopwatch. It must come after all other delegates. Since XNNPACK and others allow no delegate after them, it replaces
-// the last delegate and applies that one first.
+// stopwatch. The profiler must come after all other delegates. XNNPACK and others allow no delegate after them, so the
+// profiler takes the place of the last delegate and applies that delegate first.
 //
-// Only one profiler may exist at a time, and it must outlive its interpreter.
+// Only one profiler may exist at a time, and the profiler must outlive its interpreter.
 class OpProfiler {
  public:
-  // `last` is the delegate to replace, or null.
+  // `last` is the delegate whose place the profiler takes, or null.
   explicit OpProfiler(::TfLiteDelegate* last);
   ~OpProfiler();
   OpProfiler(const OpProfiler&) = delete;
@@ -29,7 +29,7 @@ class OpProfiler {
   // Drops all measurements.
   void Reset();
 
-  // All nodes in execution order.
+  // Returns the times of all nodes, in execution order.
   std::vector<OpTime> Times() const;
 
  private:
@@ -41,7 +41,7 @@ class OpProfiler {
   static ::TfLiteStatus Prepare(::TfLiteContext* context, ::TfLiteDelegate* delegate);
   static ::TfLiteStatus Invoke(::TfLiteContext* context, ::TfLiteNode* node);
 
-  // Static, because the runtime passes no user data to a node's invoke function.
+  // The pointer to the profiler is static, because the runtime passes no user data to a node's invoke function.
   static OpProfiler* current_;
 
   ::TfLiteDelegate delegate_;

@@ -7,7 +7,7 @@
 
 namespace litebnn::examples {
 
-// The time spent in one node of the executed graph.
+// The time that a model spends in one node of the executed graph.
 struct OpTime {
   int node;            // index in the graph; delegates' nodes come after the model's
   std::string op;      // such as "LceBconv2d", "CONV_2D" or "TfLiteXNNPackDelegate"
@@ -16,7 +16,7 @@ struct OpTime {
   double milliseconds;  // all calls together
 };
 
-// A table with a line per node, and one per kind of op.
+// Formats the times as two tables, one with a line per node and one with a line per kind of op.
 std::string FormatOpTimes(const std::vector<OpTime>& times);
 
 }  // namespace litebnn::examples

@@ -8,7 +8,7 @@
 namespace litebnn::examples {
 namespace {
 
-// The file format has signed 32-bit offsets.
+// The largest size of a model file in bytes, because the file format has signed 32-bit offsets.
 constexpr size_t kLargestModel = (size_t{1} << 31) - 1;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A loaded model that is ready to run. The runtime is the one that the programs are built with: LiteRT in
+// A loaded model that is ready to run. The runtime is the one with which the programs are built: LiteRT in
 // session_litert.cc, or TensorFlow Lite's C library in session_tflite.cc.
 #pragma once
 
@@ -23,10 +23,10 @@ struct SessionOptions {
   bool profiling = false;         // measure each op
 };
 
-// Some types of tensor elements, with the runtimes' numbers.
+// Some element types of tensors, with the numbers that the runtimes give them.
 enum class ElementType : int { kFloat32 = 1, kUInt8 = 3, kString = 5, kInt8 = 9 };
 
-// An input or output of a model.
+// The description of an input or output tensor of a model.
 struct Tensor {
   std::string name;
   ElementType type;
@@ -40,36 +40,37 @@ class Session {
   virtual ~Session() = default;
 
   virtual std::vector<Tensor> inputs() const = 0;
-  // The outputs with their shapes after the last run, because some models compute a shape while they run.
+  // Returns the outputs with their shapes after the last run, because some models compute an output's shape while they
+  // run.
   virtual std::vector<Tensor> outputs() const = 0;
 
-  // Bytes of an input. Throws Error for a string input.
+  // Returns the size of an input in bytes. Throws Error for a string input.
   virtual size_t InputSize(size_t index) const = 0;
   // Copies InputSize(index) bytes into an input.
   virtual void FillInput(size_t index, const void* data) = 0;
-  // Bytes of an output after the last run.
+  // Returns the size of an output in bytes after the last run.
   virtual size_t OutputSize(size_t index) const = 0;
-  // The content of an output, valid until the next run.
+  // Returns the content of an output, which is valid until the next run.
   virtual const void* OutputData(size_t index) = 0;
 
   // Runs the model once; returns the milliseconds that it took. Throws Error.
   virtual double Invoke() = 0;
 
-  // The time of each op since the last reset; empty unless profiling was requested.
+  // Returns the time of each op since the last reset; empty unless profiling was requested.
   virtual std::vector<OpTime> op_times() = 0;
   virtual void ResetOpTimes() = 0;
 };
 
-// Loads the model, sets up ops and delegates, and prepares it to run. Throws Error if anything fails.
+// Loads a model, sets up its ops and delegates, and prepares it to run. Throws Error if anything fails.
 std::unique_ptr<Session> LoadSession(const SessionOptions& options);
 
-// Name and version of the runtime, such as "LiteRT 2.3.0".
+// Returns name and version of the runtime, such as "LiteRT 2.3.0".
 std::string RuntimeName();
 
-// Type and shape of a tensor, such as "float32 [1, 224, 224, 3]".
+// Returns type and shape of a tensor as text, such as "float32 [1, 224, 224, 3]".
 std::string Describe(const Tensor& tensor);
 
-// Helpers of both implementations:
+// The following functions are helpers of both implementations of Session.
 // - ReadModel: the content of a model file.
 // - NoModel: the error for a file that is not a model.
 // - ModelError: the error for an unusable model, which ends with the runtime's own message.

@@ -1,4 +1,4 @@
-// Sessions on LiteRT: its compiled models, accelerators and profiler.
+// Sessions that run models on LiteRT, with its compiled models, accelerators and profiler.
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,8 @@
 namespace litebnn::examples {
 namespace {
 
-// Number of events after which they are read: the profiler keeps 2^19 events and then overwrites the oldest ones.
+// The number of events after which the session reads them. The profiler keeps 2^19 events and then overwrites the
+// oldest ones.
 constexpr int kManyEvents = 1 << 17;
 
 void AddOptions(LiteRtOptions options, const char* identifier, const std::string& toml) {
@@ -76,7 +77,7 @@ class LiteRtSession final : public Session {
   std::vector<Tensor> Describe(const std::vector<size_t>& indices) const;
   std::string Reported() const;
 
-  // The compiled model is declared last, because it uses the members before it and must be destroyed first.
+  // The compiled model is declared last, because it uses the members before it and must be destroyed before they are.
   SessionOptions options_;
   std::string model_bytes_;
   // the model's graph, from which tensors are read because LiteRT does not expose them
@@ -96,7 +97,7 @@ class LiteRtSession final : public Session {
 
 LiteRtSession::LiteRtSession(const SessionOptions& options)
     : options_(options), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
-  // The first delegate sees the graph as in the model's file.
+  // The first delegate sees the graph as it is in the model's file.
   delegates_.insert(delegates_.begin(), ObservingDelegate(&graph_));
   environment_ = MakeEnvironment(delegates_, options.xnnpack);
   LiteRtModel model = nullptr;
@@ -110,7 +111,7 @@ LiteRtSession::LiteRtSession(const SessionOptions& options)
   MakeBuffers();
 }
 
-// Finds the signature of the model's first graph, and its input and output tensors.
+// Finds the signature of the model's first graph, and the input and output tensors of this signature.
 void LiteRtSession::FindSignature() {
   size_t count = 0;
   LiteRtSubgraph first = nullptr, subgraph = nullptr;
@@ -143,15 +144,15 @@ void LiteRtSession::CompileModel() {
   graph_ = nullptr;
   LiteRtCompiledModel compiled = nullptr;
   if (Compile(environment_.get(), model_.get(), options_, Reporter::kBuffer, &compiled) != kLiteRtStatusOk) {
-    // Without a compiled model there are no messages to ask for, so a second attempt captures stderr.
+    // Without a compiled model, LiteRT has no messages to ask for. A second attempt to compile captures stderr instead.
     const CaughtStderr caught;
     Compile(environment_.get(), model_.get(), options_, Reporter::kStderr, &compiled);
     throw ModelError(options_.model, Refusal(options_), caught.errors());
   }
   compiled_.reset(compiled);
   if (graph_ == nullptr) throw ModelError(options_.model, "LiteRT shows no delegate the model", "");
-  // If the count is 0, LiteRT allocates the tensors and then complains about the number of layouts. The real count
-  // would make it overflow the layout of an output with more than 8 dimensions.
+  // The count is 0 on purpose: LiteRT allocates the tensors and then reports a wrong number of layouts. With the real
+  // count, LiteRT would write past the layout of an output with more than 8 dimensions.
   LiteRtLayout none;
   if (LiteRtGetCompiledModelOutputTensorLayouts(compiled, signature_, 0, &none, true) ==
       kLiteRtStatusErrorRuntimeFailure) {
@@ -168,17 +169,18 @@ void LiteRtSession::CompileModel() {
 void LiteRtSession::MakeBuffers() {
   for (const size_t index : inputs_) {
     const TfLiteTensor& tensor = graph_->tensors[index];
-    // LiteRT accepts no model with more dimensions than a layout holds.
+    // LiteRT accepts no model in which a tensor has more dimensions than a layout can hold.
     const auto rank = static_cast<size_t>(tensor.dims->size);
     LiteRtRankedTensorType type = {};
     type.element_type = tensor.type;
     type.layout.rank = static_cast<unsigned int>(rank) & 0x7f;
     std::copy_n(tensor.dims->data, rank, type.layout.dimensions);
-    // A string tensor has no size until it is filled. Programs that fill none report that themselves.
+    // A string tensor has no size until it is filled. Programs that cannot fill string tensors report this error
+    // themselves.
     input_buffers_.push_back(tensor.type == kTfLiteString ? nullptr : MakeBuffer(type, tensor.bytes));
   }
   for (const size_t index : outputs_) {
-    // LiteRT checks only the size of an output's buffer.
+    // LiteRT checks only that the buffer of an output has the right size.
     const size_t size = std::max<size_t>(1, graph_->tensors[index].bytes);
     LiteRtRankedTensorType bytes = {};
     bytes.element_type = kTfLiteUInt8;
@@ -207,8 +209,8 @@ void LiteRtSession::FillInput(size_t index, const void* data) {
 
 double LiteRtSession::Invoke() {
   using Clock = std::chrono::steady_clock;
-  // An output with a computed shape may have been moved to another buffer, and stays there until the model is
-  // recompiled.
+  // LiteRT may have moved an output of computed shape to another buffer. The output stays there until the model is
+  // compiled again.
   if (OutputsMoved()) CompileModel();
   const Clock::time_point start = Clock::now();
   const LiteRtStatus status =
@@ -229,7 +231,7 @@ bool LiteRtSession::OutputsMoved() const {
                      [this](size_t index) { return graph_->tensors[index].allocation_type == kTfLiteDynamic; });
 }
 
-// Adds the profiler's events to the times, and clears them.
+// Adds the events of the profiler to the times, and clears the events.
 void LiteRtSession::ReadProfile() {
   int count = 0;
   Check(LiteRtGetNumProfilerEvents(profiler_, &count), "count the profiler's events");
@@ -245,7 +247,7 @@ void LiteRtSession::ReadProfile() {
       LiteRtSubgraph subgraph = nullptr;
       LiteRtOp op = nullptr;
       LiteRtTensor output = nullptr;
-      // Delegates' nodes are no ops of the model and have no output here.
+      // The nodes of delegates are no ops of the model, so LiteRT gives no output tensor for them.
       if (LiteRtGetModelSubgraph(model_.get(), node.first, &subgraph) == kLiteRtStatusOk &&
           LiteRtGetSubgraphOp(subgraph, node.second, &op) == kLiteRtStatusOk &&
           LiteRtGetOpOutput(op, 0, &output) == kLiteRtStatusOk) {

@@ -1,4 +1,4 @@
-// Sessions on TensorFlow Lite's C library, for boards without a published LiteRT.
+// Sessions that run models on TensorFlow Lite's C library, for boards for which no LiteRT is published.
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -18,7 +18,7 @@
 namespace litebnn::examples {
 namespace {
 
-// A function of the library; null if it has none of that name.
+// Finds a function of the library by its name; null if the library has no function of that name.
 template <class Function>
 Function* Find(const char* name) {
   return reinterpret_cast<Function*>(FindSymbol(nullptr, name));
@@ -32,8 +32,8 @@ XnnpackOptions DefaultXnnpackOptions() {
   return defaults != nullptr ? defaults() : XnnpackOptions();
 }
 #else
-// Some libraries come without this header. Every version of the struct begins with these members, and zero is the
-// default of later ones.
+// Some distributions of the library lack XNNPACK's header. In every version, the struct begins with these members, and
+// zero is the default of all later members.
 struct XnnpackOptions {
   int32_t num_threads;
   uint32_t flags;
@@ -108,7 +108,7 @@ class TfLiteSession final : public Session {
   }
   static void Report(void* session, const char* format, va_list arguments);
 
-  // The interpreter is declared last, because it uses the members before it and must be destroyed first.
+  // The interpreter is declared last, because it uses the members before it and must be destroyed before they are.
   std::string path_;
   std::string model_bytes_;
   std::string reported_;
@@ -121,7 +121,8 @@ class TfLiteSession final : public Session {
 TfLiteSession::TfLiteSession(const SessionOptions& options)
     : path_(options.model), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
   {
-    // The runtime prints only "The model is not a valid Flatbuffer buffer" to stderr, which NoModel's message replaces.
+    // Hides the runtime's message "The model is not a valid Flatbuffer buffer", because the program reports the error
+    // by NoModel.
     const CaughtStderr silent;
     model_.reset(TfLiteModelCreate(model_bytes_.data(), model_bytes_.size()));
   }

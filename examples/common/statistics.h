@@ -11,10 +11,10 @@ struct Statistics {
   double maximum;
 };
 
-// Statistics of at least one value.
+// Computes statistics of at least one value.
 Statistics Summarize(const std::vector<double>& values);
 
-// The value below which `percent` of the values lie, with linear interpolation.
+// Returns the value below which `percent` of the values lie, with linear interpolation.
 double Percentile(std::vector<double> values, double percent);
 
 }  // namespace litebnn::examples

@@ -1,4 +1,5 @@
-"""Compares the forms of one small network: float32, two kinds of int8, and 1-bit, made in Keras and in PyTorch.
+"""Compares four forms of one small network: float32, two kinds of int8, and 1-bit. Keras and PyTorch each make all
+forms.
 
 Usage: invoke compare [--mnist=DIR] [--frameworks=keras,torch] [--epochs=N]
 """
@@ -53,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 def compare(
     frameworks: list[str], digits: Digits, folder: Path | None, epochs: int, console: Console, output: Path = OUTPUT
 ) -> Results:
-    """Makes the forms, measures them, and writes the table and the charts to `output`; returns the figures.
+    """Makes the forms, measures them, and writes the table and the charts to the folder `output`; returns the figures.
 
     Raises:
         OSError: a framework's process or `benchmark_model` failed.
@@ -84,7 +85,7 @@ def bars(console: Console) -> Progress:
 
 
 def make(framework: str, work: Path, folder: Path | None, epochs: int, progress: Progress) -> None:
-    """Writes one framework's files into `work`, in a process of that framework's environment."""
+    """Writes one framework's files into the folder `work`, in a process of that framework's environment."""
     python = python_of(framework)
     command = [str(python), "-m", "examples.compare.makers", framework, str(work), f"--epochs={epochs}"]
     command += [f"--mnist={folder.resolve()}"] if folder else []
@@ -108,7 +109,7 @@ def make(framework: str, work: Path, folder: Path | None, epochs: int, progress:
 
 
 def python_of(framework: str) -> Path:
-    """The Python with the framework: this one, or that of PyTorch's environment.
+    """The path of the Python that has the framework: this Python, or that of PyTorch's own environment.
 
     Raises:
         ImportError: PyTorch's environment does not exist.
@@ -121,7 +122,7 @@ def python_of(framework: str) -> Path:
 
 
 def verdict(framework: str, results: Results) -> str:
-    """A line that compares 1-bit with the other forms."""
+    """One line that compares the 1-bit form with the other forms."""
     binary, real = results[framework, "1-bit"], results[framework, "float32"]
     smallest = min(results[framework, form].bytes for form in FORMS if form != "1-bit")
     return (

@@ -1,4 +1,4 @@
-"""The figures as a table and as charts."""
+"""Shows the measured figures as a table and as charts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ COLOURS = {"float32": "#7a7a7a", "int8": "#e69f00", "int8 trained": "#d55e00", "
 
 Results = dict[tuple[str, str], Figures]  # by framework and form
 
-# Title, value and bar label of each chart.
+# The charts, each with its title, the function from figures to a bar's value, and the format of a bar's label.
 CHARTS: tuple[tuple[str, Callable[[Figures], float], str], ...] = (
     ("test accuracy, %", lambda each: each.accuracy * 100, "{:.1f}"),
     ("file, KiB", lambda each: each.bytes / 1024, "{:.1f}"),
@@ -47,7 +47,7 @@ def as_table(results: Results) -> Table:
 
 
 def draw(results: Results, path: Path) -> None:
-    """Writes the charts as one picture, in the format of the suffix of `path`."""
+    """Draws all charts in one picture, and writes it in the format that the suffix of `path` names."""
     figure, axes = pyplot.subplots(2, 3, figsize=(13, 7), layout="constrained")
     labels = [f"{framework}\n{form}" for framework, form in results]
     for axis, (title, number, label) in zip(axes.flat, CHARTS, strict=False):

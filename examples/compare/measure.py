@@ -1,4 +1,4 @@
-"""The cost and accuracy of one form of the network: the figures of the table."""
+"""Measures the cost and the accuracy of one form of the network: the figures of the table."""
 
 import json
 import statistics
@@ -32,7 +32,7 @@ class Figures(NamedTuple):
 
 
 class Form:
-    """A file in this process's runtime."""
+    """A `.tflite` file, loaded into the runtime of this process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class Form:
         return quantized(shaped, scale, zero_point)
 
     def scores(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The scores [n, 10] for `inputs`."""
+        """The scores [n, 10] of the network for `inputs`."""
         found = self._interpreter.predict(inputs)
         assert isinstance(found, np.ndarray)
         return found
@@ -64,7 +64,8 @@ class Form:
 
 
 def measure(paths: list[Path], digits: Digits, benchmark_model: Path) -> list[Figures]:
-    """The figures of each file; in Python the files take turns, so that all see the same machine."""
+    """Measures each file and returns its figures. In Python the files take turns, so that a change of the machine's
+    speed affects all alike."""
     forms = [Form(path) for path in paths]
     found = [form.scores(form.inputs(digits.test_images)).argmax(axis=-1) for form in forms]
     accuracies = [float(np.mean(classes == digits.test_labels)) for classes in found]
@@ -89,10 +90,10 @@ def measure(paths: list[Path], digits: Digits, benchmark_model: Path) -> list[Fi
 
 
 def run_benchmark_model(program: Path, model: Path) -> Any:
-    """The results that `benchmark_model` writes for a model, on one thread.
+    """The results that the program `benchmark_model` writes for a model, on one thread.
 
     Raises:
-        OSError: it failed.
+        OSError: the program failed.
     """
     output = model.with_suffix(".json")
     flags = {"graph": model, "lcompute": 1, "use_xnnpack": 1, "num_runs": RUNS_OF_THE_PROGRAM, "output": output}

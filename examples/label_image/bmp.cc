@@ -9,7 +9,7 @@
 namespace litebnn::examples {
 namespace {
 
-// Header sizes, which also identify the versions.
+// Sizes of the BMP header in bytes, which also identify the versions of the format.
 constexpr uint32_t kOs2Version1 = 12;
 constexpr uint32_t kVersion1 = 40;
 constexpr uint32_t kOs2Version2 = 64;
@@ -23,7 +23,7 @@ constexpr size_t kMasks = kFileHeader + kVersion1;
 constexpr size_t kMaskBytes = 12;
 constexpr size_t kColors = 256;
 
-// Reads little-endian numbers at a position of a string.
+// Reads little-endian numbers at a given position of a string.
 class Fields {
  public:
   explicit Fields(const std::string& bytes) : bytes_(bytes) {}
@@ -45,7 +45,7 @@ void Put(std::string& bytes, uint32_t value, size_t size) {
   for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-// The palette as 256 colours of 4 bytes; colours that the file omits are black.
+// The palette as 256 colours of 4 bytes each. Colours that the file omits are black.
 std::string Palette(const std::string& bytes, size_t begin, size_t end, size_t entry_bytes, size_t colors) {
   std::string palette;
   for (size_t at = begin; palette.size() < 4 * colors && at + entry_bytes <= std::min(end, bytes.size());
@@ -87,7 +87,7 @@ std::string PlainBmp(const std::string& bytes) {
   const uint64_t row_bits = uint64_t{static_cast<uint32_t>(width)} * bits;
   const uint64_t row_bytes = (row_bits + 31) / 32 * 4;
   const uint64_t rows = static_cast<uint64_t>(std::abs(int64_t{height}));
-  // Some writers omit the padding of the last row.
+  // Some writers of BMP files omit the padding after the last row.
   const uint64_t expected = (rows - 1) * row_bytes + (row_bits + 7) / 8;
   if (pixels_at < kFileHeader + header) throw Error("its BMP header says that the pixels begin within the header");
   const size_t present = bytes.size() - std::min(pixels_at, bytes.size());

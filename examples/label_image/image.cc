@@ -10,7 +10,8 @@
 
 namespace {
 
-// Bytes for 2^26 pixels with 4 channels of 16 bits. A small file may ask for far more.
+// The largest memory block of the decoder: bytes for 2^26 pixels with 4 channels of 16 bits. A small file may ask for
+// far more.
 constexpr size_t kLargestBlock = size_t{1} << 29;
 
 void* AllocateBlock(size_t size) { return size <= kLargestBlock ? std::malloc(size) : nullptr; }
@@ -36,16 +37,17 @@ namespace litebnn::examples {
 namespace {
 
 constexpr int64_t kMostPixels = int64_t{1} << 26;
-// Limit for pixels times scans of a progressive JPEG: each scan visits all pixels, but may take only a few bytes of the
-// file.
+// The limit for the number of pixels times the number of scans of a progressive JPEG. Each scan visits all pixels, but
+// may take only a few bytes of the file.
 constexpr int64_t kMostScannedPixels = int64_t{1} << 30;
-// A JPEG needs at least a bit per block of 8 x 8 pixels, but the decoder continues if the data is missing.
+// The largest number of pixels per byte of a JPEG. A JPEG needs at least one bit per block of 8 x 8 pixels, but the
+// decoder continues if the data is missing.
 constexpr int64_t kMostPixelsOfJpegByte = 8 * 64;
 
 bool BeginsWith(const std::string& bytes, const char* magic) { return bytes.rfind(magic, 0) == 0; }
 
 void CheckJpeg(const std::string& bytes, int64_t pixels) {
-  // Entropy-coded data does not contain these pairs, because 0xff is followed by 0 there.
+  // Entropy-coded data does not contain these pairs of bytes, because in such data a 0 follows each 0xff.
   const std::string start_of_scan = "\xff\xda";
   const std::string end_of_image = "\xff\xd9";
   int64_t scans = 0;
@@ -65,7 +67,7 @@ void CheckJpeg(const std::string& bytes, int64_t pixels) {
 }
 
 void CheckPng(const std::string& bytes) {
-  // stb_image copies an empty chunk to a null pointer if no pixels came before it.
+  // stb_image copies an empty chunk of pixels to a null pointer if no other pixels came before it.
   const size_t first = bytes.find("IDAT");
   if (first != std::string::npos && bytes.compare(first - 4, 4, std::string(4, '\0')) == 0) {
     throw Error("its first chunk of pixels is empty");
@@ -115,7 +117,7 @@ Taps BilinearTaps(int in_size, int out_size) {
   return taps;
 }
 
-// The weight of a tap by its distance, which is from 0 to 2.
+// The weight of an input pixel in a bicubic resize, by its distance of 0 to 2 pixels.
 float CubicWeight(float distance) {
   constexpr float kA = -0.75f;  // the free coefficient of cubic convolution, as in TensorFlow 1
   return distance <= 1 ? ((kA + 2) * distance - (kA + 3)) * distance * distance + 1

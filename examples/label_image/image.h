@@ -1,4 +1,4 @@
-// Images: from a file's bytes to the values of a model's input.
+// Converts images from the bytes of a file to the values of a model's input.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace litebnn::examples {
 
-// Rows from the top, pixels from the left, 1 (grey) or 3 (red, green, blue) interleaved channels.
+// A decoded image: rows from the top, pixels from the left, 1 (grey) or 3 (red, green, blue) interleaved channels.
 struct Image {
   int height;
   int width;
@@ -64,7 +64,7 @@ std::vector<T> Resize(const Image& image, const Resampling& resampling, Convert 
   return resized;
 }
 
-// The square in the middle of an image whose side is a share (0 to 1) of the image's shorter one.
+// Cuts a square out of the middle of an image. The square's side is `share` (0 to 1) of the image's shorter side.
 Image CenterCrop(const Image& image, float share);
 
 }  // namespace litebnn::examples

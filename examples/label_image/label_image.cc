@@ -1,5 +1,5 @@
-// Classifies an image: prints the best scores of a model with their labels. The flags are those of TensorFlow's program
-// of the same name, and --lcompute.
+// Classifies an image: prints the best scores of a model with their labels. The program takes the flags of TensorFlow's
+// program of the same name, and the additional flag --lcompute.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +34,8 @@ struct Settings {
   SessionOptions session;
   std::string image;
   std::string labels;
-  // NaN if the flag is not given: then the model's metadata decides, or kMean and kDeviation.
+  // The mean is NaN if the flag is not given. In that case the model's metadata decides, or the constants kMean and
+  // kDeviation.
   float input_mean = kNotGiven;
   float input_std = kNotGiven;
   int num_results = 5;
@@ -43,14 +44,15 @@ struct Settings {
   bool verbose = false;
 };
 
-// The image size and channels of a model's input.
+// The image size and the number of channels of a model's input.
 struct InputFormat {
   int height;
   int width;
   int channels;
 };
 
-// Throws Error unless there is exactly one tensor, of a type for images or scores. `what` is "input" or "output".
+// Throws Error unless the model has exactly one such tensor, of a type for images or scores. `what` is "input" or
+// "output".
 void CheckTensor(const std::vector<Tensor>& tensors, const char* what, const std::string& model, const char* shape,
                  bool (*fits)(const std::vector<int>& shape)) {
   if (tensors.size() != 1) {
@@ -72,7 +74,7 @@ InputFormat CheckInput(const Session& session, const std::string& model) {
   return {inputs[0].shape[1], inputs[0].shape[2], inputs[0].shape[3]};
 }
 
-// The number of scores in the model's output.
+// Returns the number of scores in the model's output.
 size_t CheckOutput(const Session& session, const std::string& model) {
   const std::vector<Tensor> outputs = session.outputs();
   CheckTensor(outputs, "output", model, "[1, scores]", [](const std::vector<int>& shape) {
@@ -87,7 +89,7 @@ std::vector<std::string> SplitLabels(const std::string& text) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string label = text.substr(begin, end - begin);
     if (!label.empty() && label.back() == '\r') label.pop_back();
-    // A label may come with somebody else's model, and must not command the terminal.
+    // A label may come from an untrusted model, so control characters, which can command a terminal, are replaced.
     std::replace_if(label.begin(), label.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
     labels.push_back(std::move(label));
     begin = end + 1;
@@ -201,7 +203,7 @@ std::vector<float> Dequantize(const void* data, size_t count, Scale scale) {
   return scores;
 }
 
-// The scores as real numbers. A quantized output without a scale stands for 0 to 1.
+// Returns the scores as real numbers. The integers of a quantized output without a scale are mapped to 0 to 1.
 std::vector<float> ReadScores(Session& session, size_t count) {
   const Tensor output = session.outputs()[0];
   const void* data = session.OutputData(0);
@@ -213,7 +215,7 @@ std::vector<float> ReadScores(Session& session, size_t count) {
   return {scores, scores + count};
 }
 
-// Indices of the `count` best scores, best first. NaN is the worst; equal scores keep their order.
+// Returns the indices of the `count` best scores, best first. NaN is the worst score; equal scores keep their order.
 std::vector<size_t> Best(const std::vector<float>& scores, size_t count) {
   std::vector<size_t> order(scores.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -266,7 +268,7 @@ void Run(const Settings& settings) {
   double milliseconds = 0;
   for (int i = 0; i < settings.count; ++i) milliseconds += session.Invoke();
 
-  // Checked after the run, because some models compute the shape of their output.
+  // The output is checked after the run, because some models compute its shape while they run.
   const size_t num_scores = CheckOutput(session, model);
   if (!labels_name.empty() && labels.size() != num_scores) {
     throw Error(Format("%s has %zu labels, expected %zu: one for each output of %s", labels_name.c_str(), labels.size(),

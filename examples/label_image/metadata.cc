@@ -11,7 +11,7 @@
 namespace litebnn::examples {
 namespace {
 
-// Slots of fields in the schema of .tflite files and in that of TFLite Metadata.
+// The slots of the fields that this file reads, in the schema of .tflite files and in that of TFLite Metadata.
 enum ModelField { kBuffers = 4, kMetadata = 6 };
 enum MetadataField { kMetadataName = 0, kMetadataBuffer = 1 };
 enum BufferField { kBufferData = 0 };
@@ -30,7 +30,7 @@ constexpr char kCropName[] = "litebnn_center_crop";
 
 Error Damaged() { return Error("its metadata is damaged"); }
 
-// Bytes that are read by position. Throws Error for positions outside.
+// The bytes of a file, which are read by position. Throws Error for positions outside the file.
 class Bytes {
  public:
   explicit Bytes(const std::string& content) : content_(content) {}
@@ -52,13 +52,13 @@ class Bytes {
   const std::string& content_;
 };
 
-// A table of a flatbuffer.
+// A table of a flatbuffer, whose fields are found by their slots.
 class Table {
  public:
   Table(const Bytes& bytes, uint64_t position) : bytes_(&bytes), position_(position) {}
   static Table Root(const Bytes& bytes) { return {bytes, bytes.At<uint32_t>(0)}; }
 
-  // Position of a field, or 0 if the table does not have it.
+  // Returns the position of a field, or 0 if the table does not have the field.
   uint64_t Field(int slot) const {
     const auto fields = static_cast<int64_t>(position_) - bytes_->At<int32_t>(position_);
     if (fields < 0) throw Damaged();
@@ -73,7 +73,7 @@ class Table {
     const uint64_t field = Field(slot);
     return field == 0 ? Number{} : bytes_->At<Number>(field);
   }
-  // The content of a string or of a vector of bytes.
+  // Returns the content of a field that is a string or a vector of bytes.
   std::string Text(int slot) const {
     const uint64_t target = Target(slot);
     return target == 0 ? "" : bytes_->Text(target + 4, bytes_->At<uint32_t>(target));
@@ -96,7 +96,7 @@ class Table {
     const uint64_t field = Field(slot);
     return field == 0 ? 0 : Follow(field);
   }
-  // Positions of a vector's elements, which have 4 bytes each.
+  // Returns the positions of the elements of a field that is a vector. Each element has 4 bytes.
   std::vector<uint64_t> Elements(int slot) const {
     std::vector<uint64_t> positions;
     const uint64_t target = Target(slot);
@@ -111,7 +111,7 @@ class Table {
   uint64_t position_;
 };
 
-// The flatbuffer of the metadata; empty if the model has none.
+// Finds the flatbuffer of the metadata in a model; empty if the model has none.
 std::string FindMetadata(const Bytes& model) {
   if (model.size() < 8 || model.Text(4, 4) != "TFL3") return "";
   const Table root = Table::Root(model);
@@ -123,7 +123,8 @@ std::string FindMetadata(const Bytes& model) {
   return "";
 }
 
-// A file in the zip archive at the end of a model. It must be stored without compression, as the format demands.
+// Reads a file in the zip archive at the end of a model. The file must be stored without compression, as the format
+// demands.
 std::string ReadFromArchive(const Bytes& model, const std::string& name) {
   constexpr uint64_t kEndBytes = 22;
   constexpr uint64_t kLongestComment = 65535;
@@ -137,7 +138,7 @@ std::string ReadFromArchive(const Bytes& model, const std::string& name) {
   }
   const uint64_t directory_bytes = model.At<uint32_t>(end + 12);
   const uint64_t directory = model.At<uint32_t>(end + 16);
-  // Offsets count from the start of the file, or from that of the archive.
+  // Offsets in the archive count from the start of the file, or from the start of the archive.
   if (end < directory_bytes + directory) throw Damaged();
   const uint64_t base = end - directory_bytes - directory;
   const uint16_t entries = model.At<uint16_t>(end + 10);

@@ -1,4 +1,4 @@
-// TFLite Metadata of image classifiers: the labels and the preprocessing that a .tflite file itself holds.
+// TFLite Metadata of image classifiers: the labels and the preprocessing, which the .tflite file itself holds.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct Metadata {
   std::string labels;       // names of the outputs, one a line
 };
 
-// The metadata in the content of a .tflite file; empty if it has none. Throws Error if it is damaged.
+// Reads the metadata from the content of a .tflite file; empty if the file has none. Throws Error if the metadata is
+// damaged.
 Metadata ReadMetadata(const std::string& model);
 
 }  // namespace litebnn::examples

@@ -1,10 +1,10 @@
-"""Runs a small network on emulated boards: inputs in, classes out, and a table of what it takes.
+"""Runs a small network on emulated microcontroller boards, and prints its classes, flash, RAM and instructions.
 
 Usage:
 
     python -m examples.micro [--network=gestures] [--target=cortex-m4] [--kernels=fast] [--model=mine.tflite]
 
-It needs the cross compilers and QEMU; `litebnn doctor` says how to install them.
+The command needs the cross compilers and QEMU; `litebnn doctor` says how to install them.
 """
 
 import argparse
@@ -35,7 +35,8 @@ FLAGS = ("-O2", "-ffp-contract=off")
 
 
 class Samples(NamedTuple):
-    """Inputs [n, ...] in the type that the network takes, their labels [n], and the names of the classes."""
+    """Samples for a network: inputs [n, ...] in the type that the network takes, labels [n], and the names of the
+    classes."""
 
     inputs: npt.NDArray[Any]
     labels: npt.NDArray[Any]
@@ -43,20 +44,20 @@ class Samples(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The file of a trained network, and a function that makes samples on which it was not trained."""
+    """The file of a trained network, and a function that makes samples on which the network was not trained."""
 
     model: Path
     samples: Callable[[], Samples]
 
 
 def digits() -> Samples:
-    """Ten of scikit-learn's handwritten digits."""
+    """Ten of scikit-learn's handwritten digits, as samples."""
     found = bundled_digits()
     return Samples(found.test_images[:10], found.test_labels[:10], tuple("0123456789"))
 
 
 def gestures() -> Samples:
-    """Twelve gestures, three of each kind, which are made and not recorded."""
+    """Twelve gestures, three of each kind, as samples. They are computed, not recorded."""
     made = made_gestures(12, seed=3)
     return Samples(made.traces, made.labels, NAMES)
 
@@ -68,7 +69,7 @@ NETWORKS = {
 
 
 class Result(NamedTuple):
-    """A network on a board."""
+    """The results of running a network on a board."""
 
     # The name of the board's row in targets.toml.
     target: str
@@ -76,14 +77,14 @@ class Result(NamedTuple):
     flash: int
     # Bytes of static memory and of stack, with the input.
     ram: int
-    # The instructions for one sample.
+    # Instructions that the network executes for one sample.
     instructions: int
     # The class of each sample.
     classes: list[int]
 
 
 def run_on(target_name: str, model: Path, kernels: str, inputs: npt.NDArray[Any], output: Path) -> Result:
-    """Exports a network, compiles it for a board and runs it there on inputs [n, ...].
+    """Exports a network, compiles it for a board, and runs it there on inputs [n, ...].
 
     Raises:
         ToolkitError: a compiler or QEMU is missing.
@@ -92,7 +93,7 @@ def run_on(target_name: str, model: Path, kernels: str, inputs: npt.NDArray[Any]
     target, folder = find_target(target_name), output / target_name
     output.mkdir(parents=True, exist_ok=True)
     litebnn.export_c(model, folder, name="network", kernels=kernels, target=target_name)
-    # The program is no part of the exported files, which stay as they are.
+    # The compiled program is written outside the exported files, so that these stay unchanged.
     program = output / f"{target_name}.elf"
     (output / "samples.h").write_text(samples_header(inputs, (folder / "src" / "network.h").read_text()))
     flags = (*FLAGS, f"-I{output}")
@@ -106,10 +107,10 @@ def run_on(target_name: str, model: Path, kernels: str, inputs: npt.NDArray[Any]
 
 
 def samples_header(inputs: npt.NDArray[Any], network_header: str) -> str:
-    """The samples as C, with the types of the network's input and output.
+    """The samples as a C header, with the types of the network's input and output.
 
     Raises:
-        ValueError: the network takes others.
+        ValueError: the network takes inputs of another shape or type.
     """
     kind, size = C_TYPES_OF_DATA[inputs.dtype], inputs[0].size
     found = re.search(r"run\(const (\w+)\* input, (\w+)\* output\)", network_header)
@@ -120,7 +121,7 @@ def samples_header(inputs: npt.NDArray[Any], network_header: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m examples.micro", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--network", choices=NETWORKS, default="digits", help="by default digits")
     parser.add_argument("--target", action="append", choices=TARGETS, help="a board; by default all four")

@@ -1,4 +1,4 @@
-"""Handwritten digits as float32 images [n, 28, 28, 1] in [-1, 1] and int labels [n]."""
+"""Handwritten digits, as float32 images [n, 28, 28, 1] in [-1, 1] and int labels [n]."""
 
 import gzip
 import zlib
@@ -13,7 +13,7 @@ UNSIGNED_BYTES = 0x800  # the IDX format's code for the type, before the number 
 
 
 class Digits(NamedTuple):
-    """A training set and a test set; images float32 [n, 28, 28, 1], labels int64 [n]."""
+    """A training set and a test set of digits; images float32 [n, 28, 28, 1], labels int64 [n]."""
 
     train_images: npt.NDArray[Any]
     train_labels: npt.NDArray[Any]
@@ -26,7 +26,7 @@ def _split(images: npt.NDArray[Any], labels: npt.NDArray[Any], train: int) -> Di
 
 
 def bundled_digits() -> Digits:
-    """scikit-learn's 1,797 digits of 8×8 pixels, resized; a fixed random choice of 1,400 is for training."""
+    """scikit-learn's 1,797 digits of 8×8 pixels, resized to 28×28; a fixed random choice of 1,400 is for training."""
     from PIL import Image
     from sklearn.datasets import load_digits
 
@@ -44,7 +44,7 @@ def mnist(folder: Path) -> Digits:
     """MNIST's 10,000 test images from their IDX files in `folder`; the first 9,000 are for training.
 
     Raises:
-        ValueError: a file is missing or is no IDX file of the expected shape.
+        ValueError: a file is missing, or is no IDX file of the expected shape.
     """
     images = _idx(folder, "t10k-images-idx3-ubyte", (10000, SIZE, SIZE), 255)
     labels = _idx(folder, "t10k-labels-idx1-ubyte", (10000,), 9)

@@ -1,4 +1,5 @@
-"""Trains and converts a small binarized network, and compares it in the runtime with the trainer's and float TFLite.
+"""Trains and converts a small binarized network. Compares it in the runtime with the trainer's own network and with a
+float .tflite file.
 
 Usage: invoke demo [--trainer=NAME] [--mnist=DIR]
 """
@@ -104,7 +105,7 @@ def run(trainer_name: str, digits: Digits, epochs: int, console: Console, output
 
 
 def as_table(results: list[Result], images: int) -> Table:
-    """The results as a printable table; `images` is the size of the test set."""
+    """The results as a printable table; `images` is the number of images in the test set."""
     table = Table("", "test accuracy", f"same class as {results[0].name}", "file size", "median latency")
     for result in results:
         table.add_row(

@@ -53,11 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def open_photo(path: Path) -> Image.Image:
-    """Reads a photograph.
+    """Reads a photograph from a file.
 
     Raises:
-        ValueError: it is no image that Pillow knows.
-        OSError: it cannot be read.
+        ValueError: the file is no image that Pillow knows.
+        OSError: the file cannot be read.
     """
     try:
         return Image.open(path).convert("RGB")
@@ -66,7 +66,7 @@ def open_photo(path: Path) -> Image.Image:
 
 
 def make_model(network: str, weights: str, path: Path) -> None:
-    """Fetches and converts a network into a file."""
+    """Fetches a network and its weights, and converts it into the file `path`."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     print(f"Converting {network} …", flush=True)
     converted, report = convert_network(network, weights=None if weights == RANDOM else weights, verify=True)
@@ -76,7 +76,7 @@ def make_model(network: str, weights: str, path: Path) -> None:
 
 
 def classify(photo: Image.Image, model: Path, picture: Path) -> None:
-    """Classifies a photograph, prints the result, and writes a picture of it."""
+    """Classifies a photograph, prints the result, and draws it into the file `picture`."""
     classifier = litebnn.Classifier(model)
     pixels = np.asarray(photo)
     found, seconds = classifier(pixels), []

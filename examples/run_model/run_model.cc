@@ -1,5 +1,5 @@
-// Runs a model for another program at the other end of a pipe or of ssh. It reads the bytes of all inputs of a run from
-// stdin, writes those of all outputs to stdout, and repeats until stdin ends.
+// Runs a model for another program at the other end of a pipe or of ssh. This program reads the bytes of all inputs of
+// a run from stdin, writes those of all outputs to stdout, and repeats until stdin ends.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace litebnn::examples {
 namespace {
 
-// Reads the inputs of a run. Returns false if stdin ended before it.
+// Reads the inputs of one run. Returns false if stdin ended before the inputs began.
 bool ReadInputs(Session& session) {
   const size_t count = session.inputs().size();
   for (size_t i = 0; i < count; ++i) {

@@ -20,9 +20,9 @@ State = dict[str, npt.NDArray[Any]]
 
 
 def save(folder: Path, step: int, computation: dict[str, str], state: State) -> None:
-    """Writes the state after `step` steps.
+    """Writes a checkpoint: the state of the training after `step` steps.
 
-    Random numbers need no state: those of a step are made from the seed and the step's number.
+    Random generators need no state, because the random numbers of a step are made from the seed and the step's number.
     """
     about = json.dumps({"step": step, "computation": computation})
     content = io.BytesIO()
@@ -31,10 +31,11 @@ def save(folder: Path, step: int, computation: dict[str, str], state: State) -> 
 
 
 def load(folder: Path, computation: dict[str, str]) -> tuple[int, State] | None:
-    """The number of steps that are done and the state after them; None without a checkpoint.
+    """Reads the checkpoint in `folder`: the number of steps that are done and the state after them; None without a
+    checkpoint.
 
     Raises:
-        ValueError: the checkpoint is damaged, or of a training with other options.
+        ValueError: the checkpoint is damaged, or belongs to a training with other options.
     """
     path = folder / NAME
     if not path.exists():

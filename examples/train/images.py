@@ -1,7 +1,7 @@
-"""Images to train and to validate on: their list, their order, and random crops.
+"""Images for training and validation: their list, their order, and random crops.
 
-Every random number is made from the seed and its use: the order of an epoch, or the crop of an image in an epoch. So
-the images of a step do not depend on earlier steps or on the number of processes.
+Every random number is made from the seed and its purpose: the order of an epoch, or the crop of an image in an epoch.
+Therefore the images of a step do not depend on earlier steps or on the number of processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 File = tuple[str, int]  # an image's path and its label
 
 CHANNELS = 3
-# The purposes of random numbers; each has a sequence of its own.
+# The purposes of random numbers. Each purpose has its own sequence of random numbers.
 _SPLIT, _ORDER, _CROP = range(3)
 _TRIES = 10
 _ASPECT = 4 / 3  # the largest ratio of a crop's sides
@@ -48,7 +48,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Images:
-    """The images of a training."""
+    """The training and validation images of a training."""
 
     training: tuple[File, ...]
     validation: tuple[File, ...]
@@ -57,11 +57,12 @@ class Images:
 
     @property
     def steps_of_an_epoch(self) -> int:
-        """Whole batches; the few images after them are left to other epochs, which have another order."""
+        """The number of whole batches in an epoch. Images that do not fill a batch are left to later epochs, which have
+        another order."""
         return len(self.training) // self.options.batch
 
     def training_batches(self, first: int, last: int, part: slice) -> Iterator[Batch]:
-        """Yields the `part` of each batch that one process takes, for the training steps `first` to `last`."""
+        """Yields the batches of the training steps `first` to `last`, of which one process takes the slice `part`."""
 
         def samples() -> Iterator[tuple[int, list[_Sample]]]:
             options, epoch, order = self.options, -1, np.array([], int)
@@ -77,7 +78,8 @@ class Images:
         return _read(samples(), self.options.workers)
 
     def validation_batches(self, part: slice) -> Iterator[Batch]:
-        """All images to validate on, with the `part` that one process takes of each batch; the last one is filled."""
+        """Yields the batches of all validation images, of which one process takes the slice `part`. The last batch is
+        filled up."""
         batch, shape = self.options.batch, (self.options.size, self.options.size, CHANNELS)
         prepared = open_recipe("zoo").prepared()
 
@@ -94,7 +96,8 @@ class Images:
 
 
 class _Sample(NamedTuple):
-    """An image that is to be read: its file, label and weight, and the function from its pixels to the input."""
+    """An image that is to be read: its file, label and weight, and the function from its pixels to the network's
+    input."""
 
     file: str
     label: int
@@ -111,7 +114,7 @@ class _Sample(NamedTuple):
 
 
 def open_images(options: Options) -> Images:
-    """Lists the images, and sets some aside to validate on unless these have a folder of their own.
+    """Lists the images. If the options name no validation folder, sets some images aside for validation.
 
     Raises:
         ValueError: a folder has no class folders, the two folders have different classes, or there are too few images.
@@ -143,10 +146,10 @@ def _open(path: Path) -> FolderSource:
 def crop_box(random: np.random.Generator, height: int, width: int, least: float) -> tuple[int, int, int, int]:
     """Top, left, height and width of a random part of an image.
 
-    Its area is a share of the image's from `least` to 1, the ratio of its sides from 3/4 to 4/3. An image that is too
-    long for that gives its middle.
+    The area of the part is a random share of the image's area, from `least` to 1. The part's aspect ratio is from 3/4
+    to 4/3. An image that is too long for such a part gives its middle.
 
-    Szegedy et al., "Going deeper with convolutions", 2014, https://arxiv.org/abs/1409.4842
+    Source: Szegedy et al., "Going deeper with convolutions", 2014, https://arxiv.org/abs/1409.4842
     """
     for _ in range(_TRIES):
         area = height * width * random.uniform(least, 1)
@@ -173,7 +176,7 @@ def _random(*numbers: int) -> np.random.Generator:
 
 
 def _read(batches: Iterable[tuple[int, list[_Sample]]], workers: int) -> Iterator[Batch]:
-    """The batches of counts and samples, which threads read some batches ahead."""
+    """Yields a batch for each pair of a count and samples. Threads read some batches ahead."""
     waiting: deque[tuple[int, list[_Sample], list[Future[Array]]]] = deque()
 
     def first() -> Batch:

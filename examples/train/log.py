@@ -1,4 +1,4 @@
-"""The course of a training, on stdout and for TensorBoard."""
+"""Logs the course of a training, on stdout and for TensorBoard."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Log:
     """Prints lines, and writes numbers into a folder for TensorBoard if its package is installed.
 
     Args:
-        output: the training's folder.
-        is_silent: True for all processes but the first.
+        output: the folder of the training.
+        is_silent: True for all processes but the first one, so that only one process writes.
     """
 
     def __init__(self, output: Path, is_silent: bool) -> None:
@@ -28,14 +28,14 @@ class Log:
             print(text, flush=True)
 
     def start(self, step: int) -> None:
-        """Makes TensorBoard drop the numbers after `step`, which a training that was interrupted has written."""
+        """Makes TensorBoard drop the numbers after `step`, which an interrupted training has written."""
         if self.writer is not None:
             from tensorboard.compat.proto.event_pb2 import SessionLog
 
             self._write(step + 1, session_log=SessionLog(status=SessionLog.START))
 
     def scalars(self, step: int, steps: int, values: dict[str, float], seconds: float | None = None) -> None:
-        """Logs numbers by name after a step, and the time since the last ones."""
+        """Logs numbers by name after a step, and the time since the last call."""
         text = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
         self.line(f"step {step} of {steps}: {text}" + ("" if seconds is None else f", {seconds:.1f} s"))
         if self.writer is not None:

@@ -14,7 +14,8 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 def _about(text: str, *, changes_weights: bool = True, **more: Any) -> dict[str, Any]:
-    """Metadata of an option: its help, more arguments for argparse, and whether it changes the trained weights."""
+    """Metadata of an option: its help text, further arguments for argparse, and True if the option changes the trained
+    weights."""
     return {"help": text, "changes_weights": changes_weights, "more": more}
 
 
@@ -83,7 +84,7 @@ class Options:
         _check("bop_threshold", self.bop_threshold, self.bop_threshold >= 0, "0 or more")
 
     def computation(self) -> dict[str, str]:
-        """The options that decide about the weights, as text."""
+        """The options on which the trained weights depend, as text."""
         chosen = [field.name for field in fields(self) if field.metadata["changes_weights"]]
         return {name: str(getattr(self, name)) for name in chosen}
 
@@ -99,7 +100,7 @@ def _check(name: str, value: object, is_good: bool, expected: str) -> None:
 
 
 def parse(arguments: Sequence[str] | None) -> Options:
-    """The options of a command line; exits with a message if they are wrong."""
+    """Parses a command line into options; exits with a message if they are wrong."""
     parser = argparse.ArgumentParser(
         prog="python -m examples.train",
         description="Train a binarized network on a folder of images, and convert it.",

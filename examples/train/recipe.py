@@ -19,7 +19,8 @@ LABELS = "labels.txt"
 
 
 def train(options: Options) -> None:
-    """Trains to the end, from the last checkpoint if there is one; then converts, and compares the accuracies.
+    """Trains to the end, from the last checkpoint if there is one. Then converts the network, and compares the
+    accuracies.
 
     Raises:
         ValueError: an option, the images or the checkpoint are not as expected.
@@ -43,7 +44,7 @@ def train(options: Options) -> None:
 
 
 def _train(options: Options, images: Images, engine: Engine, log: Log) -> None:
-    """The steps that are left, with a checkpoint after some and after the last."""
+    """Trains for the remaining steps. Writes a checkpoint after some steps and after the last one."""
     steps = options.epochs * images.steps_of_an_epoch
     computation = {**options.computation(), "data": f"{len(images.training)} images of {len(images.classes)} classes"}
     loaded = checkpoint.load(options.output, computation)
@@ -59,7 +60,7 @@ def _train(options: Options, images: Images, engine: Engine, log: Log) -> None:
         engine.step(batch.images, batch.labels, rate, step)
         done = step + 1
         if done % options.log_every == 0 or done == steps:
-            # The loss is the mean over all processes, so each process has to call this.
+            # The loss is the mean over all processes, so each process has to call this method.
             seconds, started = time.perf_counter() - started, time.perf_counter()
             log.scalars(done, steps, {"loss": engine.loss(), "rate": rate}, seconds)
         if done % options.save_every == 0 or done == steps:
@@ -73,14 +74,14 @@ def _train(options: Options, images: Images, engine: Engine, log: Log) -> None:
 
 
 def _accuracy(images: Images, engine: Engine) -> float | None:
-    """The share of the images to validate on that get their class; None if there are none."""
+    """The share of the validation images that get their class; None if there are no validation images."""
     if not images.validation:
         return None
     return engine.accuracy(images.validation_batches(slice(engine.process, None, engine.processes)))
 
 
 def _convert(options: Options, images: Images, engine: Engine, log: Log) -> None:
-    """Writes the converted network and its labels, and compares it with the framework's network, image by image."""
+    """Writes the converted network and its labels. Compares it with the framework's network, image by image."""
     path = options.output / NETWORK
     write_whole(path, engine.convert())
     write_whole(options.output / LABELS, "".join(f"{name}\n" for name in images.classes).encode())
@@ -90,7 +91,7 @@ def _convert(options: Options, images: Images, engine: Engine, log: Log) -> None
 
 
 def compared(path: Path, images: Images, engine: Engine) -> str:
-    """A line with the accuracy of the framework's network and of the file in the runtime, on the same images."""
+    """One line with the accuracies of the framework's network and of the file in the runtime, on the same images."""
     interpreter = litebnn.Interpreter(path)
     right = same = right_in_runtime = 0
     for batch in images.validation_batches(slice(None)):

@@ -1,4 +1,5 @@
-"""Any bytes as a .tflite file: converted with options that the first byte selects, or refused."""
+"""Fuzzes the converter with any bytes as a .tflite file, with options that the first byte selects. The converter must
+convert or refuse the file."""
 
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from fuzz.models import fuzz, refusals
 
 
 def options(choice: int) -> ConvertOptions:
-    """The options that the bits of a byte stand for."""
+    """The conversion options that the bits of a byte stand for."""
     weights = (None, "int4", "int2", "int4")[choice >> 5 & 3]
     chosen: ConvertOptions = {
         "larq_compatible": bool(choice & 1),

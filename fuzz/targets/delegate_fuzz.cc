@@ -1,4 +1,4 @@
-// The delegate's options as any text: it must run, or report one message.
+// Fuzzes the delegate with any text as its options. The delegate must run, or report one message.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -10,7 +10,7 @@ namespace {
 
 std::vector<std::string> messages;
 
-// The parts of `text` between occurrences of `end`.
+// Splits `text` at each occurrence of `end`.
 std::vector<std::string> Split(const std::string& text, char end) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin < text.size();) {
@@ -21,7 +21,7 @@ std::vector<std::string> Split(const std::string& text, char end) {
   return parts;
 }
 
-// Checks a custom op too, because it reads the environment variable for the ISA.
+// Checks a custom op too, because custom ops read the environment variable for the ISA.
 void CheckCustomOp(const litebnn::testing::Graph& graph) {
   litebnn::testing::FakeRuntime runtime(graph);
   if (!runtime.Allocate() && runtime.errors().empty()) std::abort();
@@ -29,7 +29,8 @@ void CheckCustomOp(const litebnn::testing::Graph& graph) {
 
 }  // namespace
 
-// The first line is the environment's ISA; each other line is an option, with a space between key and value.
+// The first line of the input is the environment variable for the ISA. Each other line is an option, with a space
+// between key and value.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace litebnn::testing;
   const std::vector<std::string> lines = Split(std::string(data, data + size), '\n');

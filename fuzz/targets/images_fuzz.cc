@@ -1,4 +1,4 @@
-// Image files for label_image: any bytes must give an image of the declared size, or an error.
+// Fuzzes the image decoder of label_image: any bytes must give an image of the declared size, or an error.
 #include <cstdlib>
 
 #include "common/error.h"

@@ -1,5 +1,5 @@
-// Random layers chosen by bytes, valid or damaged, with several threads and a resize between two runs. They reach code
-// that needs a valid graph, which random bytes (graphs_fuzz.cc) seldom are.
+// Fuzzes random layers that bytes select, valid or damaged, with several threads and a resize between two runs. They
+// reach code that needs a valid graph, which random bytes (graphs_fuzz.cc) seldom are.
 #include <functional>
 
 #include "fuzz/run_graph.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-// Reads two bytes per number; missing bytes are zeros.
+// A source of decisions that reads two bytes for each number; missing bytes count as zeros.
 class Decisions {
  public:
   Decisions(const uint8_t* data, size_t size) : data_(data), left_(size) {}
@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int damages = Pick(random, 0, 1) == 0 ? Pick(random, 1, 3) : 0;
   Graph graph = RandomGraph(random);
   settings.new_shape = graph.tensors[static_cast<size_t>(graph.inputs[0])].shape;
-  // Changes all sizes but the channels, which the layers' weights determine.
+  // A resize changes all sizes but the channels, which the layers' weights determine.
   for (size_t axis = 0; axis + 1 < settings.new_shape.size(); ++axis) settings.new_shape[axis] += Pick(random, -1, 2);
   for (int left = damages; left > 0; --left) Damage(random, &graph);
   if (RuntimeAccepts(graph)) RunOnEveryIsa(graph, settings);

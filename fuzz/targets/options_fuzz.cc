@@ -1,4 +1,5 @@
-// A custom op's options: any bytes are read or refused, and a second lookup gives the same result.
+// Fuzzes the reader of a custom op's options: it must read or refuse any bytes, and a second lookup must give the same
+// result.
 #include <cstdlib>
 #include <vector>
 
@@ -18,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       contract::kStrideWidth,
       "",
   };
-  // A copy of exactly that size, so that a sanitizer detects reads past the end.
+  // The bytes are copied into a block of exactly their size, so that a sanitizer detects reads past the end.
   const std::vector<uint8_t> bytes(data, data + size);
   const FlexbufferMap map(bytes.data(), bytes.size());
   for (const char* name : kNames) {

@@ -1,4 +1,5 @@
-"""Random float and quantized graphs, selected and sometimes damaged by bytes: converted or refused."""
+"""Fuzzes the converter with random float and quantized graphs, which bytes select and sometimes damage. The converter
+must convert or refuse them."""
 
 import sys
 from pathlib import Path

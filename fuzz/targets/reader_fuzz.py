@@ -1,4 +1,4 @@
-"""Any bytes as a .tflite file: read, checked and written again, or refused."""
+"""Fuzzes the reader with any bytes as a .tflite file: it must read, check and write the file again, or refuse it."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Graphs damaged by bytes, compared with intact ones in a separate process, or refused."""
+"""Fuzzes `verify` with graphs that bytes damage. It must compare them with intact graphs in a separate process, or
+refuse them."""
 
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ with atheris.instrument_imports(include=["litebnn.child", "litebnn.report"]):
 from fuzz.models import Decisions, fuzz, refusals
 from tests.support.damage import SOURCES, damaged
 
-# Each input starts a process, which takes a second or two, and more on a busy machine.
+# The time limit of an input. Each input starts a process, which takes a second or two, and more on a busy machine.
 PATIENCE = "-timeout=240"
 
 

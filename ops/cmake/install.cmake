@@ -3,7 +3,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# One archive for programs that link the ops in; the library's own two are for this build alone.
+# This archive contains everything that programs that link the ops need. The two libraries from which it is made are
+# used only in this build.
 add_library(litebnn_static STATIC $<TARGET_OBJECTS:litebnn_ops> $<TARGET_OBJECTS:litebnn_kernels>)
 set_target_properties(litebnn_static PROPERTIES OUTPUT_NAME litebnn LINKER_LANGUAGE CXX)
 target_link_libraries(litebnn_static PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
@@ -12,7 +13,7 @@ foreach(kind litebnn litebnn_static)
 endforeach()
 
 if(LITEBNN_VERSIONED_SONAME)
-  # The first number changes when programs must be compiled again.
+  # The first number of the version changes when programs must be compiled again.
   set_target_properties(litebnn PROPERTIES VERSION 1.${LITEBNN_VERSION} SOVERSION 1)
 endif()
 
@@ -33,7 +34,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/litebnnConfigVersion.cmak
 install(FILES ${PROJECT_BINARY_DIR}/litebnnConfig.cmake ${PROJECT_BINARY_DIR}/litebnnConfigVersion.cmake
   DESTINATION ${package} COMPONENT development)
 
-# The C++ library that a program in C has to name, if it links the archive.
+# The C++ library that a program in C has to name if it links the archive.
 set(LITEBNN_CXX_LIBRARY -lstdc++)
 if("c++" IN_LIST CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
   set(LITEBNN_CXX_LIBRARY -lc++)

@@ -10,7 +10,7 @@ constexpr double kCyclesPerValue = 0.2;
 
 template <typename Body>
 void ForRows(ThreadPool& pool, int64_t rows, int32_t channels, Body body) {
-  // The grain of 32 rows makes each thread's part begin at a cache line if the whole buffer does.
+  // Each part has a multiple of 32 rows. Therefore each thread's part begins at a cache line, if the whole buffer does.
   const LoopSize size = {rows, kBitsPerWord, kCyclesPerValue * channels};
   ParallelFor(pool, size, [&body](int, int64_t begin, int64_t end) { body(begin, end - begin); });
 }

@@ -1,5 +1,5 @@
-// Compares tflite/runtime/abi.h with the runtime's official headers, at compile time only. tests/ops/test_abi.py
-// compiles it for every CPU with a compiler at hand.
+// A compile-time comparison of tflite/runtime/abi.h with the runtime's official headers. tests/ops/test_abi.py compiles
+// this file for every CPU for which a compiler is installed.
 #include "tflite/runtime/abi.h"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Running a model allocates nothing: this test counts every allocation of the process.
+// Running a prepared model must not allocate memory: this test counts every allocation of the process.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -60,7 +60,7 @@ int64_t AllocationsOfInvoke(FakeRuntime* runtime) {
 
 TEST(Allocation, IsCounted) {
   const int64_t before = allocations;
-  // Volatile, because the compiler may otherwise remove unused allocations.
+  // The pointer is volatile, because the compiler may otherwise remove an allocation whose memory is never used.
   void* volatile by_malloc = std::malloc(100);
   std::free(by_malloc);
   void* volatile by_new = ::operator new(100);

@@ -18,7 +18,7 @@ int64_t Values(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-// Index in a tensor of `shape` of the value that broadcasts to `index` of a larger one.
+// Maps an index of a tensor of shape `larger` to the index of the value of shape `shape` that broadcasts to it.
 int64_t Repeated(const Shape& shape, const Shape& larger, int64_t index) {
   int64_t position = 0, stride = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -61,7 +61,7 @@ TEST(BroadcastSum, RepeatsEitherAlongAnyDimensions) {
       first.push_back(repeats == 0 ? 1 : size);
       second.push_back(repeats == 1 ? 1 : size);
     }
-    // Missing leading dimensions are broadcast too.
+    // The shape of an operand may lack leading dimensions; the test removes a random number of them.
     const auto left_out = static_cast<std::ptrdiff_t>(random() % (expected.size() + 1));
     second.erase(second.begin(), second.begin() + left_out);
     std::copy_n(first.begin(), left_out, expected.begin());

@@ -1,4 +1,4 @@
-// The entry points: the delegate, its options, and the registrations.
+// Tests of the library's entry points: the delegate, its options, and the registrations of the custom ops.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ TEST(Delegate, RefusesANodeThatItHasNotClaimed) {
 }
 
 TEST(Plugin, PrintsTheErrorOfALoaderThatTakesNone) {
-  // TfLiteExternalDelegateCreate and loaders built on it pass no error callback.
+  // TfLiteExternalDelegateCreate and loaders built on it pass no error callback, so the library must accept null.
   const char *key = "threads", *value = "2";
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(tflite_plugin_create_delegate(&key, &value, 1, nullptr), nullptr);
@@ -109,7 +109,7 @@ TEST(Isa, UnknownInTheEnvironmentIsRefused) {
       std::string("environment variable LITEBNN_ISA: expected one of ") + AvailableIsas() + ", found 'sparc'";
   EXPECT_EQ(PluginError("num_threads", "1"), "litebnn: " + expected);
   EXPECT_NE(ErrorsAsCustomOps(ConvGraph({})).find("litebnn: LceBconv2d: " + expected), std::string::npos);
-  // The option takes precedence over the environment variable.
+  // The delegate's option `isa` takes precedence over the environment variable.
   EXPECT_NE(MakeDelegate({{"isa", "portable"}}), nullptr);
   setenv("LITEBNN_ISA", kept.c_str(), 1);
 }

@@ -1,6 +1,7 @@
-// Exhausted memory: each allocation of the library fails in turn, and must be reported through the runtime.
+// Tests of exhausted memory: each allocation of the library fails in turn, and the library must report the failure
+// through the runtime.
 //
-// The library's allocations are those whose caller is in liblitebnn.so, which contains the C++ library.
+// An allocation counts as the library's if its caller is in liblitebnn.so, which includes the C++ library.
 #include <gtest/gtest.h>
 #include <link.h>
 
@@ -16,7 +17,8 @@
 namespace {
 
 uintptr_t library_begin = 0, library_end = 0;
-// Allocations of the library until one fails; negative after it. Later ones fail too if `fails_from_then_on`.
+// The number of the library's allocations that still succeed; negative after the failed one. If `fails_from_then_on` is
+// true, all later allocations fail too.
 int64_t allocations_left = INT64_MAX;
 bool fails_from_then_on = false;
 
@@ -68,7 +70,7 @@ DelegatePointer CreateDelegate() {
       tflite_plugin_create_delegate(keys, values, 1, [](const char* message) { plugin_error = message; }));
 }
 
-// Prepares, runs, resizes and runs a graph again; stops at the first error.
+// Prepares a graph, runs it, resizes its input and runs it again. Stops at the first error.
 Result RunGraph(const Graph& graph, EntryPoint entry_point, const std::vector<int>& new_shape,
                 ::TfLiteDelegate* delegate) {
   Result result;
@@ -92,7 +94,7 @@ Result RunAll(const Graph& graph, EntryPoint entry_point, const std::vector<int>
   Result result = RunGraph(graph, entry_point, new_shape, delegate.get());
   const int64_t left = allocations_left;
   if (!result.all_well && left < 0) {
-    // The delegate can be used again after the failure.
+    // After a failed allocation, the same delegate must work again.
     allocations_left = INT64_MAX;
     const Result again = RunGraph(graph, entry_point, new_shape, delegate.get());
     EXPECT_EQ(again.errors.find("out of memory"), std::string::npos) << again.errors;
@@ -110,7 +112,7 @@ struct Case {
 std::vector<Case> Cases() {
   ConvParams same_zero;
   same_zero.changed = {{contract::kPadValues, contract::kPadValuesZero}};
-  // Messages about an invalid model are strings, which allocate too.
+  // Error messages about an invalid model are strings, so composing them allocates memory, too.
   Graph refused = ConvGraph({});
   refused.nodes[0].options = EncodeOptions({});
   return {{"chain", ChainGraph(2), {2, 14, 11, 70}},

@@ -15,7 +15,7 @@ namespace {
 
 using Lookup = FlexbufferMap::Lookup;
 
-// A map with a value of each kind, as the official Python encoder writes it.
+// A FlexBuffer map with one value of each type, in the bytes that the official Python encoder writes.
 const std::vector<uint8_t> kMixed = {
     0x62, 0x6f, 0x6f, 0x6c, 0x00, 0x66, 0x61, 0x72, 0x00, 0x00, 0x00, 0x00, 0x90, 0xee, 0xfe, 0xff, 0x66, 0x69, 0x6c,
     0x74, 0x65, 0x72, 0x00, 0x68, 0x75, 0x67, 0x65, 0x00, 0x70, 0x61, 0x64, 0x64, 0x69, 0x6e, 0x67, 0x00, 0x73, 0x74,
@@ -27,7 +27,8 @@ const std::vector<uint8_t> kMixed = {
     0xff, 0xff, 0xff, 0x2c, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x5f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x5c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x6b, 0x1a, 0x0f, 0x0b, 0x07, 0x0b, 0x14, 0x1c, 0x48, 0x27, 0x01};
 
-// Copies the buffer to memory of exactly its size, so that a sanitizer detects reads past the end.
+// Searches for a key in a copy of the buffer. The copy has exactly the buffer's size, so that a sanitizer detects reads
+// past the end.
 Lookup Find(const std::vector<uint8_t>& bytes, const char* key, int64_t* value) {
   const std::vector<uint8_t> exact(bytes.begin(), bytes.end());
   return FlexbufferMap(exact.data(), exact.size()).Find(key, value);
@@ -61,7 +62,7 @@ TEST(FlexbufferMap, TellsIntegersFromOtherValues) {
   }
 }
 
-// A map {"a": -2} in which all numbers have `width` bytes; `unused` bytes follow the values' types.
+// Encodes the map {"a": -2} with numbers of `width` bytes each. `unused` bytes follow the types of the values.
 std::vector<uint8_t> MapOfWidth(uint8_t width, uint8_t unused = 0) {
   std::vector<uint8_t> bytes = {'a', 0};
   const auto add = [&](int value) {
@@ -92,7 +93,8 @@ TEST(FlexbufferMap, NumbersMayHaveAnyWidth) {
 }
 
 TEST(FlexbufferMap, WhatIsBehindTheKeysIsNone) {
-  // The bytes after the keys are a number. Read as the offset of another key, it would lead to the only key.
+  // The bytes after the keys are a number, not a key. If the reader took this number for a key's offset, it would find
+  // the only key.
   const std::vector<uint8_t> bytes = MapOfWidth(2);
   ASSERT_EQ(bytes[6], 2);
   ASSERT_EQ(std::vector<uint8_t>(bytes.begin() + 4, bytes.begin() + 6), (std::vector<uint8_t>{4, 0}));
@@ -102,7 +104,8 @@ TEST(FlexbufferMap, WhatIsBehindTheKeysIsNone) {
 
 TEST(FlexbufferMap, KeysMayLieAtTheStart) {
   std::vector<uint8_t> bytes = MapOfWidth(2);
-  // The only key becomes the empty string: the second byte of the number of keys is a zero, which ends it.
+  // Removing two bytes turns the only key into the empty string, because the number of keys contains a zero byte, which
+  // ends a string.
   bytes.erase(bytes.begin(), bytes.begin() + 2);
   bytes[2] = 1;
   int64_t value = 0;
@@ -140,7 +143,7 @@ TEST(FlexbufferMap, HasNumbersThatEndInTheBuffer) {
   std::vector<uint8_t> bytes = MapOfWidth(1);
   ASSERT_EQ(bytes[8], 1 << 2);
   bytes[8] = kIndirectOf8Bytes;
-  // bytes[7] says how many bytes before the offset the number begins.
+  // bytes[7] is the distance in bytes from the offset back to the number that it refers to.
   int64_t value;
   bytes[7] = 3;
   EXPECT_EQ(Find(bytes, "a", &value), Lookup::kFound);
@@ -149,7 +152,8 @@ TEST(FlexbufferMap, HasNumbersThatEndInTheBuffer) {
 }
 
 TEST(FlexbufferMap, HasKeysInTheBuffer) {
-  // Damaged keys: an offset to before the buffer, and widths that do not exist.
+  // Each pair is a byte's position and its damaged value. The first makes an offset point before the buffer, the others
+  // give numbers a width that does not exist.
   for (const std::pair<size_t, uint8_t>& damage : {std::pair<size_t, uint8_t>{4, 200}, {5, 0}, {5, 3}}) {
     std::vector<uint8_t> bytes = MapOfWidth(1);
     bytes[damage.first] = damage.second;
@@ -174,7 +178,8 @@ TEST(FlexbufferMap, NoBufferIsNoMap) {
 
 TEST(FlexbufferMap, OffsetsThatLeaveTheBufferAreMalformed) {
   constexpr uint8_t kMap = 9 << 2;
-  // The root is before the buffer, has no value count before it, or has more values than the buffer has bytes.
+  // The root of each buffer is invalid. It lies before the buffer, has no value count before it, or has more values
+  // than the buffer has bytes.
   for (const std::vector<uint8_t>& bytes :
        {std::vector<uint8_t>{200, kMap, 1}, {0, kMap, 1}, {200, 0, 1, kMap, 1}, {0, 1, 1, 0, 1, kMap, 1}}) {
     int64_t value;

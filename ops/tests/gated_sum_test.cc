@@ -1,4 +1,4 @@
-// The parts of a gate, a PRELU and an ADD that a convolution can compute in its epilogue.
+// Tests of GatedSum: the parts of a gate, a PRELU and an ADD that a convolution can compute in its epilogue.
 #include "tflite/ops/gated_sum.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 using Shape = std::vector<int32_t>;
 constexpr size_t kGate = 0, kAlpha = 1, kAddend = 2;
 
-// Shapes of the operands; an empty one is left out.
+// The shapes of a gate's operands. An op is left out if the shape of its operand is empty.
 struct Case {
   Shape image = {2, 3, 4, 64}, gate = {2, 1, 1, 64}, alpha = {1, 1, 64}, addend = {2, 3, 4, 64};
   bool rectifies_product = false, rectifies_sum = false, follows_convolution = true;

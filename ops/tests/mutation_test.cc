@@ -1,8 +1,8 @@
-// Randomly damaged models. None may crash, leak, access memory out of bounds, or take longer than a second. Every ISA
-// must give the same bits, as custom ops and through the delegate.
+// Runs randomly damaged models. None may crash, leak, access memory out of bounds, or take longer than a second. Every
+// ISA must give the same bits, as custom ops and through the delegate.
 //
-// LITEBNN_MUTATIONS sets the number of models (default 500), LITEBNN_SEED the first seed (default 0), and
-// LITEBNN_SECONDS the time limit for emulators. Build it with LITEBNN_SANITIZE=address,undefined.
+// Environment variables: LITEBNN_MUTATIONS is the number of models (default 500), LITEBNN_SEED the first seed (default
+// 0), LITEBNN_SECONDS the time limit for emulators. Build this test with LITEBNN_SANITIZE=address,undefined.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -18,7 +18,7 @@
 namespace litebnn::testing {
 namespace {
 
-// Graphs with larger tensors are prepared but not run, because their time depends only on the size.
+// Graphs with larger tensors are prepared but not run, because the time of a run depends on the tensors' size.
 constexpr size_t kMaxBytesToRun = size_t{1} << 20;
 
 double SecondsOfProcess() {
@@ -90,7 +90,7 @@ TEST(Mutations, AreRefusedOrRun) {
   }
   unsetenv("LITEBNN_ISA");
   std::printf("%u models, %u of them ran; the slowest, of seed %u, took %.3f s\n", count, ran, slowest_seed, slowest);
-  // A small number of seeds may all be accepted or all be refused.
+  // If there are fewer than 100 seeds, all models may be accepted, or all refused.
   if (count >= 100) {
     EXPECT_GT(ran, 0u);
     EXPECT_LT(ran, count);

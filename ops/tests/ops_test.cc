@@ -1,5 +1,5 @@
-// The custom ops in the fake runtime of fake_runtime.h: the nodes that they refuse, and the messages, both as custom
-// ops and through the delegate. Python tests in tests/ops/ compare their results with NumPy.
+// Tests the custom ops in the fake runtime of fake_runtime.h, as custom ops and through the delegate: which nodes they
+// refuse, and with which messages. The Python tests in tests/ops/ compare the ops' results with NumPy.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMax = std::numeric_limits<int>::max();
 
-// Input tensors of ConvGraph.
+// The indices of the input tensors of a ConvGraph.
 constexpr size_t kInput = 0, kFilter = 1, kMultiplier = 2, kBias = 3, kThreshold = 4, kOutput = 5;
 
 void ExpectRefused(const Graph& graph, const std::string& message) {
@@ -67,7 +67,7 @@ void ExpectRangeHeld(const Graph& graph, const Options& options, const Range& ra
     changed[range.name] = value;
     ExpectRefused(WithOptions(graph, changed), expected + std::to_string(value));
   }
-  // Replaces the packed type of the value by that of a float, a string or a vector.
+  // Each test replaces the packed type of an option's value by the type of a float, a string or a vector.
   for (int type : {3, 5, 10, 63}) {
     Graph other = WithOptions(graph, options);
     const auto position = std::distance(options.begin(), options.find(range.name));
@@ -98,7 +98,7 @@ TEST(Conv, LargestOptions) {
     options[option] = value;
     return WithOptions(ConvGraph(params), options);
   };
-  // A stride beyond the input leaves one output, which is valid.
+  // A stride beyond the end of the input leaves one output, which is valid.
   ExpectAccepted(with(contract::kStrideHeight));
   ExpectAccepted(with(contract::kStrideWidth));
   ExpectRefused(with(contract::kDilationHeightFactor), "input (tensor 0 'a tensor'): height: expected at most");
@@ -130,7 +130,7 @@ TEST(Conv, ExplicitPaddingStandsInPlaceOfPadding) {
     Options negative = some;
     negative[key] = -1;
     ExpectRefused(with(negative), "option " + key);
-    // If `padding` is present, explicit padding options are ignored like unknown keys.
+    // If the option `padding` is present, the explicit padding options are ignored like unknown keys.
     ExpectAccepted(with(negative, /*keep_padding=*/true));
     Options huge = some;
     huge[key] = kMax;
@@ -161,7 +161,7 @@ TEST(Pool, LargestOptions) {
   ExpectRefused(with({{contract::kFilterWidth, kMax}}), "input (tensor 0 'a tensor'): width: expected at most");
   ExpectRefused(with({{contract::kFilterHeight, 6}, {contract::kPadding, contract::kPaddingValid}}),
                 "input (tensor 0 'a tensor'): height: expected at least 6");
-  // One window over everything, computed without a loop over two billion rows.
+  // One window covers the whole padded input. The op must compute its size without a loop over two billion rows.
   FakeRuntime runtime(with({{contract::kStrideHeight, 5}, {contract::kFilterHeight, kMax}}));
   ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
   EXPECT_TRUE(runtime.Invoke());
@@ -403,7 +403,7 @@ TEST(Dequantize, WrongTensors) {
   graph = DequantizeGraph({2, 70}, kTfLiteInt8);
   graph.tensors[1].quantization.scale = 0;
   ExpectRefused(graph, "output (tensor 1 'a tensor'): quantization: expected one scale above 0, found 0");
-  // The value one, divided by the smallest scale, is far out of range and saturates.
+  // The value 1 divided by the smallest scale is far out of the range of int8, so the op saturates.
   graph.tensors[1].quantization.scale = std::numeric_limits<float>::denorm_min();
   ExpectAccepted(graph);
 }

@@ -1,5 +1,5 @@
-// Small models that could take long, or much memory, to prepare. The cost must be linear in the size of the model and
-// of its tensors. Each of these once took many seconds or gigabytes.
+// Tests of small models that could take long, or much memory, to prepare. The cost must be linear in the size of the
+// model and of its tensors. Each of these models once took many seconds or gigabytes.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -23,7 +23,7 @@ double SecondsOfProcess() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Slow and busy machines take up to 2.3 s.
+// The time limit for preparing a model. Slow and busy machines take up to 2.3 s.
 constexpr double kSeconds = 5;
 
 template <typename Body>
@@ -86,7 +86,7 @@ TEST(PrepareTime, OfLargeDilations) {
   params.channels_in = 32;
   params.channels_out = 1;
   params.changed = {{contract::kDilationHeightFactor, 8000}, {contract::kDilationWidthFactor, 8000}};
-  // One frame is a gigabyte, which is not written to before the model runs.
+  // The frame of each layer has a gigabyte, which must not be written to before the model runs.
   ExpectPreparedSoon(Repeat(ConvGraph(params), 30));
 }
 
@@ -95,7 +95,7 @@ TEST(PrepareTime, OfOptionsWithManyKeys) {
   for (int i = 0; i < 20000; ++i) options["a" + std::to_string(i)] = 1;
   Graph graph = ConvGraph({});
   graph.nodes[0].options = EncodeOptions(options);
-  // Nodes may share their options in a model file.
+  // Several nodes of a model file may share their options.
   ExpectPreparedSoon(Repeat(graph, 100));
 }
 
@@ -108,7 +108,7 @@ TEST(PrepareTime, OfFiltersThatManyNodesShare) {
   ExpectPreparedSoon(Repeat(ConvGraph(params), 4000));
 }
 
-// A CONV_2D of int8, whose filter has channels * size * size * 4 weights.
+// A graph of one int8 CONV_2D, whose filter has channels * size * size * 4 weights.
 Graph StemGraph(int channels, int size) {
   Int8Params params;
   params.image = {1, 1, 1, 4};
@@ -145,7 +145,7 @@ TEST(PrepareTime, OfManyInt8Sums) {
     graph.outputs.push_back(copy(sum));
     for (int& input : graph.nodes.back().inputs) input = input == convolution.outputs[0] ? convolved : input;
   }
-  // Half of all sums are halfway between two levels.
+  // The scales are such that half of all sums are halfway between two levels.
   for (const GraphNode& node : graph.nodes) {
     for (int output : node.outputs) {
       GraphTensor& tensor = graph.tensors[static_cast<size_t>(output)];
@@ -157,7 +157,7 @@ TEST(PrepareTime, OfManyInt8Sums) {
 
 TEST(PrepareTime, OfCorrectionsThatManyNodesMakeFromOneFilter) {
   ExpectPreparedSoon(Repeat(ConvGraph(SameZero(490, 490)), 31));
-  // Each group has one channel, which is padded to a tile.
+  // Each group has one output channel, which the packed filter pads to a whole tile.
   ConvParams params = SameZero(16, 16);
   params.height = params.width = 31;
   params.groups = params.channels_out = 800;
@@ -169,7 +169,7 @@ TEST(PrepareTime, OfManyWideImagesThatArePaddedWithZeros) {
   ConvParams params = SameZero(1, 2);
   params.width = 1 << 22;
   Graph graph = Repeat(ConvGraph(params), 100);
-  // The outputs share a tensor, and therefore its memory in the runtime.
+  // All nodes write the same output tensor, so the runtime allocates its memory once.
   for (GraphNode& node : graph.nodes) node.outputs = graph.nodes[0].outputs;
   ExpectPreparedSoon(graph);
 }
@@ -187,7 +187,7 @@ TEST(PrepareTime, OfManyNodes) {
 }
 
 TEST(PrepareTime, OfNodesThatShareManyParts) {
-  // Nodes may share the list of their inputs in a model file.
+  // Several nodes of a model file may share the list of their inputs.
   constexpr int kNodes = 12000, kParts = 256;
   Graph graph = QuantizeGraph({1, 1, 1, 32}, kTfLiteFloat32);
   const std::vector<int> parts(kParts, graph.nodes[0].outputs[0]);
@@ -226,7 +226,7 @@ TEST(PrepareTime, OfGatesOfManyChannels) {
     return static_cast<int>(graph.tensors.size()) - 1;
   };
   const int bits = add(kTfLiteInt32, kChannels / 32), part = add(kTfLiteFloat32, kChannels);
-  // The model declares small shapes, which grow when it is prepared.
+  // The model declares small shapes, which grow when the model is prepared.
   const int whole = add(kTfLiteFloat32, 32), product = add(kTfLiteFloat32, 32), packed = add(kTfLiteInt32, 1);
   graph.nodes.push_back({contract::kDequantize, {bits}, {part}, {}, {}});
   graph.nodes.push_back({"CONCATENATION", std::vector<int>(kParts, part), {whole}, {}, {3, kTfLiteActNone}});
@@ -252,7 +252,7 @@ TEST(PrepareTime, OfNodesThatShareManyInputs) {
   TfLiteContext context = {};
   context.tensors = tensors.data();
   context.tensors_size = tensors.size();
-  // A TfLiteIntArray is a length followed by values.
+  // The test passes a node to the op directly. A TfLiteIntArray is a length followed by values.
   TfLiteNode node = {};
   node.inputs = reinterpret_cast<TfLiteIntArray*>(inputs.data());
   node.outputs = reinterpret_cast<TfLiteIntArray*>(outputs.data());
@@ -300,7 +300,7 @@ TEST(PrepareTime, OfManyAdditions) {
 }
 
 TEST(PrepareTime, OfNodesThatAreDelayed) {
-  // Claimed and other nodes alternate, and one node of each partition waits for the next.
+  // Claimed nodes and other nodes alternate. One node of each partition waits for the next partition.
   Plan plan;
   std::vector<int> claimed;
   for (int image = plan.AddTensor({1, 1, 1, 32}), node = 0; node < 120000; node += 4) {

@@ -1,4 +1,4 @@
-// Interpreters on several threads at once; most useful under ThreadSanitizer.
+// Tests of interpreters on several threads at once. They find most bugs when built with ThreadSanitizer.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,12 +41,12 @@ TEST(Fork, AChildRunsWhatItsParentPrepared) {
   RunRepeatedly(custom.get(), expected);
   const pid_t child = fork();
   if (child == 0) {
-    // A child that hangs is killed by a signal.
+    // The alarm kills a child process that hangs.
     alarm(20);
     bool all_well = true;
     for (auto* runtime : {&delegated, &custom}) {
       all_well = (*runtime)->Invoke() && (*runtime)->OutputHash() == expected && all_well;
-      // The destructor must not wait for threads that exist only in the parent.
+      // The destructor must not wait for threads that exist only in the parent process.
       runtime->reset();
     }
     delegate.reset();

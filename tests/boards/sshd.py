@@ -25,7 +25,7 @@ def new_key(path: Path) -> "paramiko.RSAKey":
 
 
 class Server:
-    """An SSH server: its address, the key that it accepts, and its own key."""
+    """An SSH server: its address, the client key that it accepts, and its own key."""
 
     def __init__(self, listener: socket.socket, identity: Path, key: "paramiko.RSAKey") -> None:
         self.port = listener.getsockname()[1]
@@ -36,7 +36,7 @@ class Server:
         self._sessions: list[subprocess.Popen[bytes]] = []
 
     def serve(self, config: Path) -> None:
-        """Starts an sshd for each connection, as inetd would, until the listener is closed."""
+        """Accepts connections until the listener is closed. Starts an sshd for each connection, as inetd would."""
         while True:
             try:
                 connection, _ = self._listener.accept()
@@ -59,7 +59,7 @@ class Server:
                         process.kill()
 
 
-# A board's commands start in the board's own folder, as if it were the user's home there.
+# A script that starts a board's commands in the board's own folder, as if that were the user's home there.
 AT_HOME = """\
 #!/bin/sh
 cd "$(dirname "$0")"
@@ -72,7 +72,8 @@ esac
 
 @contextmanager
 def ssh_server(home: Path, is_at_home: bool = False) -> Iterator[Server]:
-    """A server whose files lie in the folder `home`, where commands start or else in the user's home."""
+    """Runs a server whose files lie in the folder `home`. Commands start in that folder if `is_at_home`, otherwise in
+    the user's home."""
     need("sshd", "loopback")
     key, host_key = new_key(home / "key"), new_key(home / "host_key")
     (home / "authorized_keys").write_text(f"{key.get_name()} {key.get_base64()}\n")
@@ -80,7 +81,8 @@ def ssh_server(home: Path, is_at_home: bool = False) -> Iterator[Server]:
     config.write_text(
         f"HostKey {home}/host_key\nAuthorizedKeysFile {home}/authorized_keys\nStrictModes no\nUsePAM no\n"
         "PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n"
-        # HOME is replaced, because a command that is killed inside the user's own .bashrc may leave a lock there.
+        # HOME is replaced, because a command that is killed while it runs the user's .bashrc may leave a lock in the
+        # user's home.
         f'SetEnv HOME="{home}"\n' + f"ForceCommand {home}/at_home\n" * is_at_home
     )
     (home / "at_home").write_text(AT_HOME)

@@ -1,4 +1,4 @@
-"""Evaluation on boards: two SSH servers on the loopback interface, each with the bundle."""
+"""Tests evaluation on boards, which are two SSH servers on the loopback interface, each with the bundle."""
 
 import shutil
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Se
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    """The folder that a bundle was unpacked in."""
+    """The folder into which a board's bundle was unpacked."""
     programs = host_programs()
     place = tmp_path / "a folder" / "litebnn-host"
     place.mkdir(parents=True)
@@ -74,7 +74,7 @@ def test_a_board_that_falls_away_is_named_and_its_share_goes_to_the_others(serve
 
 
 def test_a_board_that_freezes_is_given_up(servers, bundle) -> None:
-    """The server process is stopped too, so that requests are neither answered nor refused, as if the board had no
+    """The test stops the server process too, so that it neither answers nor refuses requests, as if the board had no
     power.
     """
     program = bundle / "litebnn-host" / "run_model"

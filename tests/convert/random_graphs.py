@@ -1,4 +1,4 @@
-"""Random float graphs with the patterns that exporters leave."""
+"""Makes random float graphs with the patterns of ops that exporters write."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _scale(draw: Draw, rng: np.random.Generator, channels: int) -> Array:
 
 
 def after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Batch norms and activations after a layer, in any order."""
+    """Appends batch norms and activations to a layer, in any order."""
     channels = x.dims[-1]
     for kind in draw(
         st.lists(st.sampled_from(["MUL", "ADD", "SUB", "DIV", "NEG", "RSUB", "RELU", "RELU6"]), max_size=4)
@@ -53,13 +53,14 @@ def after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) ->
 
 
 def sign_of(draw: Draw, model: FloatModel, x: Tensor, form: str = "", threshold: float = 0.0) -> Tensor:
-    """A sign of ±1, in a form of `FloatModel.sign` or in one that users write by hand."""
+    """Appends a sign of ±1, in a form of `FloatModel.sign` or in one that users write by hand."""
     form = form or draw(FORMS)
     return SPELLINGS[form](model, x) if form in SPELLINGS else model.sign(x, form, threshold)
 
 
 def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
-    """A sign in any form, two other values that a boolean selects, or a few levels."""
+    """Appends a sign in any form, an op in which a boolean selects between two other values, or a quantizer with few
+    levels."""
     form = draw(st.sampled_from(["two values", "broadcast", "levels", "levels", *SIGN_FORMS, *SPELLINGS]))
     if form == "levels":
         return LEVELS[draw(st.sampled_from(list(LEVELS)))](model, x)
@@ -78,7 +79,7 @@ def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
 
 
 def _weights(draw: Draw, model: FloatModel, rng: np.random.Generator, *shape: int) -> Tensor | Array:
-    """Weights of ±alpha, sometimes computed in the model, sometimes with a zero among them."""
+    """Weights of ±alpha. Some are computed by ops in the model, some contain zeros."""
     weights = sign_weights(rng, *shape)
     oddity = draw(st.integers(0, 19))
     if oddity == 0:
@@ -98,14 +99,14 @@ def _pad_values(draw: Draw, model: FloatModel, x: Tensor, axes: int) -> Tensor:
 
 
 def _conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A sign and its convolution, with random ops between them."""
+    """Appends a sign and its convolution, with random ops between them."""
     x = _signs(draw, model, x)
     kinds = [_conv_2d, _conv_2d, _conv_2d, _conv_1d, _split_conv, _two_convs, _depthwise_conv, _transposed_conv]
     return draw(st.sampled_from(kinds))(draw, model, rng, x)
 
 
 def _in_channels_first(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Ops on channel-first images between two transposes, as exporters write them."""
+    """Appends ops on channel-first images between two transposes, as exporters write them."""
     x = model.transpose(x, 0, 3, 1, 2)
     for kind in draw(st.lists(st.sampled_from(["MUL", "ADD", "SUB", "NEG", "RELU", "sign", "pad"]), max_size=3)):
         if kind == "sign":
@@ -161,7 +162,8 @@ def _transposed_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x:
 
 
 def _two_convs(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Two layers of one sign, perhaps with the same weights, and their sum or concatenation."""
+    """Appends two layers that read the same sign, sometimes with the same weights, and the sum or concatenation of
+    their outputs."""
     weights = model.const(sign_weights(rng, draw(st.sampled_from([8, 32])), 3, 3, x.dims[3]))
     other = weights if draw(st.booleans()) else model.const(sign_weights(rng, *weights.shape))
     a, b = (model.conv(x, w, same=True, activation=draw(ACTIVATIONS)) for w in (weights, other))
@@ -197,7 +199,7 @@ def _depthwise_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: 
 
 
 def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A dense layer of signs or of numbers, with weights of ±alpha and perhaps zeros."""
+    """Appends a dense layer of signs or of numbers, with weights of ±alpha and sometimes zeros."""
     batch, columns = x.dims[0], int(np.prod(x.dims[1:]))
     x = model.transpose(x, 0, 3, 1, 2) if draw(st.integers(0, 3)) == 0 else x
     kind = draw(st.sampled_from(["numbers", "numbers", *["signs of an image", "signs of rows"] * 2]))
@@ -217,7 +219,7 @@ def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -
 
 
 def _conv_1d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A convolution along one axis, perhaps causal, or with its dilation written as SPACE_TO_BATCH_ND."""
+    """Appends a convolution along one axis. It may be causal, or have its dilation written as SPACE_TO_BATCH_ND."""
     batch, height, width, channels = x.dims
     x = _pad_values(draw, model, model.reshape(x, batch, height * width, channels), 1)
     x = model.pad(x, [(4, 2)]) if x.dims[1] < 6 else x
@@ -232,7 +234,7 @@ def _conv_1d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor)
 
 
 def _split_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A dilated convolution written with SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
+    """Appends a dilated convolution written with SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
     pads = [(2 + size % 2, 2) for size in x.dims[1:3]]
     x = model.space_to_batch(x, [2, 2], pads)
     y = model.conv(x, _weights(draw, model, rng, 32, 3, 3, x.dims[3]), activation=draw(ACTIVATIONS))
@@ -247,7 +249,8 @@ def _pool(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
 
 
 class Case:
-    """A model, its input's seed, the tolerance of outputs (in levels for int8), and conversion options."""
+    """A test case: a model, the seed of its input, the tolerance of its outputs (in levels for int8), and conversion
+    options."""
 
     def __init__(self, source: bytes, seed: int, tolerance: float = 0.0, **options: Any) -> None:
         self.source, self.seed, self.tolerance, self.options = source, seed, tolerance, options
@@ -258,7 +261,8 @@ class Case:
 
 
 def finish(model: FloatModel, rng: np.random.Generator, *outputs: Tensor) -> bytes:
-    """The file, with a signature that renames and reorders inputs and outputs, as dictionaries do."""
+    """The file of a model, with a signature that renames and reorders its inputs and outputs, as dictionaries in Keras
+    do."""
     whole = model.model(*outputs)
     assert whole.signatures is not None
     for signature in whole.signatures:
@@ -271,7 +275,8 @@ def finish(model: FloatModel, rng: np.random.Generator, *outputs: Tensor) -> byt
 
 
 def _inputs(draw: Draw, model: FloatModel, batch: int, sizes: tuple[int, int, int]) -> Tensor:
-    """A tensor computed from one or more input images, perhaps channel-first, and from a vector for all pixels."""
+    """A tensor that is computed from one or more input images, which may be channel-first, and from a vector for all
+    pixels."""
 
     def given(*shape: int) -> Tensor:
         return model.input(abs(batch), *shape, signature=(batch, *shape) if batch < 0 else None)
@@ -288,7 +293,7 @@ def _inputs(draw: Draw, model: FloatModel, batch: int, sizes: tuple[int, int, in
 
 @st.composite
 def graphs(draw: Draw, most_stages: int = 3) -> Case:
-    """Float models with layers of signs, and the ops that exporters put between them."""
+    """Draws float models with layers of signs, and with the ops that exporters write between them."""
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
     model = FloatModel()

@@ -1,4 +1,4 @@
-"""Random graphs that TensorFlow has quantized, or that were trained with fake quantization."""
+"""Makes random graphs that TensorFlow has quantized, or that were trained with fake quantization."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ from tests.support.quantized_models import (
     TrainedModel,
 )
 
-# A scale for which sums of binary fractions never lie halfway between two levels, where runtimes round differently.
+# A quantization scale for which sums of binary fractions never lie halfway between two levels, where runtimes round
+# differently.
 _NO_TIES = float(np.float32(np.pi / 10))
 
 
 @st.composite
 def int8_graphs(draw: Draw) -> Case:
-    """Signs of int8 values, ops between them, and int8 layers, some with weights that are not binary.
+    """Draws models with signs of int8 values, ops between them, and int8 layers, some with weights that are not binary.
 
-    If a grid represents 1 and -1 exactly, all levels are equal in source and result, so layers may follow each other.
-    On other grids a level may be rounded to its neighbour, which may flip a sign.
+    If the quantization grid of a sign (its scale and zero point) represents 1 and -1 exactly, all levels are equal in
+    source and result. Layers may then follow each other. On other grids a level may be rounded to its neighbour, which
+    may flip a sign.
     """
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
@@ -96,7 +98,8 @@ def _conv8(
     grid: Grid,
     activation: str = "none",
 ) -> Tensor:
-    """A convolution: with strides, transposed, along one axis, or with its dilation written as SPACE_TO_BATCH_ND."""
+    """Appends an int8 convolution: with strides, transposed, along one axis, or with its dilation written as
+    SPACE_TO_BATCH_ND."""
     bias = dyadic(rng, len(weights))
     kinds = ["conv", "conv", "conv", "dilated", "dilated", "transposed"]
     producer = model.graph.producer(x)
@@ -121,7 +124,7 @@ def _conv8(
 
 @st.composite
 def int16_graphs(draw: Draw) -> Case:
-    """Int16 layers, and their signs in any form, which TensorFlow leaves in float."""
+    """Draws models with int16 layers, and signs in any form, which TensorFlow leaves in float."""
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
     model = Int16Model()
@@ -151,9 +154,10 @@ def int16_graphs(draw: Draw) -> Case:
 
 @st.composite
 def trained_graphs(draw: Draw) -> Case:
-    """Layers of signs between fake-quantized activations and weights that are quantized by channel.
+    """Draws models with layers of signs between fake-quantized activations, with weights that are quantized by channel.
 
-    All scales are powers of two and never grow coarser, so that int8 gives the same values, except for softmax.
+    All scales are powers of two, and no scale is coarser than an earlier one. Therefore int8 gives the same values as
+    float, except for softmax.
     """
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
@@ -174,7 +178,8 @@ def trained_graphs(draw: Draw) -> Case:
         before, before_grid = x, grid
         if draw(st.integers(0, 2)) == 0 and min(x.dims[1:3]) > 1:
             x = model.fake(model.max_pool(x, 2, 1), grid)
-        # A straight-through estimator adds x and subtracts it again, which is exact for binary fractions only.
+        # A straight-through estimator adds x and subtracts it again, which is exact only if all values are binary
+        # fractions.
         x = sign_of(draw, model, x, draw(st.sampled_from(SIGN_FORMS)) if grid[0] == _NO_TIES else "")
         x = model.conv(x, sign_weights(rng, channels, 3, 3, channels), dyadic(rng, channels), same=True)
         is_sum = before_grid[0] != _NO_TIES and draw(st.booleans())

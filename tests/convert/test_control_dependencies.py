@@ -1,4 +1,4 @@
-"""Source models with control dependencies, which name ops by indices that a conversion changes."""
+"""Tests source models with control dependencies. They name ops by indices, which a conversion changes."""
 
 from pathlib import Path
 from typing import Any

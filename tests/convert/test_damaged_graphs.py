@@ -1,4 +1,4 @@
-"""Damaged graphs are either converted or refused with a reason."""
+"""Tests that the converter either converts a damaged graph, or refuses it with a reason."""
 
 import random
 

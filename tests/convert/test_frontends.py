@@ -1,4 +1,5 @@
-"""Keras 2 with larq, Keras 3, SavedModels and files, through the functions and through the command line."""
+"""Tests Keras 2 with larq, Keras 3, SavedModels and files as sources, through the functions and through the command
+line."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 @pytest.fixture(scope="module")
 def network() -> Any:
-    """The demo's network, untrained. Its batch norms have the statistics of one batch."""
+    """The demo's network, which is not trained. Its batch norms have the statistics of one batch."""
     tf = imported("tensorflow", "larq")
     from examples.mnist.trainers.larq import make_network
 
@@ -116,7 +117,7 @@ def network():
 
 @pytest.mark.deep
 def test_a_network_of_larq_is_summed_up_before_it_is_trained(tmp_path: Path) -> None:
-    """The model comes from a function, so no file shows that it needs Keras 2."""
+    """A function makes this model, so the converter cannot see from a file that it needs Keras 2."""
     need("larq")
     (tmp_path / "networks.py").write_text(LARQ_NETWORK)
     result = command_line("summary", "networks:network", "--json", cwd=tmp_path)
@@ -142,7 +143,8 @@ model.export("exported")
 @pytest.mark.deep
 @pytest.mark.parametrize(("keras", "suffix"), [("tf_keras", "h5"), ("tf_keras", "keras"), ("keras", "keras")])
 def test_a_file_with_a_function_that_is_not_known_says_what_to_do(keras: str, suffix: str, tmp_path: Path) -> None:
-    """larq-zoo's QuickNet has such an initializer. Its name is that of a file's own layer, in a long configuration."""
+    """larq-zoo's QuickNet has an initializer like this. Its name is that of a file's own layer, in a long
+    configuration."""
     module = imported(keras, "larq" if keras == "tf_keras" else "keras")
     code = WITH_A_CUSTOM_FUNCTION.format(keras=keras, suffix=suffix)
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)

@@ -1,4 +1,5 @@
-"""The golden models, converted from their float files, compared with Keras and with Larq Compute Engine's files."""
+"""Converts the float files of the golden models, and compares the results with Keras and with Larq Compute Engine's
+files."""
 
 import json
 import warnings
@@ -20,8 +21,8 @@ MOST_BYTES_MORE = 640
 
 pytestmark = pytest.mark.filterwarnings("ignore:no binary layer")
 
-# TFLite's reference kernel rounds an int8 sum twice. For sums near 0 its sign may differ from that of Keras's float
-# sum.
+# The name of a golden model with an int8 sum. TFLite's reference kernel rounds such a sum twice, so the sign of a sum
+# near 0 may differ from that of Keras's float sum.
 INT8_SUM = "int8_qat"
 
 

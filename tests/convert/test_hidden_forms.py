@@ -1,4 +1,5 @@
-"""Binary layers in forms that exporters obscure: source and result agree bit for bit."""
+"""Tests binary layers that exporters write in forms that are hard to recognize. Source and result must agree bit for
+bit."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def run(model: bytes, x: Array) -> list[Array]:
 
 
 def convert_exactly(source: bytes, **options: Any) -> tuple[list[str], litebnn.ConversionReport]:
-    """The converted model's ops and the report, after checking that it computes the same bits as the source."""
+    """Converts a model, and checks that the result computes the same bits as the source. Returns the ops of the result
+    and the report."""
     converted, report = litebnn.convert_tflite(source, return_report=True, **options)
     tensor = read_model(source).graphs[0].inputs[0]
     samples = tensor.shape[0] if tensor.shape_signature is None else 3
@@ -46,7 +48,7 @@ def convert_exactly(source: bytes, **options: Any) -> tuple[list[str], litebnn.C
 
 
 def all_binary(source: bytes, **options: Any) -> list[str]:
-    """The ops of the converted model, all of whose layers are binary."""
+    """Converts a model, checks that all its layers become binary, and returns the ops of the result."""
     names, report = convert_exactly(source, **options)
     assert [layer.binary for layer in report.layers] == [True] * len(report.layers), str(report)
     return names

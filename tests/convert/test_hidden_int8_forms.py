@@ -1,5 +1,5 @@
-"""Signs of int8 files with ops between them and a layer, and forms of signs that the converter evaluates level by
-level.
+"""Tests signs in int8 files that have ops between them and a layer, and forms of signs that the converter evaluates for
+each int8 level.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Form = Callable[[Int8Model, Tensor, Grid], Tensor]
 
 
 def shifted(model: Int8Model, x: Tensor) -> Tensor:
-    """The tensor x plus a constant, on the grid of x."""
+    """Appends the addition of a constant to the tensor x. The sum has the same scale and zero point as x."""
     return model.add8(x, int8_constant("by", np.full((), 0.75), 1 / 64), (1 / 16, 3))
 
 
@@ -36,7 +36,7 @@ def indices(model: Int8Model, *values: int | list[int]) -> list[Tensor]:
 
 
 def move(model: Int8Model, name: str, inputs: list[Tensor], shape: tuple[int, ...], **options: object) -> Tensor:
-    """An op whose output is on the grid of its inputs."""
+    """Appends an op whose output has the same scale and zero point as its inputs."""
     source = next(tensor for tensor in inputs if tensor.quantization is not None)
     return model.as_(source, model.op(name, inputs, shape, **options), 2)
 
@@ -46,7 +46,7 @@ def join(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
 
 
 def join_requantized(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
-    """A concatenation in which one sign comes from another grid."""
+    """Appends a concatenation of two signs. One of them had another scale and zero point, and was requantized."""
     left = model.quantize8(model.sign8(x, "where", EXACT_GRID), grid)
     right = model.sign8(shifted(model, x), "where", grid)
     return move(model, "CONCATENATION", [left, right], (1, 6, 6, 64), axis=3, fused_activation_function=0)
@@ -70,7 +70,7 @@ def split_v(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
 
 
 def shuffled(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
-    """A sign whose halves of channels are swapped."""
+    """Appends a sign, and ops that swap the two halves of its channels."""
     sign = model.sign8(x, "where", grid)
     halves = [
         move(model, "SLICE", [sign, *indices(model, [0, 0, 0, at], [1, 6, 6, 16])], (1, 6, 6, 16)) for at in (16, 0)
@@ -161,14 +161,14 @@ def on(grid: Grid, tensor: Tensor) -> Tensor:
 
 
 def int8_op(model: Int8Model, name: str, inputs: list[Tensor], grid: Grid) -> Tensor:
-    """An elementwise op whose output's grid is not that of its input."""
+    """Appends an elementwise op whose output has another scale and zero point than its input."""
     version = 1 if name == "RELU_N1_TO_1" else 2
     dims = max((tensor.dims for tensor in inputs), key=len)
     return on(grid, model.op(name, inputs, dims, type="INT8", version=version))
 
 
 def two_casts(model: Int8Model, x: Tensor) -> Tensor:
-    """The form cast(x >= 0) - cast(x < 0)."""
+    """Appends a sign in the form cast(x >= 0) - cast(x < 0)."""
     zero = int8_constant("zero", np.zeros(()), 1 / 16, 3)
     conditions = [model.elementwise(name, x, zero, type="BOOL") for name in ("GREATER_EQUAL", "LESS")]
     left, right = (model.quantize8(model.op("CAST", [each], x.dims), NO_MINUS_GRID) for each in conditions)
@@ -176,7 +176,8 @@ def two_casts(model: Int8Model, x: Tensor) -> Tensor:
 
 
 def cast_times_two(model: Int8Model, x: Tensor, comparison: str) -> Tensor:
-    """The values 0 and 2 as ai-edge-quantizer writes them: halfway between two levels of the grid for 1 and -1."""
+    """Appends the values 0 and 2 as ai-edge-quantizer writes them. With its scale for 1 and -1, both values lie halfway
+    between two levels."""
     zero = int8_constant("zero", np.zeros(()), 1 / 16, 3)
     number = model.op("CAST", [model.elementwise(comparison, x, zero, type="BOOL")], x.dims)
     two = int8_constant("two", np.full((), 2), 2 / 255, -128)
@@ -184,24 +185,24 @@ def cast_times_two(model: Int8Model, x: Tensor, comparison: str) -> Tensor:
 
 
 def cast_less_one(model: Int8Model, x: Tensor) -> Tensor:
-    """The form 2 * cast(x >= 0) - 1."""
+    """Appends a sign in the form 2 * cast(x >= 0) - 1."""
     one = int8_constant("one", np.ones(()), *NO_MINUS_GRID)
     return int8_op(model, "SUB", [cast_times_two(model, x, "GREATER_EQUAL"), one], USUAL_GRID)
 
 
 def one_less_cast(model: Int8Model, x: Tensor) -> Tensor:
-    """The form 1 - 2 * cast(x < 0)."""
+    """Appends a sign in the form 1 - 2 * cast(x < 0)."""
     one = int8_constant("one", np.ones(()), *NO_MINUS_GRID)
     return int8_op(model, "SUB", [one, cast_times_two(model, x, "LESS")], USUAL_GRID)
 
 
 def moved_to_another_grid(model: Int8Model, x: Tensor) -> Tensor:
-    """XNNPACK converts between the two grids by a factor with 8 fractional bits."""
+    """XNNPACK requantizes from one scale to another with a factor that has 8 fractional bits."""
     return model.quantize8(model.sign8(x, "where", USUAL_GRID), (0.0152, 5))
 
 
 def straight_through(model: Int8Model, x: Tensor) -> Tensor:
-    """The form x + (sign(x) - x), which rounds differently at every level."""
+    """Appends a sign in the form x + (sign(x) - x), which rounds differently for each int8 level."""
     taken_away = int8_op(model, "SUB", [model.sign8(x, "where", USUAL_GRID), x], (18 / 255, 5))
     return int8_op(model, "ADD", [x, taken_away], (2.1 / 255, 0))
 
@@ -213,14 +214,15 @@ def straight_through_a_clip(model: Int8Model, x: Tensor) -> Tensor:
 
 
 def straight_through_a_float_sign(model: Int8Model, x: Tensor) -> Tensor:
-    """A straight-through sign in float between DEQUANTIZE and QUANTIZE, with a threshold between two levels."""
+    """Appends a straight-through sign in float between DEQUANTIZE and QUANTIZE, with a threshold between two levels."""
     sign = model.quantize8(model.sign(model.dequantize8(x), "where_ge", 0.3), USUAL_GRID)
     taken_away = int8_op(model, "SUB", [sign, x], (18 / 255, 5))
     return int8_op(model, "ADD", [taken_away, x], (2.1 / 255, 0))
 
 
 def straight_through_a_float_clip(model: Int8Model, x: Tensor) -> Tensor:
-    """A straight-through sign whose sign and clip are float, each after its own DEQUANTIZE, as in int16 files."""
+    """Appends a straight-through sign. Its sign and its clip are float, each after its own DEQUANTIZE, as in int16
+    files."""
     clipped = model.quantize8(model.elementwise("RELU_N1_TO_1", model.dequantize8(x)), USUAL_GRID)
     sign = model.quantize8(model.sign(model.dequantize8(x), "where_gt"), USUAL_GRID)
     taken_away = int8_op(model, "SUB", [sign, clipped], (2 / 255, 0))
@@ -244,9 +246,9 @@ def test_a_product_of_levels_of_signs(grid: Grid) -> None:
     ],
 )
 def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) -> None:
-    """The source model rounds differently at every level.
+    """The source model rounds differently for each int8 level.
 
-    In its layer's output this adds up to at most two levels here.
+    In the output of the layer, these differences add up to at most two levels.
     """
     model = Int8Model()
     source = layer_of(model, form(model, model.input8((1 / 16, 3), *SHAPE)))
@@ -282,7 +284,8 @@ def test_signs_that_levels_are_computed_to(form: Callable[[Int8Model, Tensor], T
 
 @pytest.mark.parametrize("detached", [False, True])
 def test_a_sign_of_a_float_input_and_of_what_it_is_rounded_to(detached: bool) -> None:
-    """The form where(x == 0, 1, sign(x)): the comparison reads int8 levels, and SIGN the floats before them."""
+    """The sign has the form where(x == 0, 1, sign(x)). The comparison reads int8 levels, and SIGN reads the floats from
+    which they were rounded."""
     model = Int8Model()
     x = model.input(*SHAPE)
     levels = model.quantize8(x, (1 / 16, 3))
@@ -304,9 +307,7 @@ def test_a_sign_of_a_float_input_and_of_what_it_is_rounded_to(detached: bool) ->
 
 @pytest.mark.parametrize("steps", [8, 40])
 def test_what_takes_three_values_is_no_sign_however_near_two_of_them_are(steps: int) -> None:
-    """The converter treats values up to two steps of the coarsest grid apart as one value that is rounded
-    differently.
-    """
+    """The converter treats values up to two steps of the coarsest scale apart as one value, rounded differently."""
     model = Int8Model()
     x = model.input8((1 / 16, 3), *SHAPE)
     level = int8_constant("level", np.full((), 2.0), 1 / 16, 3)

@@ -1,4 +1,5 @@
-"""Malicious models raise only the converter's own errors, and take time and memory in proportion to the file."""
+"""Tests that malicious models raise only the converter's own errors, and take time and memory in proportion to the
+file."""
 
 import cProfile
 import io
@@ -31,7 +32,7 @@ def binary_dense(model: FloatModel) -> Tensor:
 
 
 def test_what_is_computed_from_constants_is_not_without_limits() -> None:
-    """A thousand constants of a million elements, in a file of 400 kB."""
+    """The model has a thousand constants of a million elements each, in a file of 400 kB."""
     model = FloatModel()
     condition = model.elementwise("GREATER", model.input(1, 1000, 1000), model.const(0), type="BOOL")
     shape, minus = model.const([1, 1000, 1000], np.int32), model.const(-1.0)

@@ -1,4 +1,5 @@
-"""Int8 around binary layers: quantization-aware training, post-training quantization, and int8 source files."""
+"""Tests int8 layers around binary layers, from quantization-aware training, from post-training quantization, and from
+int8 source files."""
 
 from pathlib import Path
 from typing import Any
@@ -186,7 +187,7 @@ def test_an_int8_result_is_verified_on_the_samples_as_long_as_there_are_any(once
 
 
 def quantized_training() -> bytes:
-    """Fake quantization of an input, a kernel and an output, around a float and a binary convolution."""
+    """A model with fake quantization of an input, a kernel and an output, around a float and a binary convolution."""
     rng = np.random.default_rng(0)
     model = FloatModel()
 
@@ -227,7 +228,7 @@ def test_a_default_range_is_for_latency_only() -> None:
 
 
 def where_sign(model: FloatModel, x: Tensor, one: float) -> Tensor:
-    """An int8 sign as a quantizer leaves it: a comparison that selects between ±127 with the scale 1/127."""
+    """Appends an int8 sign as a quantizer writes it: a comparison that selects between ±127 with the scale 1/127."""
     condition = model.op("GREATER_EQUAL", [x, zero(x)], x.dims, type="BOOL")
     positive, negative = (int8_constant("", np.full(1, v, np.float32), 1 / 127) for v in (one, -one))
     sign = model.op("SELECT_V2", [condition, positive, negative], x.dims, type="INT8")
@@ -241,7 +242,7 @@ def zero(x: Tensor) -> Tensor:
 
 
 def int8_graph(one: float) -> tuple[bytes, bytes]:
-    """An int8 model and the equivalent float model."""
+    """Two equivalent models, the first in int8 and the second in float."""
     rng = np.random.default_rng(0)
     weights, bias = sign_weights(rng, 8, 3, 3, 32) / 16, rng.integers(-64, 64, 8) / 16
     float_model = FloatModel()

@@ -1,4 +1,5 @@
-"""Inputs and outputs of converted Keras models keep Keras's order and names, in lists and in dictionaries."""
+"""Tests that the inputs and outputs of converted Keras models keep Keras's order and names, in lists and in
+dictionaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source files that TensorFlow's converter has quantized."""
+"""Tests source files that TensorFlow's converter has quantized."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def where_sign(x: Any) -> Any:
 
 
 def network(form: str) -> Any:
-    """Float and binary convolutions padded with zeros or ones, a binary dense layer and softmax."""
+    """A network with float and binary convolutions padded with zeros or ones, a binary dense layer and softmax."""
     keras, larq = imported("tf_keras", "larq"), imported("larq", "larq")
     layers = keras.layers
     keras.utils.set_random_seed(0)
@@ -43,7 +43,8 @@ def network(form: str) -> Any:
     inputs = keras.Input((10, 10, 3), batch_size=1)
     x = layers.BatchNormalization()(layers.Conv2D(32, 3, use_bias=False)(inputs))
     x = layers.MaxPool2D(2)(layers.ReLU()(conv(x, padding="same")))
-    # The runtime refuses TensorFlow's int16 PADV2 with ones.
+    # The form `where` pads with zeros, because it is also quantized to int16, and the runtime refuses TensorFlow's
+    # int16 PADV2 with ones.
     x = conv(conv(x, padding="same", pad_values=0 if form == "where" else 1))
     x = larq.layers.QuantDense(16, input_quantizer=sign, **quantizers)(layers.Flatten()(x))
     model = keras.Model(inputs, layers.Dense(10, activation="softmax")(layers.BatchNormalization()(x)))
@@ -102,7 +103,8 @@ def test_a_quantized_file_becomes_binary_and_computes_what_it_did(model: Any, ki
 
 
 def trained_with_quantization() -> Any:
-    """A binary convolution between layers with fake-quantized activations and weights, the latter by channel."""
+    """A network with a binary convolution between layers with fake-quantized activations and weights, the latter by
+    channel."""
     tf, keras, larq = (imported(name, "larq") for name in ("tensorflow", "tf_keras", "larq"))
     layers = keras.layers
     keras.utils.set_random_seed(0)
@@ -161,9 +163,9 @@ def test_a_model_trained_with_quantization_is_int8_from_input_to_output() -> Non
 
 
 def dense_network() -> bytes:
-    """Dense layers, some of them binary.
+    """A network of dense layers, some of them binary.
 
-    The last one keeps float weights, because its rows cannot be divided into blocks.
+    The last layer keeps float weights, because its rows cannot be divided into blocks.
     """
     rng = np.random.default_rng(0)
     model = FloatModel()

@@ -1,4 +1,5 @@
-"""Random graphs with the patterns that exporters leave: the result computes the same values as its source."""
+"""Tests random graphs with the patterns that exporters write: the converted model computes the same values as its
+source."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def _run(model: bytes, x: Array | list[Array]) -> list[Array]:
 
 
 def _run_as(source: bytes, model: bytes, inputs: list[Array]) -> list[Array]:
-    """The outputs of a conversion of `source`; inputs and outputs are converted if the model has them in int8."""
+    """Runs a converted model and returns its outputs. If the model has int8 inputs and outputs, they are converted to
+    and from the floats of `source`."""
     interpreter, of_source = litebnn.Interpreter(model), litebnn.Interpreter(source)
     assert interpreter.input_names == of_source.input_names
     assert interpreter.output_names == of_source.output_names
@@ -141,7 +143,7 @@ def _check_trained(case: Case) -> None:
 def _check_calibrated(case: Case) -> None:
     """Checks that a model quantized with samples loads and runs, even if a tensor is all zero.
 
-    It is close to the source unless a sign of rounded values flips and changes all that follows.
+    The result must be close to the source, unless a sign of rounded values flips and changes all later values.
     """
     inputs = _inputs(case)
     size = len(inputs[0]) // SAMPLES if read_model(case.source).graphs[0].inputs[0].dims[0] < 0 else len(inputs[0])
@@ -164,7 +166,7 @@ def _check_calibrated(case: Case) -> None:
 
 
 EXAMPLES = {"deadline": None, "suppress_health_check": list(HealthCheck)}
-# The number of graphs of a kind, and the share of them (a fifth) that the quick tier runs.
+# The numbers of graphs of each kind, of which the quick tier runs a fifth.
 COUNTS, QUICK_SHARE = {"float": 300}, 5
 COUNT = 88  # of other kinds
 PARTS, OF_A_PART = 8, 250  # of each kind: of ten kinds, 20,000 graphs
@@ -195,7 +197,7 @@ def test_a_converted_graph_computes_what_its_source_does(kind: str, are_deep: bo
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_converted_graphs_compute_what_their_sources_do(kind: str, part: int, request: Any) -> None:
-    """Each part of the graphs is a test of its own, so that workers share the parts. --hypothesis-seed selects other
+    """Each part of the graphs is a separate test, so that workers share the parts. --hypothesis-seed selects other
     graphs.
     """
     cases, check = KINDS[kind]
@@ -210,7 +212,7 @@ def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> 
     model = FloatModel()
     rows = model.input(1, 32, signature=(-1, 32))
     x = model.dense(model.sign(rows), np.ones((8, 32)), np.full(8, 5.0))
-    # The next float after the small addend would be lost in a sum with the bias.
+    # The smallest float above the small addend would be lost in a sum with the bias.
     x = model.elementwise("SUB", x, model.const(np.full(8, 0.25)))
     x = model.elementwise("NEG", model.elementwise("ADD", x, model.const(np.arange(8) / 4)))
     source = model.finish(model.dense(model.sign(x, strict), np.ones((1, 8))))

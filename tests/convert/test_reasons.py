@@ -1,4 +1,5 @@
-"""Every reason that a report gives for a layer that is not binary, each with a model for which it is true."""
+"""Tests every reason that a report gives for a layer that is not binary, each with a model for which the reason is
+true."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def conv(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def flag(model: FloatModel, x: Tensor) -> Tensor:
-    """A tensor of 0 and 1."""
+    """Appends a comparison, whose result is cast to 0 and 1."""
     return model.two_values(x)
 
 
@@ -91,7 +92,7 @@ def scaled(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def levels_and_numbers(model: Int8Model) -> Tensor:
-    """A sum of levels and float numbers, which takes any value."""
+    """Appends a sum of a tensor with few levels and a tensor of floats. The sum takes any value."""
     x = image(model)
     rounded = model.op("ROUND", [model.elementwise("MUL", x, model.const(3))], x.dims)
     return conv(model, model.elementwise("ADD", rounded, x))
@@ -103,12 +104,12 @@ def nothing_and_numbers(model: Int8Model) -> Tensor:
 
 
 def nothing(model: FloatModel, x: Tensor) -> Tensor:
-    """A tensor that is always 0."""
+    """Appends a tensor that is always 0."""
     return model.elementwise("ROUND", model.elementwise("RELU", model.elementwise("MINIMUM", x, model.const(0.2))))
 
 
 def far_sign(model: Int8Model) -> Tensor:
-    """A sign with many ops before the layer, between two reshapes that packed bits cannot pass."""
+    """Appends a sign with many ops before the layer, between two reshapes that packed bits cannot pass."""
     x = model.elementwise("ELU", flag(model, image(model)))
     for _ in range(4):
         x = model.reshape(model.transpose(x, 0, 2, 1, 3), *SHAPE)
@@ -124,13 +125,14 @@ def opposite_pooled(model: Int8Model) -> Tensor:
 
 
 def product_of_two(model: Int8Model) -> Tensor:
-    """The product of a sign with a second input of the model."""
+    """Appends the product of a sign with a second input of the model."""
     rows = model.sign(model.input(1, 4, 32))
     return model.op("BATCH_MATMUL", [rows, model.input(1, 32, 5)], (1, 4, 5), adj_x=False, adj_y=False)
 
 
 def lost_zeros(model: Int8Model) -> Tensor:
-    """The form sign(x) + (x == 0), calibrated without zeros, so that the second addend's scale is meaningless."""
+    """Appends the form sign(x) + (x == 0), calibrated without zeros, so that the scale of the second addend is
+    meaningless."""
     x = levels(model)
     sign = model.quantize8(model.elementwise("SIGN", model.dequantize8(x)), USUAL_GRID)
     is_zero = model.elementwise("EQUAL", x, int8_constant("zero", np.zeros(()), 1 / 16, 3), type="BOOL")

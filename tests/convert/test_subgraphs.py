@@ -1,4 +1,4 @@
-"""Binary layers inside the body of a loop, in a model with a signature."""
+"""Tests binary layers inside the body of a loop, in a model with a signature."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,7 @@
-"""Files from other trainers, one for each way of writing a sign, are binary from layer to layer.
+"""Tests files from other training frameworks, one for each way of writing a sign. All their hidden layers must become
+binary.
 
-`tests/golden_trainers/` has the scripts that wrote them; docs/idioms.md has the table of results.
+The scripts in `tests/golden_trainers/` wrote these files; docs/idioms.md has the table of results.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from tests.support.float_models import op_names
 
 FOLDER = Path(__file__).parents[1] / "golden_trainers"
 FILES = sorted(FOLDER.glob("*.tflite"))
-# The numbers of binary layers and of those that write bits. Networks that are not listed have 2 and 1.
+# The output types of the binary layers of a file: bits, or FLOAT32. A network that OUTPUTS does not list has those in
+# BITS.
 BITS = ["bits", "FLOAT32"]
 OUTPUTS = {
     "concatenation": ["FLOAT32", "FLOAT32"],
@@ -25,7 +27,7 @@ OUTPUTS = {
     "react_blocks": ["FLOAT32", "FLOAT32"],
     "strides": ["FLOAT32", "FLOAT32"],
 }
-# The number of remaining transposes: one for the input, and one for an output that is an image.
+# The number of TRANSPOSE ops that remain: one for the input, and one for an output that is an image.
 TRANSPOSES = {"channels_last": 0, "linear": 0, "conv1d": 2}
 
 

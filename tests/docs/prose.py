@@ -17,7 +17,7 @@ from pathlib import Path
 
 from toolchains.targets import ROOT
 
-# Folders of what is built, and of other projects' code.
+# Folders with build products, and with code of other projects.
 NO_PROSE_FOLDERS = {"build", "dist", "vendor"}
 
 WORDS_OF_A_SENTENCE = 25
@@ -41,7 +41,7 @@ COMMENT_MARKS = {
     **dict.fromkeys((".c", ".cc", ".h", ".S", ".js", ".ino"), "//"),
     **dict.fromkeys((".py", ".cmake", ".sh", ".toml", ".yml"), "#"),
 }
-# Files whose names say more than their suffixes, and the suffix of files like them.
+# Names of files that have comments like files with another suffix, and that suffix.
 SUFFIXES = {"CMakeLists.txt": ".cmake", "Dockerfile": ".sh", "Makefile": ".sh"}
 
 
@@ -84,7 +84,7 @@ def paragraphs_of_document(text: str) -> Iterator[Paragraph]:
 
 
 def comments(text: str, suffix: str) -> Iterator[Paragraph]:
-    """The paragraphs of comments that have lines of their own."""
+    """Yields the paragraphs of comments that have lines of their own."""
     comment = re.compile(rf"\s*{COMMENT_MARKS[suffix]} ?(.*)")
     if suffix == ".py":
         # A comment mark inside a string starts no comment.
@@ -101,7 +101,7 @@ def comments(text: str, suffix: str) -> Iterator[Paragraph]:
 
 
 def docstrings(text: str) -> Iterator[Paragraph]:
-    """The paragraphs of a Python file's docstrings, without the examples in them."""
+    """Yields the paragraphs of a Python file's docstrings, without the examples in them."""
     nodes: list[ast.AST] = [ast.parse(text)]
     for node in nodes:
         nodes += [child for child in getattr(node, "body", ()) if hasattr(child, "body")]
@@ -136,7 +136,7 @@ def words(text: str) -> int:
 
 
 def findings(text: str, suffix: str) -> Iterator[tuple[int, str]]:
-    """Line and message of each breach of the rules in a file's text."""
+    """Yields the line and the message of each breach of the rules in a file's text."""
     is_document = suffix == ".md"
     found = [*paragraphs_of_document(text)] if is_document else [*comments(text, suffix)]
     if suffix == ".py":
@@ -155,12 +155,12 @@ def findings(text: str, suffix: str) -> Iterator[tuple[int, str]]:
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix of files that have the same kind of comments."""
+    """The suffix of the files that have the same kind of comments as this file."""
     return SUFFIXES.get(path.name, path.suffix)
 
 
 def files(path: Path) -> Iterator[Path]:
-    """The documents and sources at a path, which may be a folder."""
+    """Yields the documents and sources at a path, which may be a folder."""
     if path.is_file() and suffix_of(path) in (".md", *COMMENT_MARKS):
         yield path
     elif path.is_dir() and path.name not in NO_PROSE_FOLDERS:
@@ -170,7 +170,7 @@ def files(path: Path) -> Iterator[Path]:
 
 
 def findings_at(path: Path) -> Iterator[str]:
-    """The breaches of the rules in a file or a folder."""
+    """Yields the breaches of the rules in a file or a folder."""
     for file in files(path):
         name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
         for line, message in findings(file.read_text(encoding="utf-8"), suffix_of(file)):
@@ -178,7 +178,7 @@ def findings_at(path: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     paths = [Path(name).resolve() for name in sys.argv[1:]] or [ROOT]
     found = [message for path in paths for message in findings_at(path)]
     print("\n".join(found) or "no findings")

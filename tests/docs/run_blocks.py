@@ -4,8 +4,8 @@ Usage:
 
     python -m tests.docs.run_blocks < BLOCKS > RESULTS
 
-BLOCKS is JSON: a list of objects with the fields of `tests.support.documents.Block`. RESULTS has a line for each, with
-the error or empty. All Python blocks of a document share one namespace.
+BLOCKS is JSON: a list of objects with the fields of `tests.support.documents.Block`. RESULTS has one line for each
+block, with the error or empty. All Python blocks of a document share one namespace.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ SECONDS = 180  # the time limit of a block of commands, on a busy machine
 
 
 def run_python(text: str, name: str, namespace: dict[str, Any]) -> str:
-    """The error of a Python block; empty if it succeeds."""
+    """Runs a Python block, and returns its error; empty if it succeeds."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             exec(compile(text, name, "exec"), namespace)
@@ -33,9 +33,9 @@ def run_python(text: str, name: str, namespace: dict[str, Any]) -> str:
 
 
 def run_shell(text: str) -> str:
-    """The error of a block of shell commands; empty if it succeeds.
+    """Runs a block of shell commands, and returns its error; empty if it succeeds.
 
-    The project's tasks work as if run in its folder.
+    The project's tasks work as if they were run in the project's folder.
     """
     invoke = f'invoke() {{ "{sys.executable}" -m invoke --search-root="{ROOT}" "$@"; }}'
     command = ["bash", "-euo", "pipefail", "-c", f"{invoke}\n{text}"]
@@ -47,7 +47,8 @@ def run_shell(text: str) -> str:
 
 
 def main() -> None:
-    # Frameworks write to stdout too, so the results get a copy of it and stdout is redirected.
+    # Frameworks write to stdout too. Therefore stdout is redirected, and the results go to a copy of its file
+    # descriptor.
     results = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     namespaces: dict[str, dict[str, Any]] = defaultdict(lambda: {"__name__": "__main__"})

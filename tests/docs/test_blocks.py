@@ -1,4 +1,4 @@
-"""Every block of commands and of Python in the documents runs, or says why it cannot.
+"""Tests that every block of commands and of Python in the documents runs, or says why it cannot.
 
 The examples in the docstrings of litebnn.keras run here too, because they need Keras 3 like some of the documents.
 """
@@ -69,7 +69,7 @@ def is_run(block: Block) -> bool:
 
 
 def results_of(chosen: list[Block], folder: Path, python: Path | str) -> dict[Block, str]:
-    """The error of each block that ran."""
+    """Runs blocks, and returns the error of each one."""
     for name, source in FILES.items():
         shutil.copy2(ROOT / source, folder / name)
     variables = {

@@ -1,4 +1,4 @@
-"""The examples in docstrings give the results that they show, in a folder with the models that they mention.
+"""Tests that the examples in docstrings give the results that they show, in a folder with the models that they mention.
 
 Examples of litebnn.torch run in PyTorch's environment (tests/trainers/torch_suite.py), and those of litebnn.keras with
 the blocks of the documents.

@@ -1,4 +1,4 @@
-"""The notebook runs from its first cell to its last, and is stored without outputs."""
+"""Tests that the notebook runs from its first cell to its last, and is stored without outputs."""
 
 from pathlib import Path
 from typing import Any

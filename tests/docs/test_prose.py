@@ -1,4 +1,4 @@
-"""All files follow the rules of prose, and the rules find breaches in other texts."""
+"""Tests that all files follow the rules of prose, and that the rules find breaches in other texts."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""The site: it builds without a warning, its links work, its API is complete, and its search answers."""
+"""Tests the documentation site: it builds without a warning, its links work, its API is complete, and its search
+answers."""
 
 import html.parser
 import http.server
@@ -41,7 +42,7 @@ class Page(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
-    """The pages of the site, which has been built without a warning."""
+    """Builds the site, which must not give a warning, and returns its pages."""
     need("docs", "npm-registry")
     out = tmp_path_factory.mktemp("site") / "docs"
     site.fetch_scripts()
@@ -128,7 +129,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address(pages: dict[Path, Page]) -> Iterator[str]:
-    """The address of a server of the site.
+    """Starts a server of the site, and returns its address.
 
     The server also has a release with a single page, which has the same sidebar.
     """
@@ -194,7 +195,7 @@ def test_versions_lead_to_each_other(browser: Any, address: str) -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_have_contrast_and_diagrams(browser: Any, address: str, theme: str) -> None:
-    """One page of each kind is checked: with a chart and a diagram, search results, tables, and an API."""
+    """One page of each kind is checked: a page with a chart and a diagram, search results, tables, and an API."""
     from axe_playwright_python.sync_playwright import Axe
 
     with opened(browser, address, color_scheme=theme) as page:
@@ -215,9 +216,9 @@ def test_a_page_fits_a_phone(browser: Any, address: str) -> None:
 
 
 def test_pictures_of_the_report_and_of_the_site_lie_here() -> None:
-    """Pictures exist for the light and for the dark theme.
+    """Each picture exists for the light and for the dark theme.
 
-    `invoke screenshots` takes all of them except that of `invoke photo`.
+    `invoke screenshots` takes all of these pictures except that of `invoke photo`.
     """
     assert {path.stem for path in FOLDER.glob("*.png")} == {*PICTURES, "photo"}
     assert {(shown, theme) for shown, _, theme in PICTURES.values() if shown != "layer"} >= {
@@ -270,7 +271,8 @@ def messages() -> list[str]:
 
 
 def test_messages_that_are_explained_are_those_of_the_sources() -> None:
-    """Each part of a message, split at "…", occurs in one source file, if adjacent string literals are joined."""
+    """Each part of an explained message, split at "…", occurs in one source file, if adjacent string literals are
+    joined."""
     suffixes = {".py", ".cc", ".h"}
     code = [path for path in sources() if path.suffix in suffixes and not path.is_relative_to(ROOT / "tests")]
     texts = [re.sub(r'"\s*\n?\s*f?"', "", path.read_text(encoding="utf-8")).replace('\\"', '"') for path in code]

@@ -1,4 +1,4 @@
-"""Runs golden models in LiteRT's CompiledModel, in a Python into which a litebnn wheel was installed.
+"""Runs golden models in LiteRT's CompiledModel. It runs in a Python into which a litebnn wheel was installed.
 
 Usage:
 
@@ -17,7 +17,7 @@ import litebnn
 
 
 def same_bits(path: Path) -> bool:
-    """True if CompiledModel and Interpreter compute the same bits."""
+    """True if CompiledModel and Interpreter compute the same bits for a model."""
     x = np.load(path.with_name(path.name.replace(".lce.tflite", ".npz")))["input"]
     expected = litebnn.Interpreter(path, runtime="ai-edge-litert").predict(x)
     found = litebnn.CompiledModel(path).predict(x)

@@ -1,10 +1,11 @@
-"""Reports the setup and the errors of golden models, in a Python into which a litebnn wheel was installed.
+"""Reports litebnn's setup and the errors of golden models. It runs in a Python into which a litebnn wheel was
+installed.
 
 Usage:
 
     python check_wheel.py tests/golden
 
-prints one line of JSON.
+prints the report as one line of JSON.
 """
 
 import importlib.util
@@ -22,7 +23,7 @@ NAMES = ("bn_relu", "bitpacked_chain", "bmaxpool", "grouped", "quant_dense", "re
 
 
 def relative_error(folder: Path, name: str) -> float:
-    """The largest difference from the golden output, relative to its largest magnitude."""
+    """The largest difference of a model's output from the golden output, relative to the largest magnitude."""
     golden = np.load(folder / f"{name}.npz")
     found = litebnn.Interpreter(folder / f"{name}.lce.tflite").predict(golden["input"])
     return float(np.abs(found - golden["lce"]).max() / np.abs(golden["lce"]).max())

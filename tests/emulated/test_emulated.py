@@ -1,6 +1,6 @@
-"""The wheel, the golden models and the C++ tests on other CPUs, under qemu-user.
+"""Tests the wheel, the golden models and the C++ tests on other CPUs, under qemu-user.
 
-`invoke test --target=rpi5` runs them for that target; without --target they run for TARGETS.
+`invoke test --target=rpi5` runs these tests for that target; without --target they run for TARGETS.
 """
 
 import json
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.deep
 TARGETS = ("rpi4", "rpi3")
 GOLDEN = ROOT / "tests" / "golden"
 NOT_EMULATED = ("prepare_time_test", "failed_allocation_test")
-# The newest ai-edge-litert, which has 64-bit wheels only, and the last release of tflite-runtime.
+# The newest ai-edge-litert, which has only 64-bit wheels, and the last release of tflite-runtime.
 RUNTIMES = ("ai-edge-litert; platform_machine == 'aarch64'", "tflite-runtime==2.14.0", "numpy<2")
 
 
@@ -51,7 +51,7 @@ def programs(emulation: Emulation, target: Target) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def python(emulation: Emulation, target: Target) -> Emulation:
-    """The target's Python with the wheel and the runtimes for it."""
+    """The target's emulated Python with the wheel and the runtimes for the target."""
     emulation.install(build_wheel(target.name), *RUNTIMES, "pytest")
     return emulation
 
@@ -85,7 +85,7 @@ def test_golden_models_with_the_wheels_library(python: Emulation, target: Target
 
 def test_golden_models_with_the_targets_library(python: Emulation, target: Target) -> None:
     runtimes = 1 if target.processor == "armv7l" else 2
-    # The wheel's library is by zig, and the C++ tests share this build by gcc.
+    # zig builds the wheel's library. The C++ tests share the build of gcc.
     need(f"{target.triple}-g++")
     assert passed(python, LITEBNN_LIBRARY=str(build(target.name, "gcc"))) == 26 * runtimes + 1
 
@@ -104,7 +104,7 @@ def run_compiled_models(emulation: Emulation, cpu: str) -> subprocess.CompletedP
 def test_golden_models_in_compiled_model(python: Emulation, target: Target) -> None:
     if target.processor != "aarch64":
         pytest.skip("there is no ai-edge-litert for this CPU")
-    # The oldest of the emulated CPUs on which LiteRT's own accelerator can be loaded.
+    # This CPU is the oldest of the emulated CPUs on which LiteRT's own accelerator can be loaded.
     run = run_compiled_models(python, "cortex-a76")
     assert run.returncode == 0, run.stdout
     report = json.loads(next(line for line in run.stdout.splitlines() if line.startswith('{"same"')))
@@ -121,7 +121,8 @@ def test_a_cpu_on_which_litert_ends_the_process_is_an_error(python: Emulation, t
 
 
 def test_cpp_tests(emulation: Emulation, programs: list[Path]) -> None:
-    # Times under an emulator mean nothing, and thousands of failed allocations take minutes there.
+    # Tests that measure times or fail allocations are left out. Times under an emulator mean nothing, and thousands of
+    # failed allocations take minutes there.
     chosen = [path for path in programs if path.name not in NOT_EMULATED]
     assert chosen
     for program in chosen:

@@ -1,6 +1,6 @@
-"""The kernels for SME2, on emulated CPUs with every vector length.
+"""Tests the kernels for SME2, on emulated CPUs with every vector length.
 
-By default each length runs a part of the sweep that all other ISAs have to pass; --long runs all of it.
+By default each vector length runs a part of the tests that all other ISAs have to pass; --long runs all of them.
 """
 
 import subprocess
@@ -19,8 +19,8 @@ from toolchains.targets import ROOT, Target, find_target
 pytestmark = pytest.mark.deep
 
 VECTOR_BITS = (128, 256, 512, 1024, 2048)
-# Tests that are left out by default: they take two thirds of the time, and the vector length affects them no more than
-# others.
+# The tests that are left out by default. They take two thirds of the time, and the vector length affects them no more
+# than others.
 LONG = ("EqualOr", "EveryChannelCount", "Deep", "ManyChannelsOut", "WideImages", "TallFilters")
 ASSEMBLY = ROOT / "ops" / "kernels" / "isa" / "sme2" / "bconv.S"
 
@@ -35,7 +35,7 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 
 def run_kernels(target: Target, vector_bits: int, chosen: str) -> str:
-    """Runs some of the kernels' tests on a CPU with vectors of that length; returns their output."""
+    """Runs some of the kernels' tests on an emulated CPU with this vector length; returns their output."""
     need("debian", "googletest", f"{target.triple}-g++")
     emulator = recent_emulator(target)
     program = next(program for program in build_tests(target.name, "gcc") if program.name == "kernels_test")

@@ -13,14 +13,14 @@ MODEL = ROOT / "examples" / "label_image" / "digits.tflite"
 
 
 def noise(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Coarse noise, uint8 [count, 28, 28, 1], which the model takes for many digits; and labels [count]."""
+    """Images of coarse noise, uint8 [count, 28, 28, 1], which the model takes for many digits, and labels [count]."""
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (count, 7, 7, 1), np.uint8)
     return coarse.repeat(4, axis=1).repeat(4, axis=2), rng.integers(0, 10, count)
 
 
 def noise_batches() -> Iterator[np.ndarray]:
-    """Batches without labels."""
+    """Yields batches of noise without labels."""
     for seed in range(2):
         yield noise(5, seed)[0]
 
@@ -33,14 +33,14 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def npz(path: Path, count: int = 100) -> Path:
-    """A .npz file of noise."""
+    """Writes a .npz file of noise images and labels."""
     images, labels = noise(count)
     np.savez(path, images=images, labels=labels)
     return path
 
 
 def class_folders(path: Path, count: int = 20) -> Path:
-    """A folder of class folders with images of noise, in the order of the labels."""
+    """Writes a folder of class folders with noise images, in the order of the labels."""
     images, labels = noise(count)
     for number, (image, label) in enumerate(zip(images, labels, strict=True)):
         (path / str(label)).mkdir(parents=True, exist_ok=True)

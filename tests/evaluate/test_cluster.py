@@ -1,4 +1,5 @@
-"""Evaluation on real schedulers and workers, which are killed while they run on the loopback interface."""
+"""Tests evaluation with real schedulers and workers on the loopback interface. Some workers are killed while they
+run."""
 
 import errno
 import importlib
@@ -76,7 +77,7 @@ def workers_of_this_process() -> list[int]:
 
 
 def killing_once(sample: np.ndarray) -> np.ndarray:
-    """A recipe that ends the first process that it runs in."""
+    """A recipe that ends the process in which it is called first."""
     with suppress(FileExistsError):
         Path(os.environ["KILLED"]).touch(exist_ok=False)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -84,7 +85,8 @@ def killing_once(sample: np.ndarray) -> np.ndarray:
 
 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A damaged image does not lose results either; both cases give one line, by default a warning."""
+    """A damaged image does not lose results either. In both cases the evaluation gives one line, by default a
+    warning."""
     monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
     folder = class_folders(tmp_path / "images", 120)
     (folder / "7" / "bad.png").write_bytes(b"no image")
@@ -172,7 +174,7 @@ def test_a_scheduler_that_goes_while_it_is_asked_loses_nothing(cluster: Cluster,
 
 
 def a_batch_that_kills(sample: np.ndarray) -> np.ndarray:
-    """A recipe that ends the process it runs in."""
+    """A recipe that ends the process in which it runs."""
     os.kill(os.getpid(), signal.SIGKILL)
     return sample
 
@@ -217,7 +219,7 @@ def test_a_batch_of_a_function_goes_to_workers_and_mistakes_there_are_one_line(c
     for recipe, message in (
         (refused, r"a sample of \(28, 28, 1\) is refused"),
         (failing, f"{__name__}:failing fails: KeyError: 'not there'"),
-        # The error names the batch that failed first, which may be any.
+        # The error names the batch that failed first, which may be any batch.
         (a_disk_that_fails, r"batch \d fails: OSError: Input/output error"),
     ):
         with pytest.raises(ValueError, match=f"^{message}$"):

@@ -50,7 +50,7 @@ def test_a_builtin_that_the_library_lacks_is_one_line():
 
 @pytest.fixture
 def measured(benchmark_model, tmp_path):
-    """Runs a golden model and returns the content of the file of --output."""
+    """Runs benchmark_model on a golden model, and returns the content of the file of --output."""
 
     def measure(name="residual", **flags):
         output = tmp_path / "out.json"
@@ -204,7 +204,7 @@ def test_a_mistake_is_one_line(benchmark_model, flags, message):
 
 @pytest.mark.parametrize("output", ["/nowhere/o.json", "/", "", "link"])
 def test_an_output_that_cannot_be_written_fails_before_the_runs(benchmark_model, tmp_path, output):
-    """The model file does not exist, so if it were opened, the message would be another one."""
+    """The model file does not exist. If the program opened it before the output, it would print another message."""
     (tmp_path / "link").symlink_to("/nowhere/o.json")
     path = f"{tmp_path}/{output}" if output in ("", "link") else output
     message = error_of(run(benchmark_model, graph="/nowhere.tflite", output=path))

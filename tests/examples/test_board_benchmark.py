@@ -1,4 +1,4 @@
-"""litebnn-board-benchmark from the unpacked bundle, on this machine."""
+"""Tests litebnn-board-benchmark of the unpacked bundle, on this machine."""
 
 import json
 import subprocess

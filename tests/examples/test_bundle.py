@@ -1,4 +1,4 @@
-"""The programs from the unpacked bundle alone: on this machine, and for the Raspberry Pi 4 under an emulator."""
+"""Tests the programs of the unpacked bundle: on this machine, and for the Raspberry Pi 4 under an emulator."""
 
 import json
 import re
@@ -26,7 +26,7 @@ SYSTEM = Path("/usr/aarch64-linux-gnu")  # the C and C++ libraries of Debian's c
 
 
 def emulator(target: str) -> list[str]:
-    """The command that runs the target's programs here."""
+    """The command that runs the target's programs on this machine."""
     row = find_target(target)
     if not row.triple:
         return []
@@ -36,7 +36,7 @@ def emulator(target: str) -> list[str]:
 
 @pytest.fixture(scope="module", params=["host", pytest.param("rpi4", marks=pytest.mark.deep)])
 def unpacked(request, tmp_path_factory):
-    """The unpacked bundle: its folder, and the command prefix for its programs."""
+    """Unpacks a bundle, and returns its folder and the command prefix for its programs."""
     host_programs()
     prefix = emulator(request.param)
     archive = bundle(request.param)
@@ -68,7 +68,7 @@ def test_programs_have_the_usual_protections(unpacked, name):
 
 @pytest.fixture(scope="module")
 def digits():
-    """Test images of the demo, which were not used in training: uint8 [n, 28, 28] and their labels."""
+    """Test images of the demo, which were not used in training: uint8 [n, 28, 28], and their labels."""
     need("demo")
     from examples.mnist.data import bundled_digits
 

@@ -1,4 +1,4 @@
-"""The camera loop on a video that is made here."""
+"""Tests the camera program on a video that the test makes."""
 
 import subprocess
 import sys
@@ -53,7 +53,7 @@ def test_each_frame_gets_its_name_and_the_rate(model: Path, video: Path, tmp_pat
     assert result.stdout.startswith(f"{FRAMES} frames, ")
     frames = frames_of(tmp_path / "out.avi")
     assert len(frames) == FRAMES
-    # The frames are black, so that bright pixels are text: the name at the top, the rate at the bottom.
+    # The frames are black, so bright pixels are text: the class at the top, the frame rate at the bottom.
     for frame in frames:
         bright = (frame.max(axis=-1) > 150).any(axis=1)
         assert bright[:40].any()

@@ -1,4 +1,4 @@
-"""The comparison of float32, int8 and 1-bit, shortened: one framework, one epoch of the small digits."""
+"""Tests the comparison of float32, int8 and 1-bit networks in a short form: one framework, one epoch, small digits."""
 
 import io
 import sys

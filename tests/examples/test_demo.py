@@ -1,4 +1,4 @@
-"""The demo, shortened: from training to a stock runtime."""
+"""Tests the demo in a short form: from training to an unmodified runtime."""
 
 import gzip
 import io

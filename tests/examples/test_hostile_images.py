@@ -1,4 +1,4 @@
-"""Damaged and hostile image files in label_image under AddressSanitizer and UBSan."""
+"""Tests label_image, built with AddressSanitizer and UBSan, on damaged and malicious image files."""
 
 import io
 import random
@@ -37,7 +37,7 @@ SEEDS = {
 
 
 def damaged(seed: bytes, count: int) -> list[bytes]:
-    """Copies of a file with random changes, more of them near the beginning, where the headers are."""
+    """Makes copies of a file with random changes. Most changes are near the beginning, where the headers are."""
     choice = random.Random(len(seed))
     copies = []
     for _ in range(count):
@@ -50,7 +50,7 @@ def damaged(seed: bytes, count: int) -> list[bytes]:
 
 
 def png(width: int, height: int, zeros: int) -> bytes:
-    """A grey PNG whose data are that many zeros, whether or not this fits the size in its header."""
+    """A grey PNG whose pixel data is `zeros` zeros, whether or not this fits the size in its header."""
     compressor = zlib.compressobj(1)
     block = bytes(2**20)
     data = b"".join(compressor.compress(block[: zeros - at]) for at in range(0, zeros, len(block)))
@@ -64,7 +64,7 @@ def png(width: int, height: int, zeros: int) -> bytes:
 
 
 def with_empty_chunk(png: bytes) -> bytes:
-    """A PNG with an empty data chunk before the others."""
+    """Inserts an empty data chunk before the other chunks of a PNG."""
     pixels = png.index(b"IDAT") - 4
     return png[:pixels] + struct.pack(">I4sI", 0, b"IDAT", zlib.crc32(b"IDAT")) + png[pixels:]
 
@@ -76,7 +76,7 @@ def patched(seed: str, place: int, layout: str, *values: int) -> bytes:
 
 
 def jpeg(seed: str, height: int, width: int) -> bytes:
-    """A JPEG whose header claims that size."""
+    """A JPEG whose header claims this height and width."""
     frame = max(SEEDS[seed].find(marker) for marker in (b"\xff\xc0", b"\xff\xc2"))
     return patched(seed, frame + 5, ">HH", height, width)
 
@@ -90,7 +90,7 @@ def with_many_scans(jpeg: bytes, scans: int) -> bytes:
 
 @pytest.fixture
 def label(tmp_path):
-    """Runs label_image on an image file; checks that it does not crash, and returns its result."""
+    """A function that runs label_image on an image file, checks that it does not crash, and returns its result."""
     program = [sanitized_programs() / "label_image"]
     (tmp_path / "m.tflite").write_bytes(pixels_model((1, 4, 4, 3)))
 

@@ -36,7 +36,8 @@ def label_image(request):
 
 
 def fed(command, tmp_path, image: bytes | Image.Image, shape, dtype="FLOAT32", scale=0, zero_point=0, **flags):
-    """The real values [height, width, channels] that label_image feeds to a model with that input."""
+    """The real values [height, width, channels] that label_image feeds to a model with an input of this shape and
+    type."""
     (tmp_path / "pixels.tflite").write_bytes(pixels_model((1, *shape), dtype, scale, zero_point))
     if isinstance(image, Image.Image):
         image.save(tmp_path / "image", "PNG")
@@ -59,7 +60,8 @@ def noise(*shape: int) -> np.ndarray:
 
 
 def bmp(index: np.ndarray, palette: np.ndarray, header: int, bits: int, top_down: bool, used: int = 0) -> bytes:
-    """A BMP file of the pixels palette[index] (in blue, green, red), written by the format's specification."""
+    """A BMP file of the pixels palette[index], in blue, green, red. It is written by the specification of the
+    format."""
     height, width = index.shape
     if bits <= 8:
         padded = np.zeros((height, -(-width * bits // 8) * (8 // bits)), np.uint8)
@@ -346,7 +348,7 @@ def test_a_model_whose_output_is_a_picture_is_one_line(label_image, files):
 
 @pytest.fixture
 def computed_shape(files):
-    """A model whose 12 scores get their shape at run time; its file claims 100,000."""
+    """A model whose output gets its shape, 12 scores, at run time. Its file claims 100,000 scores."""
     image, shape = tensor("image", (1, 2, 2, 3), "FLOAT32"), tensor("shape", (2,), "INT32")
     parts = [constant(name, np.array(value, np.int32)) for name, value in (("a", [1, 5]), ("b", [0, 7]))]
     output = tensor("scores", (1, 100000), "FLOAT32")

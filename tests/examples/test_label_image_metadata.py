@@ -1,4 +1,4 @@
-"""label_image with models that have their labels and preprocessing in their metadata."""
+"""Tests label_image with models whose metadata has their labels and preprocessing."""
 
 import io
 import zipfile
@@ -47,7 +47,7 @@ def fed(command: list[Path], **flags: object) -> np.ndarray:
 
 
 def expected(image: Path, metadata: ImageClassifier) -> np.ndarray:
-    """The same input as litebnn evaluate prepares it."""
+    """The input that litebnn evaluate prepares of the same image."""
     return open_recipe(automatic_recipe([metadata])).prepared()(np.asarray(Image.open(image)), SHAPE)
 
 

@@ -1,4 +1,4 @@
-"""The example for microcontrollers: its gestures, and the network that recognises them."""
+"""Tests the example for microcontrollers: its gestures, and the network that recognizes them."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def test_equal_seeds_make_equal_gestures() -> None:
     assert not np.array_equal(one.traces, other.traces)
     assert one.traces.shape == (8, 64, 3, 1)
     assert one.labels.tolist() == [0, 1, 2, 3] * 2
-    # The hand rests at first, and the sensor measures gravity, 32 levels.
+    # The hand rests at first, so the sensor measures only gravity, which is 32 levels.
     assert np.linalg.norm(one.traces[:, 0, :, 0].astype(float), axis=1) == pytest.approx(32, abs=12)
 
 

@@ -1,4 +1,4 @@
-"""`invoke photo`: from weights to a picture of the result."""
+"""Tests `invoke photo`, from weights to a picture of the result."""
 
 from pathlib import Path
 

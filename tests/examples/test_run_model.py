@@ -1,4 +1,4 @@
-"""The program run_model has the same inputs and outputs as the Python interpreter."""
+"""Tests that the program run_model computes the same outputs as the Python interpreter."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The parts of examples/train that both frameworks share."""
+"""Tests the parts of examples/train that both frameworks share."""
 
 import dataclasses
 from pathlib import Path
@@ -23,7 +23,7 @@ def options_of(data: Path, **changes: Any) -> Options:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """13 images of three classes, whose colour is their number."""
+    """A folder with 13 images of three classes. The colour of an image is its number."""
     need("evaluate")
     from PIL import Image
 
@@ -78,7 +78,7 @@ def test_steps_do_not_depend_on_where_a_training_starts_or_on_the_number_of_proc
     for step, batch in enumerate(whole):
         for part in range(2):
             np.testing.assert_array_equal(halves[part][step].images, batch.images[part::2])
-    # An epoch has no image twice, and the next one has another order.
+    # An epoch contains no image twice, and the next epoch has another order.
     orders = [np.concatenate([batch.labels for batch in whole[start : start + 2]]) for start in (0, 2, 4)]
     colours = [batch.images[:, 0, 0, 0] for batch in whole]
     assert len(np.unique(np.concatenate(colours[:2]))) == 8

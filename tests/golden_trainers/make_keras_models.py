@@ -2,7 +2,8 @@
 
 Usage: KERAS_BACKEND=torch python tests/golden_trainers/make_keras_models.py [NAME ...]
 
-needs Keras 3.15, and torch 2.13 with litert-torch 0.10 or TensorFlow 2.21. The files lie beside this one.
+The script needs Keras 3.15, and torch 2.13 with litert-torch 0.10 or TensorFlow 2.21. It writes the files into its own
+folder.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class BinaryConv(layers.Conv2D):
 
 
 def network(sign: Spelling) -> keras.Model:
-    """A network: a float layer, two binary ones with batch norms and a max pool, and a float one."""
+    """A network of a float layer, two binary ones with batch norms and a max pool, and a float one."""
     model = keras.Sequential([keras.Input((8, 8, 3), batch_size=1)])
     model.add(layers.Conv2D(8, 3, padding="same", use_bias=False))
     model.add(layers.BatchNormalization())

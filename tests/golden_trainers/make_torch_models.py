@@ -4,8 +4,8 @@ Usage:
 
     python tests/golden_trainers/make_torch_models.py [NAME ...]
 
-needs torch 2.13 and litert-torch 0.10, and no TensorFlow. The files lie beside this one, so that the tests need
-neither.
+The script needs torch 2.13 and litert-torch 0.10, and no TensorFlow. It writes the files into its own folder, so that
+the tests need neither package.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def clip(x):
 
 
 def polynomial(x):
-    """A function made of two parabolas between -1 and 1, which masks select."""
+    """A function of two parabolas between -1 and 1. Masks select which one applies."""
     below, negative, inside = ((x < level).float() for level in (-1, 0, 1))
     left = -below + (x * x + 2 * x) * (1 - below)
     both = left * negative + (2 * x - x * x) * (1 - negative)
@@ -189,7 +189,7 @@ class Mean(nn.Module):
 
 
 def network(**options: Any) -> nn.Module:
-    """A network: a float layer, two binary ones with batch norms and a max pool, and a float one."""
+    """A network of a float layer, two binary ones with batch norms and a max pool, and a float one."""
     return nn.Sequential(
         *(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)),
         *(BinaryConv(8, 8, 3, padding=1, **options), nn.BatchNorm2d(8), nn.MaxPool2d(2)),

@@ -27,10 +27,11 @@ def kernels(*flags: str) -> Path:
 
 
 def check(folder: Path, *flags: str) -> str:
-    """Runs an exported network's self-test and returns its output; kernels are linked, not compiled again.
+    """Compiles an exported network with its self-test, links the kernels' library, runs the self-test, and returns its
+    output.
 
     Raises:
-        AssertionError: it does not compile, or a result is wrong.
+        AssertionError: the program does not compile, or a result is wrong.
     """
     library = kernels(*flags)
     networks = [path for path in (folder / "src").glob("*.c") if not _is_kernel(path)]
@@ -41,7 +42,7 @@ def check(folder: Path, *flags: str) -> str:
 
 
 def check_alone(folder: Path, *flags: str) -> str:
-    """Runs the self-test compiled from the exported folder's own files alone."""
+    """Runs the self-test, compiled only from the files in the exported folder."""
     _run([CC, *FLAGS, *flags, "-Isrc", *map(str, (folder / "src").glob("*.c")), "main.c", "-o", "selftest"], folder)
     return _run(["./selftest"], folder)
 

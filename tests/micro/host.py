@@ -1,4 +1,4 @@
-"""Calls ops/micro on this machine: builds it as a shared library and fills in its structs."""
+"""Calls the kernels of ops/micro on this machine: builds them as a shared library and fills in their structs."""
 
 import ctypes
 import functools
@@ -29,20 +29,20 @@ POOL = (
     *("words", "input_height", "input_width", "output_height", "output_width", "filter_height", "filter_width"),
     *("stride_height", "stride_width", "pad_top", "pad_left"),
 )
-# The kernels that need no particular CPU.
+# The kernels that run on any CPU.
 HOST_KERNELS = tuple(name for name in KERNELS if name != "helium")
-# The number of guard words after each output and after scratch memory, which no kernel may change.
+# The number of guard words after each output and after scratch memory. No kernel may change them.
 GUARD = 16
 
 
 class Layer(ctypes.Structure):
-    """The C structure `litebnn_bconv2d`."""
+    """The C structure `litebnn_bconv2d`, which describes a binary convolution."""
 
     _fields_ = [*((name, ctypes.c_void_p) for name in POINTERS), *((name, ctypes.c_int32) for name in NUMBERS)]
 
 
 class Pool(ctypes.Structure):
-    """The C structure `litebnn_bmax_pool2d`."""
+    """The C structure `litebnn_bmax_pool2d`, which describes a max pool of packed signs."""
 
     _fields_ = [(name, ctypes.c_int32) for name in POOL]
 
@@ -67,12 +67,12 @@ def pointer(array: Any) -> int | None:
 
 
 def guarded(words: int) -> Any:
-    """Memory of that many words, followed by guard words."""
+    """Allocates memory of `words` words, followed by guard words."""
     return np.full(words + GUARD, 0xA5A5A5A5, np.uint32)
 
 
 def run_layer(case: Case) -> Any:
-    """Runs the layer and returns its output: packed words, int8 or float32. Checks the guard words after it."""
+    """Runs a layer and returns its output: packed words, int8 or float32. Checks that the guard words are unchanged."""
     library, packed = micro_library(), case.packed
     numbers = {name: value for name, value in asdict(case.geometry).items() if name in NUMBERS}
     numbers |= {name: getattr(packed, name) for name in ("planes", "window_words", "tap_bits")}

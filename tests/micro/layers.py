@@ -32,8 +32,8 @@ def geometry_of(conv: lce_models.Conv) -> Geometry:
 
 
 def expected_of(conv: lce_models.Conv, words: Any, multiplier: Any, bias: Any) -> Any:
-    """The expected output, bit for bit: exact sums, then the float operations in the order that all implementations
-    use.
+    """The expected output of a layer, bit for bit: exact sums, then the float operations in the order that all
+    implementations use.
     """
     if conv.output == "packed":
         return conv.compute(words).view(np.uint32)
@@ -47,7 +47,7 @@ def expected_of(conv: lce_models.Conv, words: Any, multiplier: Any, bias: Any) -
 
 
 def case_of(conv: lce_models.Conv, kernel: str) -> Case:
-    """The layer in the form that a kernel reads, with the expected output for one image."""
+    """A layer in the form that a kernel reads, with the expected output for one image."""
     words, constants = conv.random_input(1), conv.constants()
     scale = np.float32(conv.scale if conv.output == "int8" else 1)
     defaults = {"multiplier": 1, "bias": 0}

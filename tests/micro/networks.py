@@ -1,4 +1,4 @@
-"""Random networks of every op that an export can hold, in float and int8 around binary layers."""
+"""Random networks of every op that an export can hold, in float and in int8 around binary layers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INEXACT = ("LOGISTIC", "TANH", "ELU")
 
 
 def float_network(seed: int, *, exact: bool = False) -> bytes:
-    """A network of float and binary ops; `exact` leaves out those whose last bits may differ from TFLite's."""
+    """A network of float and binary ops. `exact` leaves out ops whose last bits may differ from TFLite's."""
     rng, model = np.random.default_rng(seed), FloatModel()
     batch = int(rng.choice([1, 1, 1, 3]))
     x = model.input(batch, *(int(size) for size in rng.integers(5, 12, 2)), int(rng.choice([1, 3, 8, 32, 40])))
@@ -74,7 +74,7 @@ def _activation(rng: Rng) -> str:
 
 
 def _operand(model: FloatModel, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
-    """Another image of the same shape, or constants that are broadcast."""
+    """An operand for an elementwise op: another image of the same shape, or constants that are broadcast."""
     alike = [image for image in images if image.dims == x.dims]
     if rng.random() < 0.4:
         return alike[int(rng.integers(len(alike)))]
@@ -171,7 +171,7 @@ _FLOAT: dict[str, _Op] = {
 
 
 def int8_network(seed: int) -> bytes:
-    """A network of int8 ops on arbitrary scales, with the runtime's own ops alone."""
+    """A network of int8 ops with arbitrary scales. All its ops are the runtime's own."""
     rng, model = np.random.default_rng(seed), Int8Model()
     x = model.input8(_grid(rng), 1, *(int(size) for size in rng.integers(4, 9, 2)), int(rng.choice([1, 3, 8, 16])))
     if rng.random() < 0.3:
@@ -272,7 +272,7 @@ _INT8 = [_conv8, _conv8, _depthwise8, _binary8, _prelu8, _unary8, _pool8, _mean8
 
 
 def rare_networks(height: int, channels: int) -> list[bytes]:
-    """Networks of ops that random ones seldom hold, on images of `height` by 8 pixels."""
+    """Networks of ops that random networks seldom contain, on images of `height` by 8 pixels."""
     shape = (1, height, 8, channels)
     floats = FloatModel()
     x = floats.input(*shape)
@@ -289,7 +289,7 @@ def rare_networks(height: int, channels: int) -> list[bytes]:
 
 
 def _network_of_signs(shape: tuple[int, int, int, int]) -> bytes:
-    """Signs of int8 and of booleans, packed, concatenated and unpacked."""
+    """A network that packs, concatenates and unpacks signs of int8 values and of booleans."""
     graph = Graph()
     packed = (*shape[:3], -(-shape[3] // 32))
     sources = [graph.tensor(shape, "int8", name="levels", scale=0.1, zero_point=3), graph.tensor(shape, "bool")]

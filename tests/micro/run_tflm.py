@@ -4,8 +4,8 @@ Usage:
 
     python run_tflm.py PACKAGE LIBRARY CASES OUTPUTS
 
-PACKAGE is the folder of an unpacked wheel, CASES is a folder as tests/runtimes/cases.py writes it. OUTPUTS is a file of
-outputs by the case's name; a case that was refused is left out.
+PACKAGE is the folder of an unpacked wheel, CASES a folder that tests/runtimes/cases.py wrote. OUTPUTS is a file of
+outputs by the case's name. A refused case has no output.
 """
 
 import ctypes

@@ -1,4 +1,5 @@
-"""The kernels on emulated boards: outputs are equal bit for bit, and instructions stay within the promised numbers."""
+"""Tests the kernels on emulated boards: outputs are equal bit for bit, and instructions stay within the promised
+numbers."""
 
 import subprocess
 from dataclasses import replace
@@ -27,7 +28,7 @@ def board(request: pytest.FixtureRequest) -> Target:
 
 
 def board_called(name: str) -> Target:
-    """A target with a board; skips the test without its compiler or emulator."""
+    """The target with this name, which has a board. Skips the test if its compiler or emulator is missing."""
     target = find_target(name)
     need(f"{target.triple}-g++", target.emulator)
     return target
@@ -54,7 +55,8 @@ def test_a_wrong_output_fails(tmp_path: Path) -> None:
         count(target, [case])
 
 
-# Limits on instructions for 32 products, by the number of channels: 3x3 layers from packed input to packed output.
+# The limits on instructions for 32 products, by the number of channels, for 3x3 layers from packed input to packed
+# output.
 @pytest.mark.parametrize(
     ("name", "kernel", "flags", "limits"),
     [
@@ -73,7 +75,8 @@ def test_instructions(name: str, kernel: str, flags: str, limits: dict[int, floa
 
 @pytest.mark.parametrize("output", ["bits", "fixed"])
 def test_estimates_are_near(board: Target, output: str) -> None:
-    """The costs by which kernels are selected are near the measured ones for a layer that they were not fitted to."""
+    """The converter selects kernels by estimated costs. The estimates are near the measured costs for a layer to which
+    they were not fitted."""
     cases = [random_case(kernel, 96, output, 3, 96) for kernel in kernels_of(board)]
     found = instructions(board, cases)
     estimates = [choice.instructions(case.geometry, board.name, case.name, output) for case in cases]
@@ -81,7 +84,7 @@ def test_estimates_are_near(board: Target, output: str) -> None:
 
 
 def test_the_library_needs_nothing_but_memcpy(board: Target) -> None:
-    """The library calls no function of the C library but memcpy, and the compiler's own functions for arithmetic."""
+    """The library calls no function of the C library but memcpy, and functions of the compiler for arithmetic."""
     library = build(board.name)
     symbols = subprocess.run([f"{board.triple}-nm", str(library)], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in symbols.splitlines()]

@@ -1,4 +1,4 @@
-"""The kernels compile without a warning by other compilers, and run under sanitizers."""
+"""Tests that other compilers compile the kernels without a warning, and that the kernels run under sanitizers."""
 
 import subprocess
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ SANITIZERS = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recove
 
 
 def compiler(name: str) -> Sequence[str]:
-    """The command of a C compiler; skips the test if it is missing."""
+    """The command of a C compiler. Skips the test if the compiler is missing."""
     need({"cc": "gcc", "clang": "clang", "zig": "cross"}[name])
     if name == "zig":
         return [ziglang_program(), "cc"]

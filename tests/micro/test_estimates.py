@@ -1,4 +1,4 @@
-"""Estimated flash, RAM, instructions and cycles of exported networks, and the commands that print them."""
+"""Tests the estimates of flash, RAM, instructions and cycles of exported networks, and the commands that print them."""
 
 from __future__ import annotations
 

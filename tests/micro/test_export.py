@@ -1,4 +1,4 @@
-"""Exported networks compute what TensorFlow Lite's reference kernels and the portable ISA do, to the last bit."""
+"""Tests that exported networks compute the same bits as TensorFlow Lite's reference kernels and the portable ISA."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from toolchains.targets import ROOT
 GOLDEN = ROOT / "tests" / "golden"
 DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
 MODELS = [*sorted(GOLDEN.glob("*.tflite")), DIGITS]
-# Together, these models have binary layers with every type of output, float and int8 ops, and strips (ops that run row
-# by row).
+# Models for the quick tests. Together they have binary layers with every type of output, float and int8 ops, and strips
+# (ops that run row by row).
 FEW = ["conv_pool_bn_conv.lce", "int8_qat.lce"]
 BYTES_OF_DIGITS = 48 << 10, 16 << 10
 
@@ -277,7 +277,7 @@ def test_images_of_unknown_size_are_refused(tmp_path: Path) -> None:
 def test_shapes_that_the_runtime_does_not_compute_are_refused(tmp_path: Path) -> None:
     model = FloatModel()
     x = model.input(1, 4, 4, 8)
-    # By the shapes in the file, the second op would read beyond the end of the first op's output.
+    # If the export believed the shapes in the file, the second op would read beyond the end of the first op's output.
     y = model.op("NEG", [model.op("ABS", [x], (1, 4, 4, 8))], (1, 4, 6, 8))
     with pytest.raises(
         litebnn.ConversionError, match=r"\[1, 4, 6, 8\] in the model, but \[1, 4, 4, 8\] in the runtime"

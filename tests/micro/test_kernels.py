@@ -1,4 +1,4 @@
-"""The kernels for microcontrollers on this machine, against the NumPy reference."""
+"""Tests the kernels for microcontrollers on this machine, against the NumPy reference."""
 
 import ctypes
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Exported networks on emulated Cortex-M4, M7, M55 and RV32IMC: equal bits, no heap and little stack."""
+"""Tests exported networks on emulated Cortex-M4, M7, M55 and RV32IMC: equal bits, no heap and little stack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolchains.targets import ROOT, ToolkitError, find_target
 
 GOLDEN = ROOT / "tests" / "golden"
 DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
-# Models that fit into the board's memory with their test vectors. Together they have every kind of layer.
+# Models that, with their test vectors, fit into the board's memory. Together they have every kind of layer.
 MODELS = (
     "approx_swish.lce",
     "conv_pool_bn_conv.lce",
@@ -27,9 +27,10 @@ MODELS = (
     "same_zero.lce",
 )
 MOST_STACK = 2048
-# Random networks in a program for a board, and programs; --deep runs the first, --long all 200 networks.
+# The number of random networks in one program for a board, and the number of programs. --deep runs the first program,
+# --long all of them.
 IN_BATCH, BATCHES = 25, 8
-# Functions that the code may call: litebnn's own, and those that compilers insert for loops, copies and missing
+# The functions that the code may call: litebnn's own, and those that compilers insert for loops, copies and missing
 # arithmetic.
 ALLOWED = r"litebnn_\w+|mem(cpy|set|move)|__\w+"
 
@@ -56,7 +57,7 @@ def test_golden_models_are_bit_equal(target: str, name: str, tmp_path: Path) -> 
 
 
 def export_random(seed: int, target: str, folder: Path) -> Path:
-    """Exports one of the random networks whose results are exact, with either kind of kernels."""
+    """Exports a random network whose results are exact, with either kind of kernels."""
     model = networks.int8_network(seed) if seed % 2 else networks.float_network(seed, exact=True)
     kernels = KERNELS[seed // 2 % 2]
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The wrappers of an exported network follow the rules of Arduino, PlatformIO, Zephyr and ESP-IDF."""
+"""Tests that the wrappers of an exported network follow the rules of Arduino, PlatformIO, Zephyr and ESP-IDF."""
 
 from __future__ import annotations
 

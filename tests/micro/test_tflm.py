@@ -1,4 +1,5 @@
-"""The ops for TensorFlow Lite Micro, in the interpreters of the package tflite-micro, and built for a Cortex-M4."""
+"""Tests the ops for TensorFlow Lite Micro, in the interpreters of the package tflite-micro, and compiled for a
+Cortex-M4."""
 
 import json
 import os
@@ -27,9 +28,9 @@ INCLUDES = [
 FLAGS = ["-std=c++11", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 RUNNER = ROOT / "tests" / "micro" / "run_tflm.py"
 NEW = "-DTFLM_IS_NEW"
-# The sanitizer of virtual functions is off, because it needs type information, without which the ops are compiled.
+# The sanitizer of virtual functions is off, because it needs type information, and the ops are compiled without it.
 CHECKS = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all"]
-# Cases that TFLM's interpreter cannot run for reasons other than our ops, with the text of its message.
+# Cases that TFLM's interpreter cannot run for reasons that are not litebnn's, with the text of its message.
 LEFT_OUT = {"batch_of_four": "Dimension mismatch", "golden_heaviside_not_binary": "'SIGN'"}
 
 
@@ -51,7 +52,7 @@ def build(folder: Path, is_new: bool, *options: str) -> Path:
 
 
 def preloaded() -> dict[str, str]:
-    """The environment variables with which Python can load a sanitized library.
+    """The environment variables with which Python can load a library that was built with sanitizers.
 
     Leaks are ignored, because Python itself exits with memory in use.
     """
@@ -59,7 +60,7 @@ def preloaded() -> dict[str, str]:
 
 
 def install(name: str, folder: Path) -> bool:
-    """Installs a locked tflite-micro into a folder; true if its types are in the namespace tflite::micro."""
+    """Installs a locked tflite-micro into a folder. Returns true if its types are in the namespace tflite::micro."""
     pypi.install(find(name), f"--target={folder}")
     runtime = folder / "tflite_micro" / "python" / "tflite_micro" / "_runtime.so"
     return b"N6tflite5micro12MicroContext" in runtime.read_bytes()
@@ -106,14 +107,14 @@ def test_suite_in_the_interpreter(name: str, cases: Path, tmp_path: Path) -> Non
         else:
             recorded = np.load(path.with_suffix(".npz"))
             assert found[name].dtype == recorded["expected"].dtype
-            # Differences of int8 values may not fit in int8.
+            # The difference of two int8 values may not fit in int8, so both are converted to float64.
             values, expected = found[name].astype(np.float64), recorded["expected"].astype(np.float64)
             np.testing.assert_allclose(values, expected, rtol=0, atol=recorded["tolerance"], err_msg=name)
             compared += 1
     assert compared >= 120
 
 
-# Debian's compiler for microcontrollers lacks the C++ library, so the headers of another cross compiler are used.
+# Debian's compiler for microcontrollers has no C++ library, so the test takes the headers of another cross compiler.
 @pytest.mark.needs("arm-linux-gnueabihf-g++")
 @pytest.mark.parametrize("version", [[], [NEW]], ids=["old", "new"])
 def test_no_heap_is_called_on_arm(version: list[str], tmp_path: Path) -> None:

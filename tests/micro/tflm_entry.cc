@@ -1,5 +1,4 @@
-// The function that the interpreter of the package tflite-micro calls, with its op resolver, which has room for 200
-// ops.
+// A function that the interpreter of the package tflite-micro calls with its op resolver, which has room for 200 ops.
 #include <stdarg.h>
 #include <stdio.h>
 

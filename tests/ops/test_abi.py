@@ -1,4 +1,5 @@
-"""Compares our declaration of the runtime's structures with the official headers, for every CPU with a compiler."""
+"""Compares litebnn's declaration of the runtime's structures with the official headers, for every CPU with a
+compiler."""
 
 import subprocess
 from pathlib import Path
@@ -45,7 +46,8 @@ def test_the_comparison_can_fail(headers: Path, tmp_path: Path) -> None:
 
 
 OFFICIAL, OURS = '#include "tensorflow/lite/c/c_api.h"', '#include "litebnn/litebnn.h"'
-# TfLiteInterpreterOptionsAddCustomOp is declared in c_api_experimental.h, which is not among the fetched headers.
+# The program declares TfLiteInterpreterOptionsAddCustomOp itself, because its header c_api_experimental.h is not among
+# the fetched headers.
 PROGRAM = """
 #ifdef __cplusplus
 extern "C"

@@ -1,4 +1,4 @@
-"""The op contract in C++, in Python and in docs/ops.md is the same."""
+"""Tests that the contract of the ops is the same in C++, in Python and in docs/ops.md."""
 
 import ctypes
 import re
@@ -67,7 +67,8 @@ def test_values() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_damaged_ops_are_refused_by_both() -> None:
-    """`litebnn check` refuses the same ops as the library, except for wrong sizes that the library recomputes."""
+    """`litebnn check` refuses the same ops as the library. The exceptions are wrong sizes, which the library
+    recomputes."""
     runtime = PythonRuntime()
     verdicts = set()
     for seed in range(400):

@@ -17,10 +17,11 @@ TESTS += sorted(
     for path in folder.glob("*_test.cc")
     if path.stem != "abi_test"
 )
-# Tests of each build. Tests that count allocations or measure time make no sense under a sanitizer.
+# The tests of each build. Tests that count allocations or measure time make no sense with a sanitizer.
 ONLY: dict[str, set[str]] = {"address-gcc": set(), "thread": {"kernels_test", "threads_test"}}
 NOT = {"address": {"allocation_test", "failed_allocation_test", "prepare_time_test"}}
-# The thread build runs a selection, because all shapes share memory among threads in the same way.
+# The filters of the builds' tests. The thread build runs only a selection, because all shapes share memory among
+# threads in the same way.
 FILTERS = {("thread", "kernels_test"): "*hread*:*itpack*:*axPool*:*GateImages*"}
 PROGRAMS = [
     (build, test)
@@ -28,13 +29,14 @@ PROGRAMS = [
     for test in TESTS
     if test in ONLY.get(build, TESTS) and test not in NOT.get(build, ())
 ]
-# The tests of the quick tier: those of the kernels and of the ops. The other tests would double the time to compile.
+# The C++ tests of the quick tier: those of the kernels and of the ops. The other tests would double the time to
+# compile.
 QUICK = [("release", "kernels_test"), ("release", "ops_test")]
 CASES = [pytest.param(*program, marks=[] if program in QUICK else pytest.mark.deep) for program in PROGRAMS]
 
 
 def run_test(build: str, test: str, programs: list[tuple[str, str]], environment: dict[str, str] | None = None) -> str:
-    """Runs a C++ test of a build, after all of the build's programs are made at once."""
+    """Runs a C++ test of a build. The first call for a build compiles all of its programs."""
     folder = build_products(build, *(name for each, name in programs if each == build))
     chosen = f"--gtest_filter={FILTERS.get((build, test), '*')}"
     return run(folder / "ops" / "tests" / test, "--gtest_brief=1", chosen, environment=environment)

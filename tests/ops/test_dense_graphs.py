@@ -1,5 +1,5 @@
-"""Dense networks, whose layers read the outputs of all earlier layers: fused execution, part by part, gives the same
-bits as op by op."""
+"""Tests dense networks, in which a layer reads the outputs of all earlier layers. Fused execution, part by part, must
+give the same bits as execution op by op."""
 
 from typing import Any
 
@@ -97,7 +97,7 @@ def assert_fused_as_op_by_op(
     graph: ImageGraph, inputs: list[int], outputs: list[int], given: list[Any], num_threads: int
 ) -> None:
     found = run(graph.build(inputs, outputs), given, num_threads)
-    # Making every computed tensor an output prevents all fusion.
+    # If every computed tensor is an output of the graph, the delegate fuses nothing.
     rest = [tensor for tensor in graph.computed if tensor not in outputs]
     expected = run(graph.build(inputs, outputs + rest), given, 1)
     for one, other in zip(found, expected[: len(outputs)], strict=True):

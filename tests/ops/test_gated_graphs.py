@@ -1,4 +1,5 @@
-"""Networks with gated binary layers, like squeeze-and-excite blocks: fusing gates, PRELUs and additions keeps the bits.
+"""Tests networks with gated binary layers, like squeeze-and-excite blocks. Fusing gates, PRELUs and additions must not
+change bits.
 
 The fused ops may run inside the convolution, or in one pass after it.
 """
@@ -54,7 +55,7 @@ def test_what_a_convolution_gates_has_the_bits_of_what_runs_op_by_op(
         return result
 
     def gate_of(shape: tuple[int, ...]) -> int:
-        # The runtime's own ops compute the feature and the gate.
+        # The graph computes the feature and the gate with the runtime's own ops.
         feature, gate = graph.tensor(shape, "float32"), graph.tensor(shape, "float32")
         inputs.append(feature)
         given.append(graph.random.standard_normal(shape).astype(np.float32))

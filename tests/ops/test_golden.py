@@ -1,4 +1,4 @@
-"""The golden models, written by Larq Compute Engine, run through the delegate in every installed runtime."""
+"""Tests the golden models, which Larq Compute Engine wrote, with the delegate in every installed runtime."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ NAMES = sorted(path.name.removesuffix(".lce.tflite") for path in GOLDEN.glob("*.
 
 @pytest.fixture(scope="module", params=RUNTIMES)
 def runtime(request: pytest.FixtureRequest, library: None) -> Any:
-    # TensorFlow's libraries break a tflite-runtime that is loaded later; test_runtimes.py runs the same models in
+    # TensorFlow's libraries break a tflite-runtime that is loaded later. test_runtimes.py runs the same models in
     # separate processes.
     if request.param == "tflite-runtime" and "tensorflow" in sys.modules and RUNTIMES[request.param] not in sys.modules:
         pytest.skip("TensorFlow was loaded into this process before tflite-runtime")
@@ -31,8 +31,8 @@ def test_there_are_26() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_golden_model(name: str, runtime: Any) -> None:
-    # Newer releases of XNNPACK round an int8 ADD differently from the runtime's own kernels, with which the model was
-    # recorded. One level of difference flips signs after it.
+    # Newer releases of XNNPACK round an int8 ADD differently from the runtime's own kernels, which computed the
+    # expected output. A difference of one level flips later signs.
     resolver = runtime.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if name == "int8_qat" else None
     interpreter = runtime.Interpreter(
         str(GOLDEN / f"{name}.lce.tflite"),
@@ -53,6 +53,6 @@ def test_golden_model(name: str, runtime: Any) -> None:
 
 
 def int8_step(interpreter: Any) -> float:
-    """The largest scale of the int8 tensors."""
+    """The largest quantization scale of the model's int8 tensors."""
     scales = [detail["quantization"][0] for detail in interpreter.get_tensor_details() if detail["dtype"] == np.int8]
     return float(max(scales)) * 1.001

@@ -1,4 +1,4 @@
-"""The runtime's own int8 ops that the delegate takes, against the runtime's reference kernels, bit for bit."""
+"""Tests the runtime's own int8 ops that the delegate claims against the runtime's reference kernels, bit for bit."""
 
 import re
 from typing import Any
@@ -103,7 +103,8 @@ def test_a_first_convolution_follows_a_resized_input(runtime: Any) -> None:
 
 
 def sums(seed: int, outputs: int, activation: int) -> tuple[bytes, bytes, bytes, lce_models.Conv]:
-    """Three models: a binary convolution, the ADD of its int8 output and an input, and both together."""
+    """Three models: one of a binary convolution, one of the ADD of its int8 output and an input, and one of both
+    together."""
     rng = np.random.default_rng(seed)
     grids = [(float(np.float32(rng.uniform(0.5, 2))), int(rng.integers(-100, 100))) for _ in range(3)]
     if seed % 3 == 0:  # many sums are halfway between two levels

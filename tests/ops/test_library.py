@@ -1,4 +1,4 @@
-"""The shared library's exports, dependencies and size."""
+"""Tests the exports, dependencies and size of the shared library."""
 
 import ctypes
 import subprocess
@@ -34,7 +34,7 @@ def test_has_the_version_of_the_package(library: None) -> None:
 
 def test_is_small_when_stripped(path: Path) -> None:
     with path.open("rb") as file:
-        # The size of the loaded segments, which is about the stripped library's size.
+        # The size of the loaded segments is about the size of the stripped library.
         size = sum(segment["p_filesz"] for segment in ELFFile(file).iter_segments("PT_LOAD"))
     assert size < 640 * 1024
 

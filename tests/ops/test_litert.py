@@ -1,4 +1,5 @@
-"""The accelerator in C and C++ programs: with the libLiteRt.so of the installed ai-edge-litert, and without it."""
+"""Tests the accelerator in C and C++ programs: with the libLiteRt.so of the installed ai-edge-litert, and without
+it."""
 
 import importlib.util
 import re
@@ -20,7 +21,7 @@ INTERFACES = ["folder", "first", "last"]
 
 
 def compile_program(source: Path, program: Path, *arguments: str | Path) -> None:
-    """Links a program with our library, with a run path to it."""
+    """Compiles a program and links it with litebnn's library, with a run path to that library."""
     library = find_library()
     command = ["c++" if source.suffix == ".cc" else "cc", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'ops/include'}"]
     linked = [str(library), f"-Wl,-rpath,{library.parent}", *map(str, arguments)]
@@ -53,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(program: Path, way: str, folder: Path, output: Path, options: str = "verbose=1") -> tuple[int, str]:
-    """The exit code and the text on stderr."""
+    """Runs the test program, and returns the exit code and the text on stderr."""
     x = np.load(GOLDEN / f"{MODEL}.npz")["input"][:1]
     x.tofile(output.with_suffix(".input"))
     command = [program, GOLDEN / f"{MODEL}.lce.tflite", output.with_suffix(".input"), output, options, way, folder]
@@ -73,7 +74,7 @@ def test_a_program_computes_the_bits_of_the_interpreter(program: Path, way: str,
 
 
 def order(log: str) -> list[str]:
-    """The accelerators that were registered."""
+    """The names of the registered accelerators in their order, from the log of LiteRT."""
     return re.findall(r"RegisterAccelerator: .*name=(\w+)", log)
 
 
@@ -87,7 +88,7 @@ def test_what_is_registered_before_xnnpack_takes_additions_too(program: Path, fo
 
 
 def test_a_linked_library_takes_no_gpus_place(program: Path, runtime: Path, tmp_path: Path) -> None:
-    """LiteRT searches all libraries of a process for a function that registers a GPU accelerator."""
+    """To find a GPU accelerator, LiteRT searches all libraries of the process for a function that registers it."""
     code, log = run(program, "none", tmp_path, tmp_path / "output")
     assert code != 0
     assert "litebnn" not in order(log)

@@ -1,4 +1,4 @@
-"""Property tests of the four ops, run through the delegate, against the NumPy reference."""
+"""Tests properties of the four custom ops with random models: the delegate gives the results of the NumPy reference."""
 
 from typing import Any
 
@@ -13,7 +13,8 @@ from tests.runtimes.backends import DELEGATE, PythonRuntime
 from tests.support import lce_models, reference
 
 pytestmark = pytest.mark.usefixtures("library")
-# Function-scoped fixtures are fine, because each example builds its own model and interpreter.
+# Hypothesis warns of fixtures that all examples share. The warning is off, because each example builds its own model
+# and interpreter.
 run_quietly = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -30,7 +31,7 @@ def assert_close(found: Any, expected: Any, tolerance: float) -> None:
 
 @st.composite
 def convs(draw: st.DrawFn) -> lce_models.Conv:
-    """Any convolution that the contract allows."""
+    """Draws any convolution that the contract allows."""
     groups = draw(st.sampled_from([1, 1, 1, 2, 3]))
     channels_in = groups * 32 * draw(st.integers(1, 3)) if groups > 1 else draw(st.integers(1, 200))
     output = draw(st.sampled_from(["float32", "int8", "packed"]))
@@ -78,7 +79,7 @@ def test_bconv2d(conv: lce_models.Conv, num_threads: int) -> None:
     found = run(conv.model(), words, num_threads)
     assert_close(found, expected, conv.tolerance(expected))
     if conv.output == "int8":
-        # Results may be one level off if a value lies next to a half, which is rare.
+        # A result may be one level off if its value lies near the middle of two levels, which is rare.
         assert np.mean(found != expected) < 0.02 or np.sum(found != expected) <= 1
 
 
@@ -156,7 +157,7 @@ def test_bmaxpool2d(size: Any, filter_size: Any, strides: Any, padding: int, see
 def test_all_ops_in_one_partition(seed: int, size: int, num_threads: int) -> None:
     assume(size > 4)
     model, x, expected = lce_models.chain_model(size=size, seed=seed)
-    # A value within rounding of 0 may take either sign.
+    # A value that differs from 0 only by rounding may take either sign.
     assert np.mean(run(model, x, num_threads) != expected) < 0.001
 
 
@@ -232,7 +233,7 @@ def test_max_pool_of_a_convolution(
     source = graph.tensor((*pixels, (channels_in + 31) // 32), name="input")
     values = conv.add_to(graph, source)
     if adds:
-        # An addition that reads the convolution's output twice is not fused.
+        # The delegate does not fuse an addition that reads the convolution's output twice.
         total = graph.tensor(conv.output_shape, "float32")
         graph.builtin("ADD", [values, values], [total], lce_models.schema.AddOptionsT())
         values = total
@@ -266,7 +267,7 @@ def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[s
         return results[-1]
 
     for source_of_pools in (convolved, total, values):
-        # The numbers 0, 1 and 3 stand for the activations none, RELU and RELU6.
+        # In the file format, the numbers 0, 1 and 3 are the activations none, RELU and RELU6.
         for activation in (0, 1, 3):
             pool(source_of_pools, activation)
     pool(results[0], 0)
@@ -293,7 +294,7 @@ def test_a_max_pool_refuses_an_image_resized_below_its_filter() -> None:
 
 
 def test_a_tensor_that_two_nodes_write_is_refused() -> None:
-    # Runtimes with the delegate would run both producers before the float op that reads the first one's output.
+    # Runtimes with the delegate would run both producers before the float op that reads the first producer's output.
     conv = lce_models.Conv((1, 4, 5, 32), 32)
     graph = lce_models.Graph()
     image, words = graph.tensor(conv.input_shape, "float32"), graph.tensor((1, 4, 5, 1))
@@ -311,7 +312,8 @@ def test_a_tensor_that_two_nodes_write_is_refused() -> None:
 
 
 def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
-    """An image times two gates, then a PRELU and an addition, with special numbers among the inputs.
+    """A model that multiplies an image by two gates, followed by a PRELU and an addition. The inputs contain special
+    numbers.
 
     If `whole`, the first gate consists of unpacked signs and the last sum is packed, so that the delegate claims all
     ops.
@@ -320,7 +322,8 @@ def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
     rng = np.random.default_rng(3)
     special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, np.finfo(np.float32).max], np.float32)
     if activation == 1:
-        # RELU turns a NaN into +0 here but not in every runtime, so only zeros stay; -0 is masked at the end.
+        # The delegate's RELU turns a NaN into +0, but not every runtime's does. Therefore the special numbers are only
+        # zeros here; -0 is masked at the end.
         special = special[:2]
 
     def values(*sizes: int) -> Any:
@@ -369,7 +372,7 @@ def test_gates_give_the_runtimes_bits(activation: int, num_threads: int, capfd: 
             interpreter.set_tensor(detail["index"], value)
         interpreter.invoke()
         results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-    # If gates have a RELU6, the runtime runs them, and therefore also the additions of their outputs.
+    # If the gates have a RELU6, the runtime runs them, and therefore also the additions of their outputs.
     taken = 2 if activation == 3 else 6
     assert f"the delegate takes {taken} of 6 nodes" in capfd.readouterr().err
     if activation == 1:

@@ -1,6 +1,6 @@
-"""Runs the suite of tests/runtimes in the runtimes installed here and in the C library, also under sanitizers.
+"""Runs the suite of tests/runtimes in the runtimes installed here and in the C library, also with sanitizers.
 
-`invoke test --runtimes` runs it in every runtime that litebnn serves.
+`invoke test --runtimes` runs this suite in every runtime that litebnn serves.
 """
 
 import sys
@@ -32,20 +32,19 @@ def variable_of(runtime: str) -> str:
 @pytest.mark.deep
 @pytest.mark.parametrize("runtime", [*RUNTIMES, C_LIBRARY])
 def test_runtime(runtime: str, cases: Path) -> None:
-    # The suite runs in its own process, because the runtimes define the same symbols.
+    # The suite runs in a separate process, because different runtimes define the same symbols.
     assert environments.run_suite(PYTHON, variable_of(runtime), cases, find_library()) == 0
 
 
 @pytest.fixture(scope="module")
 def sanitized() -> tuple[Path, dict[str, str]]:
-    """The library built with AddressSanitizer and UndefinedBehaviorSanitizer, and the environment variables to load
-    it.
-    """
+    """The library built with AddressSanitizer and UndefinedBehaviorSanitizer, and environment variables to load it."""
     need("gcc-sanitizers")
     folder = build_products("address-gcc", "litebnn")
-    # The sanitizers must be loaded before Python, together with libstdc++, whose exceptions they intercept.
+    # The sanitizers must be loaded before Python. libstdc++ must be loaded with them, because they intercept its
+    # exceptions.
     preload = ":".join(map(gcc_library, SANITIZERS))
-    # Python itself exits with memory in use, so only the C++ tests look for leaks.
+    # The search for leaks is off, because Python itself exits with memory in use.
     return folder / "liblitebnn.so", {"LD_PRELOAD": preload, "ASAN_OPTIONS": "detect_leaks=0"}
 
 

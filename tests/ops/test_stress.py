@@ -1,4 +1,4 @@
-"""Many threads and many interpreters give the same bits and leave no memory behind."""
+"""Tests that many threads and many interpreters give the same bits, and free all memory."""
 
 import gc
 import threading

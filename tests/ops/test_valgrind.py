@@ -1,4 +1,5 @@
-"""The golden models in benchmark_model under valgrind: no uninitialized reads, no access out of bounds."""
+"""Runs the golden models in benchmark_model under valgrind, which must find no uninitialized reads and no access out of
+bounds."""
 
 import os
 import platform
@@ -9,7 +10,7 @@ import pytest
 
 from tests.support.programs import GOLDEN, WITH_SIGN, host_programs
 
-# valgrind does not support AVX-512.
+# The ISA to test on each CPU, because valgrind does not support AVX-512.
 ISA = {"x86_64": "avx2"}
 pytestmark = [pytest.mark.long, pytest.mark.needs("valgrind")]
 

@@ -1,7 +1,7 @@
-"""Code compiled for one ISA must not reach CPUs without it.
+"""Tests that code compiled for one ISA cannot run on CPUs without this ISA.
 
-A linker keeps one copy of each inline function that was not inlined, from any file. If that file was compiled with
-AVX-512, a CPU without it would run its instructions.
+If several files contain the same inline function that was not inlined, a linker keeps one copy from any of them. If
+that file was compiled with AVX-512, a CPU without AVX-512 would run its instructions.
 """
 
 import json
@@ -21,7 +21,8 @@ ISAS = ROOT / "ops" / "kernels" / "isa"
 
 
 def _objects_for_one_isa(folder: Path) -> list[str]:
-    """The library's objects with instruction set flags of their own, or in the folder of an ISA."""
+    """The library's object files that are compiled with flags for an instruction set, or that lie in the folder of an
+    ISA."""
     commands = json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))
     words = {command["file"]: set(command["command"].split()) for command in commands}
     common = set.intersection(*(said for file, said in words.items() if file.endswith(".cc")))
@@ -34,7 +35,7 @@ def _objects_for_one_isa(folder: Path) -> list[str]:
 
 
 def _weak_symbols(path: Path) -> list[str]:
-    """Weak definitions, which a linker may merge with those of other files."""
+    """Weak symbols of an object file, which a linker may merge with those of other files."""
     with path.open("rb") as file:
         tables = [section for section in ELFFile(file).iter_sections() if isinstance(section, SymbolTableSection)]
         return [

@@ -4,8 +4,8 @@
 //   run_models LITERT LITEBNN FOLDER JOBS
 //
 // Each line of the file JOBS is a run: ISA MODEL INPUT OUTPUT TYPE BYTES DIMENSION... ISA is the instruction set for
-// the delegate, or "folder". Then the model is compiled in an environment that finds the accelerator in FOLDER. TYPE
-// and the dimensions are the input's, BYTES the output's size.
+// the delegate, or "folder". For "folder", the model is compiled in an environment that finds the accelerator in
+// FOLDER. TYPE and the dimensions are those of the input, BYTES is the output's size.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -37,7 +37,7 @@ void* Open(const char* path) {
   return library;
 }
 
-// The address of a function, with the type that it is declared with.
+// Returns the address of a library's function, with the type with which the function is declared.
 template <typename Function>
 Function* Find(void* library, const char* name) {
   void* address = litebnn::FindSymbol(library, name);
@@ -63,7 +63,7 @@ void Write(const std::string& path, const void* data, size_t bytes) {
   Require(!file.fail(), "cannot write " + path);
 }
 
-// TensorFlow Lite's C API applies no delegate by itself.
+// Runs a model with TensorFlow Lite's C API and litebnn's delegate. This API applies no delegate by itself.
 void RunByDelegate(void* litert, void* ours, const Job& job) {
   const std::string input = Read(job.input);
   void* model = TFLITE(ModelCreateFromFile, void*, const char*)(job.model.c_str());
@@ -106,7 +106,7 @@ LiteRtTensorBuffer MakeBuffer(void* litert, LiteRtEnvironment environment, int t
   return buffer;
 }
 
-// LiteRT's CompiledModel, whose accelerator LiteRT finds in the folder.
+// Runs a model with LiteRT's CompiledModel, which finds litebnn's accelerator in the folder.
 void RunByFolder(void* litert, const std::string& folder, const Job& job) {
   constexpr int kRuntimeLibraryDir = 22, kString = 8, kRead = 0, kUInt8 = 3;
   const std::string input = Read(job.input), content = Read(job.model);

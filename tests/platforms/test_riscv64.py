@@ -1,4 +1,4 @@
-"""The C++ tests on 64-bit RISC-V, under qemu-user. No runtime has a wheel for it, so no model is run."""
+"""Runs the C++ tests on 64-bit RISC-V, under qemu-user. No runtime has a wheel for this CPU, so no model is run."""
 
 import os
 import subprocess
@@ -15,10 +15,10 @@ from toolchains.targets import find_target
 pytestmark = pytest.mark.deep
 
 TARGET = "riscv64"
-# Tests that are left out. The first measures times, which mean nothing under emulation. The second depends on this
+# The tests that are left out. The first measures times, which mean nothing under emulation. The second depends on this
 # machine's addresses.
 NOT_EMULATED = ("prepare_time_test", "failed_allocation_test")
-# The C library for the programs comes with Debian's cross compiler.
+# The folder of the C library for the programs, which comes with Debian's cross compiler.
 LIBRARIES = Path("/usr/riscv64-linux-gnu")
 
 

@@ -1,4 +1,5 @@
-"""The development kit for C and C++: installed, moved, and used by other projects with CMake and pkg-config."""
+"""Tests the development kit for C and C++: it is installed, moved, and used by other projects with CMake and
+pkg-config."""
 
 import os
 import shutil
@@ -36,7 +37,7 @@ def done(*command: str | Path, **variables: str) -> str:
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The development kit, installed and then moved to another folder."""
     compiler, folder = find_gcc(find_target("host")), BUILD / "sdk"
-    # Optimization is off, because this compiles faster.
+    # Optimization is off, so that the library compiles faster.
     with locked(folder):
         done(*compiler.configure(folder, "Debug"))
         done(*compiler.compile(folder, "litebnn", "litebnn_static", "litebnn_ops", "litebnn_kernels"))
@@ -47,13 +48,13 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def runtime() -> Path:
-    """TensorFlow Lite's C library, which LiteRT for Linux does not export."""
+    """The path of TensorFlow Lite's C library. LiteRT for Linux does not export its functions."""
     need("npm-registry")
     return fetch_c_library("host") / C_LIBRARY
 
 
 def check_run(program: Path, folder: Path, **variables: str) -> None:
-    """Runs a golden model in a program of the consumer, and compares its output with the recorded one."""
+    """Runs a golden model in the user's example program, and compares the output with the recorded one."""
     golden = np.load(f"{GOLDEN}.npz")
     (folder / "input").write_bytes(golden["input"].tobytes())
     version = done(program, f"{GOLDEN}.lce.tflite", folder / "input", folder / "output", **variables)
@@ -90,7 +91,7 @@ def test_another_minor_version_is_refused(kit: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", ["litebnn", "litebnn-static"])
 def test_it_is_found_by_pkg_config(kit: Path, runtime: Path, tmp_path: Path, package: str) -> None:
     (configuration,) = kit.rglob("litebnn.pc")
-    # A development kit that was moved works too, because Debian's pkg-config adapts the prefix.
+    # A moved development kit works with pkg-config too, because Debian's pkg-config adapts the prefix.
     found = done("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=str(configuration.parent))
     assert str(kit) in str(Path(found.split("-I")[1].split()[0]).resolve())
     program = tmp_path / "program"
@@ -114,12 +115,12 @@ def test_the_library_has_a_version_in_its_name(kit: Path) -> None:
 def test_conan_builds_a_package_that_a_project_uses(tmp_path: Path, shared: bool) -> None:
     variables = {"CONAN_HOME": str(tmp_path), "PATH": f"{Path(find_program('cmake')).parent}:{os.environ['PATH']}"}
     conan = find_program("conan")
-    # Conan builds inside the folder of the test package, so the package is copied.
+    # Conan builds inside the folder of the test package, so the test copies the package.
     project = shutil.copytree(CONSUMER, tmp_path / "consumer")
     done(conan, "profile", "detect", **variables)
     options = ["--settings=build_type=Debug", f"--options=litebnn/*:shared={shared}", "--build=missing", "--no-remote"]
     command = [conan, "create", ROOT, f"--test-folder={project}", *options]
-    # The program's output is on stdout, because Conan writes its own lines to stderr.
+    # The program's output is on stdout, and Conan's own lines are on stderr.
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     run = subprocess.run(command, text=True, env=os.environ | variables, **streams)
     printed = run.stdout

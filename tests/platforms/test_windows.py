@@ -1,6 +1,6 @@
-"""The library and the programs for Windows, under Wine: the same results as on Linux, bit for bit.
+"""Tests the library and the programs for Windows, under Wine: they give the same results as on Linux, bit for bit.
 
-Wine loads LiteRT's own library for Windows. No Python for Windows is tried.
+Wine loads LiteRT's own library for Windows. The tests use no Python for Windows.
 """
 
 import json
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.deep
 
 GOLDEN = ROOT / "tests" / "golden"
 NAMES = sorted(path.name.removesuffix(".lce.tflite") for path in GOLDEN.glob("*.lce.tflite"))
-# Libraries that every Windows since 10 has: the kernel, the parts of the C library, and random numbers for the stack
-# protector.
+# The system libraries that every Windows since 10 has: the kernel, the parts of the C library, and random numbers for
+# the stack protector.
 OF_WINDOWS = ("kernel32.dll", "api-ms-win-crt-", "ucrtbase.dll", "msvcrt.dll", "advapi32.dll")
 
 
 @pytest.fixture(scope="module")
 def products() -> Path:
-    """The folder with the library and the programs for Windows. They are built by clang, because zig takes longer."""
+    """The folder with the library and the programs for Windows. Clang builds them, because zig takes longer."""
     need("clang", "mingw-w64", "pypi", "npm-registry")
     wine.runtime()
     return build(wine.TARGET, "clang").parent
@@ -65,7 +65,8 @@ def test_exports_the_public_names_and_asks_for_windows_own_libraries(products: P
 
 
 def linux_outputs(name: str, values: np.ndarray) -> np.ndarray:
-    """The model's output on Linux in ISA portable, without XNNPACK, which TensorFlow Lite's C API does not apply."""
+    """The model's output on Linux with the ISA portable. XNNPACK is off, because TensorFlow Lite's C API does not apply
+    it."""
     import litebnn
 
     runtime: Any = imported("ai_edge_litert.interpreter", "ai-edge-litert")
@@ -81,7 +82,7 @@ def linux_outputs(name: str, values: np.ndarray) -> np.ndarray:
 
 
 def input_of(name: str) -> np.ndarray:
-    """A golden model's inputs, cut to the size of its batch."""
+    """The input of a golden model, cut to the size of the model's batch."""
     runtime: Any = imported("ai_edge_litert.interpreter", "ai-edge-litert")
     detail = runtime.Interpreter(
         str(GOLDEN / f"{name}.lce.tflite"),

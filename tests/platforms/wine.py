@@ -1,4 +1,4 @@
-"""Windows programs under Wine, with LiteRT for Windows and the parts of Microsoft's runtime that Wine lacks."""
+"""Runs Windows programs under Wine, with LiteRT for Windows and the parts of Microsoft's runtime that Wine lacks."""
 
 import os
 import shutil
@@ -39,7 +39,7 @@ def runtime() -> Path:
 
 
 def compile_program(source: Path, folder: Path) -> Path:
-    """Compiles a C++ program of the tests for Windows by clang, with the library's loader."""
+    """Compiles a C++ program of the tests for Windows with clang, together with the code that loads libraries."""
     target, program = find_target(TARGET), folder / f"{source.stem}.exe"
     command = [
         *(find_clang_tool("clang++"), f"--target={target.triple}", "-std=c++17", "-O1", "-fuse-ld=lld", "-static"),
@@ -60,7 +60,7 @@ def windows_path(path: Path) -> str:
 def run(command: Sequence[str | Path], cwd: Path, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     """Runs a Windows program in a folder, where it also finds its DLLs."""
     variables = {"WINEPREFIX": str(FOLDER / "prefix"), "WINEDEBUG": "-all", "DISPLAY": "", "WINEARCH": "win64"}
-    # Without these settings, Wine would ask to install .NET and a browser, which need a network.
+    # Without these settings, Wine would ask to install .NET and a browser, which need network access.
     variables["WINEDLLOVERRIDES"] = "mscoree,mshtml="
     FOLDER.mkdir(parents=True, exist_ok=True)
     wine = next(filter(None, map(find_program, WINE)))

@@ -13,7 +13,7 @@ COMPLAINTS = ("error", "warning", "assert")  # console messages of these types f
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Starts Chromium by Playwright, and closes it in the end. Raises FileNotFoundError without a Chromium."""
+    """Starts Chromium by Playwright, and closes it in the end. Raises FileNotFoundError if Chromium is missing."""
     from playwright.sync_api import sync_playwright
 
     path = next(filter(None, map(find_program, CHROMIUM)), "")
@@ -30,7 +30,7 @@ def chromium() -> Iterator[Any]:
 
 @contextmanager
 def opened(browser: Any, address: str, **options: Any) -> Iterator[Any]:
-    """A page in a new window; console errors, and requests outside its own folder, fail the test."""
+    """Opens a page in a new window. The test fails on a console error or a request outside the page's own folder."""
     complaints, requests = [], []
     context = browser.new_context(**{**DESK, **options})
     try:

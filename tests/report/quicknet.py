@@ -1,4 +1,4 @@
-"""A network with QuickNet's layers and random weights, as an exporter writes it; no framework is needed."""
+"""A network with QuickNet's layers and random weights, as an exporter writes it. It is made without any framework."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ RESIDUALS = 4  # in each section
 
 
 def quicknet(size: int = 224, filters: tuple[int, ...] = FILTERS, classes: int = 1000) -> bytes:
-    """The float model.
+    """The float model as a .tflite file.
 
     Args:
         size: height and width of the input.
@@ -31,7 +31,7 @@ def quicknet(size: int = 224, filters: tuple[int, ...] = FILTERS, classes: int =
 
 
 class _QuickNet:
-    """The network's parts, whose outputs are named like those of layers."""
+    """A builder of the network. The outputs of its parts have names like those of layers."""
 
     def __init__(self) -> None:
         self.model, self.rng = FloatModel(), np.random.default_rng(0)
@@ -49,7 +49,7 @@ class _QuickNet:
         return self._named(name, self.model.conv(x, weights, bias, same=True, stride=steps, activation=activation))
 
     def depthwise(self, name: str, x: Tensor) -> Tensor:
-        """A 3×3 convolution of each channel, with stride 2."""
+        """Appends a 3×3 convolution of each channel, with stride 2."""
         weights, bias = self.rng.standard_normal((1, 3, 3, x.channels)), np.zeros(x.channels)
         shape = (1, *(window(side, 3, 2, 1, True) for side in x.dims[1:3]), x.channels)
         inputs = [x, self.model.const(weights), self.model.const(bias)]
@@ -57,12 +57,13 @@ class _QuickNet:
         return self._named(name, self.model.op("DEPTHWISE_CONV_2D", inputs, shape, **options))
 
     def pool(self, name: str, x: Tensor) -> Tensor:
-        """A ReLU and a 2×2 max pool."""
+        """Appends a ReLU and a 2×2 max pool."""
         active = self._named(f"{name}/relu", self.model.elementwise("RELU", x))
         return self._named(f"{name}/max_pool", self.model.max_pool(active, 2, 1, same=True))
 
     def residual(self, name: str, x: Tensor) -> Tensor:
-        """Sign, binary 3×3 convolution with same-one padding, ReLU, batch norm, and the residual addition."""
+        """Appends a sign, a binary 3×3 convolution with same-one padding, a ReLU, a batch norm, and the residual
+        addition."""
         model, channels = self.model, x.channels
         padded = model.pad(self._named(f"{name}/sign", model.sign(x)), [(1, 1), (1, 1)], 1.0)
         y = self._named(f"{name}/conv", model.conv(padded, sign_weights(self.rng, channels, 3, 3, channels)))

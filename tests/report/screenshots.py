@@ -1,4 +1,4 @@
-"""Takes the pictures of the report's page and of the site: docs/images/{report,site}-*.png.
+"""Takes the pictures of the report's page and of the documentation site: docs/images/{report,site}-*.png.
 
 python -m tests.report.screenshots
 """
@@ -18,7 +18,8 @@ from toolchains.targets import BUILD, ROOT
 
 FOLDER = ROOT / "docs" / "images"
 CRISP_DESK, CRISP_PHONE = {**DESK, "device_scale_factor": 1.25}, {**PHONE, "device_scale_factor": 2}
-# The pictures: of the report's page, of the page with a selected layer, or of the site; with window and theme.
+# The pictures: of the report's page, of this page with a selected layer, or of the site. Each has a window size and a
+# theme.
 PICTURES = {
     "report-light": ("report", CRISP_DESK, "light"),
     "report-dark": ("layer", CRISP_DESK, "dark"),

@@ -1,4 +1,4 @@
-"""The report's page in a real browser: it renders, reacts, prints, and is accessible."""
+"""Tests the report's page in a real browser: it renders, reacts, prints, and is accessible."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ BOARDS = (
 
 
 def with_times(inspection: Inspection) -> Inspection:
-    """The model with times for two boards, on which the ops' costs have opposite orders."""
+    """Adds times for two boards to a model's inspection. The ops' costs have opposite orders on the two boards."""
     ops = [
         replace(row, seconds={"host": 1e-5 * (row.index + 1), "rpi4": 1e-2 / (row.index + 1)}) for row in inspection.ops
     ]
@@ -33,7 +33,7 @@ def with_times(inspection: Inspection) -> Inspection:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a network as deep as QuickNet, with fewer channels."""
+    """The path of a report for a network as deep as QuickNet, with fewer channels."""
     converted, conversion = litebnn.convert_tflite(quicknet(64, (32, 32, 48, 64), 10), return_report=True)
     inspection = replace(with_times(inspect_model(converted)), name="thin_quicknet.tflite")
     return saved(report_page(inspection, conversion), tmp_path_factory.mktemp("report"))
@@ -47,7 +47,7 @@ def saved(page: str, folder: Path) -> Path:
 
 @contextmanager
 def opened(browser: Any, path: Path, *, drawn: bool = True, **options: Any) -> Iterator[Any]:
-    """The page in a new window, after its graph is drawn."""
+    """Opens the report's page in a new window, and waits until its graph is drawn."""
     with in_window(browser, path.as_uri(), **options) as page:
         if drawn:
             page.locator("#scene[style*='transform:']").wait_for(state="attached")
@@ -278,7 +278,7 @@ def test_hostile_names_are_only_shown(browser: Any, tmp_path: Path) -> None:
 
 
 def residuals(count: int) -> Any:
-    """A network of sums, which the page lays out in parts."""
+    """A network of residual sums, which the page lays out in parts."""
     model = FloatModel()
     x = model.input(1, 4, 4, 8)
     for _ in range(count):

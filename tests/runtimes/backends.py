@@ -1,6 +1,7 @@
-"""One interface for all runtimes: it runs a model with the ops registered in some way, or reports the refusal.
+"""A common interface for all runtimes: it runs a model with the ops registered in some way, or reports that the runtime
+refuses the model.
 
-Only the standard library, NumPy and the runtime are imported here, because each runtime has its own environment.
+This module imports only the standard library, NumPy and the runtime, because each runtime has its own environment.
 """
 
 import ctypes
@@ -21,7 +22,8 @@ DELEGATE, REGISTRATION, COMPILED = "delegate", "registration", "compiled model"
 
 
 class Refused(Exception):
-    """An error: the runtime refused to load or run the model. The message comes from its error reporter."""
+    """The error of a runtime that refuses to load or run a model. The message comes from the runtime's error
+    reporter."""
 
 
 class PythonRuntime:
@@ -42,7 +44,7 @@ class PythonRuntime:
         )
 
     def session(self, model: bytes, interface: str, num_threads: int = 1) -> Callable[[Any], Any]:
-        """A function from an input of any batch size to the output; all calls use one interpreter."""
+        """Returns a function from an input of any batch size to the output. All calls use one interpreter."""
         if interface == COMPILED:
             compiled = self._guarded(lambda: litebnn.CompiledModel(model, num_threads))
             return lambda x: self._guarded(lambda: compiled.predict(x))
@@ -59,7 +61,7 @@ class PythonRuntime:
         return lambda x: self._guarded(lambda: run(x))
 
     def prepare(self, model: bytes, interface: str) -> None:
-        """Loads a model and allocates its tensors, without running it."""
+        """Loads a model and allocates its tensors, without running the model."""
         if interface == COMPILED:
             self._guarded(lambda: litebnn.CompiledModel(model))
             return
@@ -74,7 +76,7 @@ class PythonRuntime:
 
 
 class CLibrary:
-    """The C library libtensorflowlite_c.so."""
+    """A runtime that is the C library libtensorflowlite_c.so."""
 
     interfaces = (DELEGATE, REGISTRATION)
 
@@ -93,11 +95,11 @@ class CLibrary:
         self.format = ctypes.CDLL(None).vsnprintf
 
     def session(self, model: bytes, interface: str, num_threads: int = 1) -> Callable[[Any], Any]:
-        """Returns the same as this method of `PythonRuntime`."""
+        """Returns the same as the method of this name in `PythonRuntime`."""
         return _CSession(self, model, interface, num_threads).run
 
     def prepare(self, model: bytes, interface: str) -> None:
-        """Returns the same as this method of `PythonRuntime`."""
+        """Does the same as the method of this name in `PythonRuntime`."""
         _CSession(self, model, interface, 1).allocate()
 
 
@@ -111,7 +113,7 @@ class _CSession:
         self.runtime, self.library = runtime, runtime.library
         self.messages: list[str] = []
         self.interpreter = self.delegate = None
-        # The runtime does not copy the model, so the buffer must stay alive.
+        # The runtime does not copy the model, so this buffer must live as long as the interpreter.
         self.content = ctypes.create_string_buffer(model, len(model))
         self.model = ctypes.c_void_p(self.library.TfLiteModelCreate(self.content, ctypes.c_size_t(len(model))))
         self.options = ctypes.c_void_p(self.library.TfLiteInterpreterOptionsCreate())

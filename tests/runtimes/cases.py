@@ -4,8 +4,8 @@ Usage:
 
     python -m tests.runtimes.cases FOLDER
 
-Writing needs the .tflite schema for Python; running does not. Each model NAME.tflite has a file NAME.npz with `input`,
-`expected` and `tolerance`, or a file NAME.json with the `message`, a regular expression, and the `op`.
+Only writing needs the .tflite schema for Python; running the cases does not. Each model NAME.tflite has a file NAME.npz
+with `input`, `expected` and `tolerance`, or a file NAME.json with the `message`, a regular expression, and the `op`.
 """
 
 import json
@@ -38,7 +38,8 @@ class Refusal:
 
 
 def golden() -> Iterator[Case]:
-    """The models that Larq Compute Engine wrote, except the int8 one, in which the runtimes' own ops differ."""
+    """Yields the models that Larq Compute Engine wrote, except the int8 one, for which the runtimes' own ops give
+    different results."""
     for path in sorted(GOLDEN.glob("*.lce.tflite")):
         name = path.name.removesuffix(".lce.tflite")
         if name == "int8_qat":
@@ -49,7 +50,7 @@ def golden() -> Iterator[Case]:
 
 
 def random_convs(count: int) -> Iterator[Case]:
-    """Convolutions with random parameters."""
+    """Yields convolutions with random parameters."""
     rng = np.random.default_rng(1)
 
     def pick(low: int, high: int) -> int:
@@ -84,7 +85,8 @@ def random_convs(count: int) -> Iterator[Case]:
 
 
 def edge_convs() -> Iterator[Case]:
-    """Cases that Larq Compute Engine refuses, options at the ends of their ranges, and changing batch sizes."""
+    """Yields convolutions that Larq Compute Engine refuses, with options at the ends of their ranges, or with changing
+    batch sizes."""
     yield Conv(pad_values=0, activation=1).case("same_zero_with_activation")
     yield Conv(pad_values=0, output="packed").case("same_zero_packed")
     yield Conv(multiplier=False, bias=False).case("absent_inputs")
@@ -95,7 +97,7 @@ def edge_convs() -> Iterator[Case]:
 
 
 def other_ops() -> Iterator[Case]:
-    """LceQuantize, LceDequantize and LceBMaxPool2d of every type."""
+    """Yields models of LceQuantize, LceDequantize and LceBMaxPool2d with every type."""
     rng = np.random.default_rng(2)
     for channels in (1, 31, 32, 33, 100):
         shape = (2, 3, channels)
@@ -121,14 +123,15 @@ def other_ops() -> Iterator[Case]:
 
 
 def chains() -> Iterator[Case]:
-    """All ops in sequence, in models for one size that run with another size."""
+    """Yields models with all ops in sequence. They are made for one input size and run with another size."""
     for size in (12, 7):
         model, x, expected = lce_models.chain_model(size=size)
         yield Case(f"chain_{size}", model, x, expected)
 
 
 def shortcuts(name: str, activation: int) -> Case:
-    """Binary layers with residual additions: the delegate claims them, and fuses those whose input has one consumer."""
+    """A model of binary layers with residual additions. The delegate claims these additions, and fuses those whose
+    input has one consumer."""
     shape = (2, 4, 5, 40)
     graph = Graph()
     options = schema.AddOptionsT()
@@ -155,20 +158,21 @@ def shortcuts(name: str, activation: int) -> Case:
 
 
 def int8_layers() -> Iterator[Case]:
-    """An int8 CONV_2D, a binary layer, the int8 ADD of both and an AVERAGE_POOL_2D, which the delegate claims.
+    """Yields models of an int8 CONV_2D, a binary layer, the int8 ADD of both and an AVERAGE_POOL_2D, all of which the
+    delegate claims.
 
-    Their grids make every result a whole number of steps, because runtimes round in different ways.
+    The quantization scales make every result a whole number of levels, because runtimes round in different ways.
     """
     for channels in (1, 3, 4):
         rng, shape = np.random.default_rng(channels), (2, 6, 8, 64)
-        # Inputs at even distances from the zero point and even biases make every sum even, so halving it is exact.
+        # Inputs at even distances from the zero point and even biases make every sum even, so halving a sum is exact.
         x = (3 + 2 * rng.integers(-3, 4, (*shape[:3], channels))).astype(np.int8)
         weights = rng.integers(-1, 2, (shape[3], 1, 1, channels)).astype(np.int8)
         bias = (2 * rng.integers(-5, 6, shape[3])).astype(np.int32)
         image = ((x.astype(np.int64) - 3) @ weights[:, 0, 0].T.astype(np.int64) + bias) // 2
         conv = Conv(shape, shape[3], output="int8", multiplier=False, bias=False, scale=16.0, zero_point=-7)
         convolved = conv.compute(reference.lce_quantize((image + 5).astype(np.int8), 5)).astype(np.int64) + 7
-        # The sums are even, so that the average of two of them is a whole number.
+        # The sums are even, so that the average of two sums is a whole number.
         sums = 2 * (image + convolved)
         assert np.abs(sums).max() < 127
         expected = (sums[:, :, ::2] + sums[:, :, 1::2]) // 2 - 1
@@ -197,7 +201,7 @@ def int8_layers() -> Iterator[Case]:
 
 
 def pooled() -> Iterator[Case]:
-    """The runtime's own MAX_POOL_2D after a convolution."""
+    """Yields models with the runtime's own MAX_POOL_2D after a convolution."""
     for number, (filter_size, strides, padding, activation) in enumerate(
         [((2, 2), (1, 1), reference.VALID, 0), ((3, 2), (2, 1), reference.SAME, 1)]
     ):
@@ -214,7 +218,8 @@ def pooled() -> Iterator[Case]:
 
 
 def gated() -> Iterator[Case]:
-    """Convolutions whose outputs are multiplied by a function of their inputs, like squeeze-and-excite blocks."""
+    """Yields models of convolutions whose outputs are multiplied by a function of their inputs, like squeeze-and-excite
+    blocks."""
     for number, (activation, leaks, adds, first) in enumerate(
         [(0, True, True, False), (0, True, False, True), (1, False, True, True), (0, False, True, False)]
     ):
@@ -255,13 +260,14 @@ def gated() -> Iterator[Case]:
         graph.custom("LceDequantize", [packed], [signs])
         output = graph.tensor(shape, "float32", name="output")
         graph.builtin("SUB", [tensor, signs], [output], schema.SubOptionsT())
-        # Values near 0 are moved away from it, because rounding could give them either sign.
+        # Values near 0 are moved away from 0, because rounding could give them either sign.
         expected = (expected - np.where(expected < 0, -1, 1)).astype(np.float32)
         yield Case(f"gated_{number}", graph.build([source], [output]), words, expected, 10 * conv.tolerance(expected))
 
 
 def delayed() -> Case:
-    """Convolutions whose only consumers wait for the runtime's own ops: a downsampling block, and a gated one."""
+    """A model of convolutions whose only consumers wait for the runtime's own ops: a downsampling block, and a gated
+    one."""
     first, second = (Conv((1, size, size, 64), 64, strides=(stride, stride)) for size, stride in ((8, 2), (4, 1)))
     shape = first.output_shape
     graph = Graph()
@@ -303,7 +309,8 @@ def delayed() -> Case:
 
 
 def between_float_ops() -> Iterator[Case]:
-    """A binary layer with float ops around it, which stay with the runtime, and a dynamic tensor before it."""
+    """Yields models of a binary layer between float ops, which stay with the runtime, and a dynamic tensor before the
+    layer."""
     conv = Conv((1, 4, 5, 32), 16)
     for dynamic in (False, True):
         graph = Graph()
@@ -313,7 +320,7 @@ def between_float_ops() -> Iterator[Case]:
         reshaped = graph.tensor(conv.input_shape, "float32")
         shape = graph.constant(np.array(conv.input_shape, np.int32))
         if dynamic:
-            # The reshape's shape is computed at run time, which makes its output dynamic.
+            # The shape for RESHAPE is computed at run time, which makes the output of RESHAPE dynamic.
             computed = graph.tensor((4,), "int32")
             zero = graph.tensor((4,), "int32")
             graph.builtin("SUB", [shape, shape], [zero], schema.SubOptionsT())
@@ -332,7 +339,7 @@ def between_float_ops() -> Iterator[Case]:
 
 
 def wrong_options() -> Iterator[Refusal]:
-    """Models to refuse: every option of every op is missing, of another type, zero or negative, or too large."""
+    """Yields models to refuse: every option of every op is missing, of another type, zero or negative, or too large."""
     pool = {
         "padding": (0, 1),
         "stride_width": (1, INT32_MAX),
@@ -377,7 +384,7 @@ def wrong_options() -> Iterator[Refusal]:
 
 
 def broken_options() -> Iterator[Refusal]:
-    """Models to refuse: options truncated after each byte of their FlexBuffer."""
+    """Yields models to refuse: their options are truncated after each byte of their FlexBuffer."""
     whole = bytes(lce_models.flexbuffers.Dumps(Conv().options))
     for size in range(len(whole)):
         yield Refusal(f"options_cut_at_{size:03d}", conv_with_options(whole[:size]), "LceBconv2d", "option ")
@@ -394,10 +401,11 @@ def conv_with_options(options: bytes) -> bytes:
 
 
 def wrong_tensors() -> Iterator[Refusal]:
-    """Models to refuse: shapes and types that do not match."""
+    """Yields models to refuse: their shapes or types do not match."""
 
     def conv(name: str, message: str, *, output: str = "float32", **changes: Any) -> Refusal:
-        """A convolution with constants replaced, or with `input` or `output_shape` of another shape."""
+        """A model of a convolution whose constants are replaced, or whose `input` or `output_shape` has another
+        shape."""
         description = Conv(output=output)
         graph = Graph()
         source = graph.tensor(changes.pop("input", (1, 5, 6, 2)), name="input")
@@ -461,7 +469,7 @@ def wrong_tensors() -> Iterator[Refusal]:
     message = "filter .*values: expected constants, found none"
     yield Refusal("filter_is_an_input", graph.build([source, weights], [result]), "LceBconv2d", message)
 
-    # The tensor is computed by an op: the runtime itself would refuse an input of the graph with this size.
+    # An op computes this tensor, because the runtime itself would refuse an input of the graph with this size.
     for name, shape in (("output_overflows", (1, 40000, 40000, 1)), ("output_overflows_more", (1, INT32_MAX, 1, 1))):
         graph = Graph()
         large = Conv((1, 5, 5, 32), 64, (1, 1))

@@ -42,7 +42,7 @@ ENVIRONMENTS = (
     Environment("ai-edge-litert-nightly", ("ai-edge-litert-nightly",), "ai-edge-litert", ANY_PYTHON),
     Environment("ai-edge-litert-2.3", ("ai-edge-litert==2.3.*",), "ai-edge-litert", ANY_PYTHON),
     Environment("ai-edge-litert-2.2", ("ai-edge-litert==2.2.*",), "ai-edge-litert", ANY_PYTHON),
-    # ai-edge-litert imports ml_dtypes without declaring it, when a compiled model is made.
+    # ai-edge-litert imports ml_dtypes when it makes a compiled model, without declaring this requirement.
     Environment("ai-edge-litert-2.1", ("ai-edge-litert==2.1.6", "ml_dtypes"), "ai-edge-litert", ANY_PYTHON),
     Environment("ai-edge-litert-1.4", ("ai-edge-litert==1.4.*",), "ai-edge-litert", (3, 13)),
     Environment("tflite-runtime-2.14", ("tflite-runtime==2.14.*", "numpy<2"), "tflite-runtime", (3, 11)),
@@ -84,7 +84,7 @@ def c_library() -> str:
     """Path of the runtime's C library.
 
     Raises:
-        ToolkitError: it cannot be fetched.
+        ToolkitError: the C library cannot be fetched.
     """
     return str(fetch_c_library("host") / C_LIBRARY)
 
@@ -92,7 +92,7 @@ def c_library() -> str:
 def run_python(
     python: Path, arguments: list[str], runtime: str, library: Path, variables: dict[str, str] | None = None
 ) -> int:
-    """Runs a Python that has the runtime, with the variables for `backends.py`; returns its exit code."""
+    """Runs a Python that has the runtime, with the environment variables for `backends.py`. Returns the exit code."""
     environment = {
         "LITEBNN_RUNTIME": runtime,
         "LITEBNN_LIBRARY": str(library),
@@ -104,13 +104,13 @@ def run_python(
 
 
 def run_suite(python: Path, runtime: str, cases: Path, library: Path, variables: dict[str, str] | None = None) -> int:
-    """Runs the suite with a Python that has the runtime; returns pytest's exit code."""
+    """Runs the suite with a Python that has the runtime, and returns pytest's exit code."""
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "tests/runtimes/suite.py"]
     return run_python(python, arguments, runtime, library, {"LITEBNN_CASES": str(cases), **(variables or {})})
 
 
 def run_all(environments: Iterable[Environment], library: Path) -> dict[str, str]:
-    """Runs the suite in each environment; returns each outcome."""
+    """Runs the suite in each environment, and returns the outcome of each."""
     cases = write_cases()
     outcome = {}
     for environment in environments:
@@ -125,7 +125,7 @@ def run_all(environments: Iterable[Environment], library: Path) -> dict[str, str
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="tests.runtimes.environments", description="Run the suite in each runtime.")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(e.name for e in ENVIRONMENTS)}; by default all")
     parser.add_argument("--library", type=Path, default=BUILD / "host" / "liblitebnn.so", help="our library")

@@ -1,11 +1,12 @@
-"""Runs randomly damaged .tflite files in a runtime: each runs or is refused with a message, in little time.
+"""Runs randomly damaged .tflite files in a runtime. Each must run or be refused with a message, in little time.
 
 Usage:
 
     python -m tests.runtimes.mutants --count=500
 
-ops/tests/mutation_test.cc does the same faster in a fake runtime. This one uses real runtimes, best with a library
-built with sanitizers. LITEBNN_RUNTIME and LITEBNN_LIBRARY have the same meaning as in suite.py.
+ops/tests/mutation_test.cc does the same faster in a fake runtime. This script uses real runtimes, best with a library
+built with sanitizers. The environment variables LITEBNN_RUNTIME and LITEBNN_LIBRARY have the same meaning as in
+suite.py.
 """
 
 import argparse
@@ -21,7 +22,8 @@ from tests.support import lce_models
 from tests.support.lce_models import Conv
 
 EXTREMES = (0, 1, -1, 2, 31, 32, 33, 255, 65536, 2**20, 2**31 - 2, 2**31 - 1)
-# Tensors with a size between these limits are skipped: the ops accept them, but running takes long.
+# The limits on the number of values in a tensor between which a model is skipped. The ops accept such a model, but
+# running it takes long.
 LARGEST_TO_RUN, SMALLEST_TO_REFUSE = 2**16, 2**31
 MAX_SECONDS = 1.0
 
@@ -94,7 +96,7 @@ def damage(model: Any, values: dict[str, int], rng: np.random.Generator) -> None
 
 
 def mutant(seed: int) -> tuple[bytes, Any]:
-    """A damaged model's file, and the model as an object."""
+    """The file of a damaged model, and the model as an object."""
     rng = np.random.default_rng(seed)
     model = random_model(rng)
     options = model.subgraphs[0].operators[0].customOptions
@@ -112,7 +114,7 @@ def largest_tensor(model: Any) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="tests.runtimes.mutants", description="Run damaged models.")
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)

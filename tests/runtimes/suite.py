@@ -1,6 +1,7 @@
 """Tests that must pass in every runtime; `environments.py` starts them.
 
-LITEBNN_RUNTIME names the runtime, LITEBNN_CASES the folder that `cases.py` wrote, LITEBNN_LIBRARY our library.
+The environment variable LITEBNN_RUNTIME names the runtime, LITEBNN_CASES the folder that `cases.py` wrote, and
+LITEBNN_LIBRARY litebnn's library.
 """
 
 import ctypes
@@ -33,11 +34,13 @@ def runtime() -> Any:
 
 @pytest.fixture(scope="session")
 def interfaces(runtime: Any) -> list[str]:
-    """The interfaces by which the runtime can get our ops: a delegate, and in some runtimes registered custom ops."""
+    """The ways in which the runtime can get litebnn's ops: from a delegate, and in some runtimes as registered custom
+    ops."""
     try:
         runtime.prepare(model_of("chain_7"), REGISTRATION)
     except Refused as refusal:
-        # Registering custom ops counts as unsupported only if the error message recommends load_delegate.
+        # If registering custom ops fails, the runtime counts as lacking this way only if the error message recommends
+        # load_delegate.
         if "load_delegate" not in str(refusal):
             raise
         return [interface for interface in runtime.interfaces if interface != REGISTRATION]
@@ -79,11 +82,12 @@ def test_values(runtime: Any, interfaces: list[str], name: str) -> None:
     difference = np.abs(results[0].astype(np.float64) - expected.astype(np.float64))
     assert difference.max() <= case["tolerance"]
     for other in results[1:]:
-        # The outputs are the same bits for each way of registering the ops and for each number of threads.
+        # The outputs are the same bits for each way of adding the ops and for each number of threads.
         assert other.tobytes() == results[0].tobytes()
 
 
-# XNNPACK also claims nodes of the gated models. For XNNPACK, tflite-runtime undoes all delegates and reapplies them.
+# XNNPACK also claims nodes of the gated models. For XNNPACK, tflite-runtime undoes all delegates and applies them
+# again.
 @pytest.mark.parametrize("name", ["chain_12", *(name for name in VALUES if name.startswith("gated_"))])
 def test_resizing_between_invocations(runtime: Any, interfaces: list[str], name: str) -> None:
     case = np.load(CASES / f"{name}.npz")
@@ -104,7 +108,7 @@ def test_refusals(runtime: Any, interfaces: list[str], name: str) -> None:
         text = str(refusal.value)
         assert re.search(case["message"], text), text
         assert re.search(rf"litebnn: {case['op']}\b", text), text
-        # Registered custom ops do not know their node's index, so the runtime's own message has it.
+        # Registered custom ops do not know their node's index, so the index is in the runtime's own message.
         assert re.search(r"Node number 0\b" if interface == REGISTRATION else r"node 0\b", text), text
 
 
@@ -144,7 +148,8 @@ def test_convolutions_run_with_what_waits_for_the_runtimes_own_ops(
     delegate = litebnn.load_delegate(verbose=True)
     runtime.module.Interpreter(model_content=model_of("delayed"), experimental_delegates=[delegate]).allocate_tensors()
     log = capfd.readouterr().err
-    # The first partition packs signs. The second one fuses a convolution with its addition, and packs again.
+    # The first partition packs signs. The second partition fuses a convolution with its addition, and packs signs
+    # again.
     sizes = [int(size) for size in re.findall(r"partition of (\d+) nodes", log)]
     assert sizes[:2] == [1, 2]
     assert "the delegate takes 8 of 11 nodes" in log
@@ -176,7 +181,8 @@ extern "C" void RegisterLitebnn(std::uintptr_t resolver) {
 
 
 def test_cpp_registrar(runtime: Any, interfaces: list[str], tmp_path: Path) -> None:
-    """A C++ library uses register_ops.h with the runtime's resolver, through an exported C function."""
+    """A C++ library calls register_ops.h with the runtime's resolver. The test calls this library through an exported C
+    function."""
     if not isinstance(runtime, PythonRuntime) or REGISTRATION not in interfaces:
         pytest.skip("the runtime exports no tflite::MutableOpResolver")
     source, program = tmp_path / "registrar.cc", tmp_path / "libregistrar.so"
@@ -188,7 +194,7 @@ def test_cpp_registrar(runtime: Any, interfaces: list[str], tmp_path: Path) -> N
     loaded = []
 
     def register(resolver: int) -> None:
-        # Loading the runtime with RTLD_GLOBAL makes its symbols visible to later libraries.
+        # Loading the runtime with RTLD_GLOBAL makes its symbols visible to libraries that are loaded later.
         shared_object_of = importlib.import_module("litebnn.runtime.register_ops")._shared_object_of
         ctypes.CDLL(shared_object_of(resolver), mode=ctypes.RTLD_GLOBAL)
         loaded.append(ctypes.CDLL(str(program)))

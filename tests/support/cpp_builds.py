@@ -16,7 +16,7 @@ from toolchains.targets import BUILD, find_target
 
 @functools.cache
 def build_products(build: str, *products: str) -> Path:
-    """Builds targets of CMake's, all at once so that all CPUs work; returns the build's folder."""
+    """Builds CMake targets in one call, so that all CPU cores work. Returns the build's folder."""
     need("googletest")
     folder = BUILD / "tests" / build
     with locked(folder):
@@ -27,7 +27,7 @@ def build_products(build: str, *products: str) -> Path:
 
 
 def compiler(target: str = "host") -> Compiler:
-    """This machine's compiler for a target."""
+    """The compiler of this machine for a target."""
     row = find_target(target)
     if row.triple:
         need(f"{row.triple}-g++")
@@ -35,12 +35,13 @@ def compiler(target: str = "host") -> Compiler:
 
 
 def sanitizing_compiler() -> Compiler:
-    """Clang if it is installed, because its sanitizers find more than gcc's, such as an offset to a null pointer."""
+    """The compiler for sanitizers: Clang if it is installed. Its sanitizers find more errors than those of gcc, such as
+    an offset to a null pointer."""
     return compiler() if missing("clang") else find_clang()
 
 
 class Build(NamedTuple):
-    """A build of the code: a compiler and options for CMake."""
+    """A build of the code: a compiler, and options for CMake."""
 
     compiler: Callable[[], Compiler]
     options: dict[str, str]
@@ -62,7 +63,7 @@ BUILDS = {
 
 
 def run(*command: str | Path, environment: dict[str, str] | None = None) -> str:
-    """Runs a command and returns its output; a failing command fails the test with that output."""
+    """Runs a command and returns its output. If the command fails, the test fails with this output."""
     result = subprocess.run(
         [str(part) for part in command],
         stdout=subprocess.PIPE,

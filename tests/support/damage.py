@@ -1,4 +1,4 @@
-"""Sound models, and ways to damage them, for tests and fuzz targets of the converter.
+"""Valid models, and ways to damage them, for tests and fuzz targets of the converter.
 
 All random choices come from an object with the methods of `random.Random`.
 """
@@ -44,7 +44,7 @@ def _hidden_forms() -> list[bytes]:
 
 
 def _moving_ops() -> bytes:
-    """Ops that move values, whose operands point out of bounds if they are damaged."""
+    """A model of ops that move values. If their operands are damaged, they point out of bounds."""
     rng = np.random.default_rng(1)
     model = FloatModel()
     x = model.sign(model.input(1, 32, 8, 8))
@@ -127,7 +127,7 @@ DAMAGES: list[Callable[[Any, Graph, Op, Tensor], None]] = [
 def damaged(
     rng: Any, sources: Sequence[bytes] = SOURCES, times: Sequence[int] = (1, 1, 2, 3, 5)
 ) -> tuple[bytes, dict[str, Any]]:
-    """A random model with that many random damages, and random conversion options."""
+    """A random model with `count` random damages, and random conversion options."""
     model = read_model(rng.choice(sources))
     graph = rng.choice(model.graphs)
     for _ in range(rng.choice(times)):

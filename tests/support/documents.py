@@ -11,14 +11,16 @@ FOLDERS = ("bench", "converter", "docker", "docs", "examples", "fuzz", "mutants"
 SUFFIXES = {".S", ".c", ".cc", ".cmake", ".h", ".md", ".py", ".sh", ".toml", ".txt"}
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
-# A path begins with a folder of the project and a slash; braces and stars make it a pattern.
+# The pattern of a path: it begins with a folder of the project and a slash. Braces and stars make the path itself a
+# pattern.
 PATH = re.compile(rf"(?<![\w./{{}}-])(?:{'|'.join(FOLDERS)})/[\w./*{{}},-]*[\w/*}}]")
 SPAN = re.compile(r"`([^`\n]+)`")
 COMMAND = re.compile(r"(?:invoke|python3 bootstrap\.py) ([a-z][\w-]*)([^#&|]*)")
 MODULE = re.compile(r"python3? -m ([\w.]+)")
 
 
-# A code block with the hidden comment above it, which says why no test can run it, or has code to run before it.
+# The pattern of a code block with the hidden comment above it. The comment says why no test can run the block, or has
+# code to run before it.
 BLOCK = re.compile(
     r"(?:^<!-- (?P<word>not run|given):\s(?P<comment>(?:(?!-->).)*?)\s-->\n)?^```(?P<language>.*?)\n(?P<text>.*?)^```$",
     re.DOTALL | re.MULTILINE,
@@ -38,7 +40,7 @@ class Block:
 
 
 def blocks(document: str) -> Iterator[Block]:
-    """The blocks of code of a document, in its order."""
+    """Yields the code blocks of a document, in their order."""
     text = read(document)
     for found in BLOCK.finditer(text):
         line = text.count("\n", 0, found.start("language")) + 1
@@ -47,7 +49,7 @@ def blocks(document: str) -> Iterator[Block]:
 
 
 def sources() -> Iterator[Path]:
-    """Every text file of the project."""
+    """Yields the path of every text file of the project."""
     yield from (path for path in ROOT.iterdir() if path.suffix in SUFFIXES)
     yield from (ROOT / ".ci" / "run", ROOT / "docker" / "Dockerfile")
     for folder in FOLDERS:
@@ -55,12 +57,12 @@ def sources() -> Iterator[Path]:
 
 
 def read(path: Path | str) -> str:
-    """The text of a file, which is named from the project's folder."""
+    """The text of a file, whose path is relative to the project's folder."""
     return (ROOT / path).read_text(encoding="utf-8")
 
 
 def named_paths(text: str) -> list[str]:
-    """The project's paths in a text, without C++ includes, which the compiler checks."""
+    """The paths of project files in a text, without C++ includes, which the compiler checks."""
     return PATH.findall(re.sub(r"^#include .*$", "", text, flags=re.MULTILINE))
 
 
@@ -76,24 +78,24 @@ def exists(path: str) -> bool:
 
 
 def spans(text: str, is_document: bool) -> list[str]:
-    """The texts in backticks, and for a document also the lines of its code blocks."""
+    """The texts in backticks. For a document, also the lines of its code blocks."""
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if is_document else []
     return [*SPAN.findall(text), *(line for block in blocks for line in block.splitlines())]
 
 
 def commands(text: str, is_document: bool) -> list[tuple[str, list[str]]]:
-    """The tasks in a text, each with its flags."""
+    """The `invoke` tasks that a text mentions, each with its flags."""
     calls = [call for span in spans(text, is_document) if (call := COMMAND.match(span))]
     return [(call[1], re.findall(r"(?<!\S)(--?[a-z][\w-]*)", call[2])) for call in calls]
 
 
 def modules(text: str) -> list[str]:
-    """The modules in a text after `python -m`."""
+    """The modules that a text mentions after `python -m`."""
     return MODULE.findall(text)
 
 
 def links(text: str) -> list[tuple[str, str]]:
-    """File ("" for the document itself) and heading ("" for none) of a document's links within the project."""
+    """The links of a document within the project: file ("" for the document itself) and heading ("" for none)."""
     return re.findall(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)", text)
 
 
@@ -104,7 +106,7 @@ def anchors(text: str) -> set[str]:
 
 
 def table(path: Path | str, header: str) -> list[list[str]]:
-    """The cells of the table in a document whose first line begins with `header`, row by row."""
+    """The cells, row by row, of the table whose first line begins with `header`."""
     lines = iter(read(path).splitlines())
     if not any(line.startswith(f"| {header} |") for line in lines):
         raise LookupError(f"{path} has no table that begins with '{header}'")

@@ -1,4 +1,4 @@
-"""Builds small float .tflite models, as exporters leave them, for the converter's tests.
+"""Builds small float .tflite models as exporters write them, for the converter's tests.
 
 For exact comparisons, values are small multiples of powers of two. Every float sum and product is then exact, and
 source and result agree to the last bit, including ties.
@@ -67,7 +67,7 @@ class FloatModel:
         version: int = 1,
         **options: Any,
     ) -> Tensor:
-        """Adds any op, with options by name; an op without known options needs the name of their `table`."""
+        """Adds any op, with options by name. An op without known options needs the name of their `table`."""
         unknown = any(size < 0 for size in shape)
         output = Tensor(self._name(name.lower()), type, tuple(max(size, 1) for size in shape))
         output.shape_signature = tuple(shape) if unknown else None
@@ -87,7 +87,7 @@ class FloatModel:
         return self.op(name, inputs, dims, type=type)
 
     def sign(self, x: Tensor, form: str = "sign_add_sign", threshold: float = 0.0) -> Tensor:
-        """A sign of ±1, in one of the forms that quantizers use."""
+        """Adds a sign of ±1, in one of the forms that quantizers use."""
         if form.startswith("sign"):
             amount = -0.1 if form == "sign_add_sign_down" else 0.1
             name, amount = ("SUB", -amount) if form == "sign_sub_sign" else ("ADD", amount)
@@ -113,14 +113,15 @@ class FloatModel:
         return self.op("SELECT_V2", [condition, *values], x.dims)
 
     def two_values(self, x: Tensor, false: float = 0.0, true: float = 1.0, comparison: str = "GREATER_EQUAL") -> Tensor:
-        """Returns `true` where the comparison of x with 0 holds, else `false`: a cast for 0 and 1, else a select."""
+        """Adds ops that return `true` where the comparison of x with 0 holds, else `false`: a cast for 0 and 1,
+        otherwise a select."""
         condition = self.elementwise(comparison, x, self.const(0), type="BOOL")
         if (false, true) == (0.0, 1.0):
             return self.op("CAST", [condition], x.dims)
         return self.op("SELECT_V2", [condition, self.const(true), self.const(false)], x.dims)
 
     def packed(self, x: Tensor) -> Tensor:
-        """The packed signs of an LceQuantize."""
+        """Adds an LceQuantize, and returns its packed signs."""
         bits = packed_like(x, self._name("bits"))
         self.graph.insert(custom_op(LCE_QUANTIZE, [x], bits))
         return bits
@@ -142,7 +143,7 @@ class FloatModel:
         return self.op("BATCH_TO_SPACE_ND", inputs, shape)
 
     def pad(self, x: Tensor, amounts: Sequence[Sequence[int]], value: float | None = None) -> Tensor:
-        """Adds PADV2 with a value, or PAD for None; `amounts` are for the axes between batch and channels."""
+        """Adds a PADV2 with `value`, or a PAD if it is None. `amounts` are for the axes between batch and channels."""
         pads = self.const([(0, 0), *amounts, (0, 0)], np.int32)
         shape = [
             size if size < 0 else size + sum(a) for size, a in zip(x.dims, [(0, 0), *amounts, (0, 0)], strict=True)
@@ -192,9 +193,9 @@ class FloatModel:
         activation: str = "none",
         odd: int = 0,
     ) -> Tensor:
-        """Adds TRANSPOSE_CONV with the output size that Keras requests.
+        """Adds a TRANSPOSE_CONV with the output size that Keras requests.
 
-        With SAME padding, `odd` rows are subtracted, else added.
+        With SAME padding, `odd` rows are subtracted from the output size, otherwise added.
         """
         sides = zip(x.dims[1:3], stride, weights.shape[1:3], strict=True)
         height, width = (n * s if same else (n - 1) * s + k for n, s, k in sides)
@@ -212,7 +213,8 @@ class FloatModel:
         )
 
     def _asked_shape(self, x: Tensor, sizes: Sequence[int]) -> Tensor:
-        """A computed shape: the batch of `x`, which is known only at run time, and then fixed sizes."""
+        """Adds ops that compute a shape: the batch size of `x`, which is known only at run time, and then fixed
+        sizes."""
         whole = self.op("SHAPE", [x], [len(x.dims)], type="INT32", table="ShapeOptions", out_type=2)
         bounds = [self.const([place], np.int32) for place in (0, 1, 1)]
         batch = self.op("STRIDED_SLICE", [whole, *bounds], [], type="INT32", shrink_axis_mask=1)
@@ -223,7 +225,7 @@ class FloatModel:
     def depthwise_conv(
         self, x: Tensor, weights: Array, bias: Array, *, same: bool = True, stride: int = 1, activation: str = "none"
     ) -> Tensor:
-        """Adds DEPTHWISE_CONV_2D with weights [1, height, width, channels_out]."""
+        """Adds a DEPTHWISE_CONV_2D with weights [1, height, width, channels_out]."""
         sizes = [window(s, k, stride, 1, same) for s, k in zip(x.dims[1:3], weights.shape[1:3], strict=True)]
         channels = weights.shape[3]
         return self.op(
@@ -271,7 +273,7 @@ class FloatModel:
         return Model([graph], [], [], [], None, [signature], 3, "test")
 
     def finish(self, *outputs: Tensor) -> bytes:
-        """The .tflite file."""
+        """Returns the .tflite file."""
         return write_model(self.model(*outputs))
 
 
@@ -295,7 +297,7 @@ def dyadic(rng: np.random.Generator, *shape: int, largest: int = 64, step: float
 
 
 def sums_of_tenths(model: FloatModel, rng: np.random.Generator, x: Tensor, channels: int) -> Tensor:
-    """A convolution with weights of ±0.1, whose float sums differ from exact sums by rounding."""
+    """Adds a convolution with weights of ±0.1, whose float sums differ from exact sums by rounding."""
     return model.conv(x, np.float32(0.1) * sign_weights(rng, channels, 3, 3, x.channels, alpha=False))
 
 
@@ -306,12 +308,12 @@ def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = F
         channels_first: True to put the bias and the sign between two transposes.
 
     Returns:
-        The file, the name of the tensor with the signs of these sums, and samples, each of which has such sums.
+        The file, the name of the tensor with the signs of these sums, and samples. Each sample has such sums.
     """
     rng = np.random.default_rng(seed)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, size, size, channels)), channels)
-    # The bias cancels one value of the dot product, which leaves zero. The factor is a power of two, so the product is
+    # The bias cancels one value of the dot product, so the sum is zero. The factor is a power of two, so the product is
     # exact.
     bias = np.float32(0.1) * rng.choice([-16, -8, 8, 16], channels)
     if channels_first:
@@ -332,7 +334,8 @@ def op_names(model: bytes | Model) -> list[str]:
 def with_changed(
     model: bytes, names: Collection[str], index: int, change: Callable[[Array], Any], at: int = 0
 ) -> bytes:
-    """The model with new values in a constant: an input of the first op of these kinds, or of the op number `at`."""
+    """The model with new values in a constant input. The input belongs to the first op of these kinds, or to the op
+    number `at`."""
     read = read_model(model)
     tensor = [op for op in read.ops() if op.name in names][at].input(index)
     assert tensor.array is not None
@@ -347,7 +350,7 @@ def run_pass(one: Any, model: Model) -> tuple[bool, list[str]]:
 
 
 def _run(one: Any, graph: Graph, notes: Notes) -> bool:
-    """Runs a rule and checks that it reports correctly if it changed the graph."""
+    """Runs a rule, and checks that its result says correctly if it changed the graph."""
     before = _ops(graph)
     changed = bool(one(graph, notes))
     assert changed == (_ops(graph) != before), one.__name__
@@ -355,7 +358,7 @@ def _run(one: Any, graph: Graph, notes: Notes) -> bool:
 
 
 def _ops(graph: Graph) -> list[Any]:
-    """A summary of a graph's ops, by which a change is noticed."""
+    """A summary of a graph's ops. If a rule changes the graph, the summary changes."""
     return [
         (
             *(op.code, [*op.inputs], str(op.options), op.custom_options),
@@ -366,7 +369,7 @@ def _ops(graph: Graph) -> list[Any]:
 
 
 def rewritten(source: bytes, *passes: Any) -> Model:
-    """The model after each of the rules has run once."""
+    """The model after each of the rules has run once, in their order."""
     model = read_model(source)
     notes = Notes(model)
     for one in passes:

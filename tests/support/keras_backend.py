@@ -1,11 +1,11 @@
-"""Checks litebnn.keras on the Keras 3 backend that KERAS_BACKEND names, against NumPy.
+"""Checks litebnn.keras against NumPy, on the Keras 3 backend that the variable KERAS_BACKEND names.
 
 Usage:
 
     python -m tests.support.keras_backend FOLDER
 
-It is a program because a process has one backend. It raises AssertionError on failure, and writes `model.keras` into
-the folder.
+The check is a separate program, because a process has only one backend. It raises AssertionError on failure, and writes
+`model.keras` into the folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIGN = np.where(X >= 0, 1, -1).astype(np.float32)
 
 
 def gradient(function: Any, x: Any) -> Any:
-    """The gradient of the sum of function(x) weighted by 1, 2, 3…"""
+    """The gradient of a weighted sum of function(x), with the weights 1, 2, 3…"""
     weights = np.arange(1, len(x) + 1, dtype=np.float32)
     if BACKEND == "jax":
         import jax
@@ -67,7 +67,7 @@ def check_quantizers() -> None:
 
 
 def check_training(folder: Path) -> None:
-    """Checks latent weights and Bop, the flip ratio if the backend supports it, and training after loading."""
+    """Checks latent weights and Bop, training after loading, and the flip ratio if the backend supports it."""
     keras.utils.set_random_seed(0)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(128, 9, 9, 32)).astype(np.float32), rng.normal(size=(128, 2)).astype(np.float32)

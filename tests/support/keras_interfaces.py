@@ -1,10 +1,10 @@
-"""Random Keras models with several inputs and outputs, run by Keras and by a litebnn.Interpreter.
+"""Makes random Keras models with several inputs and outputs, and runs them in Keras and in a litebnn.Interpreter.
 
 Usage:
 
     python -m tests.support.keras_interfaces 2|3|torch FIRST_SEED SEEDS
 
-Only one version of Keras, with one backend, can be in a process.
+The check is a separate program, because a process has only one version of Keras, with one backend.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAMES = ["z", "a", "input_10", "input_2", "m-1", "Beta", "alpha.x", "c c"]
 
 
 def flatten(structure: Any) -> list[tuple[str | None, Any]]:
-    """Yields the key in the innermost dictionary and the leaf, for every leaf in written order."""
+    """Yields every leaf of a nested structure in written order, with its key in the innermost dictionary."""
     if isinstance(structure, dict):
         return [(inner or key, leaf) for key, part in structure.items() for inner, leaf in flatten(part)]
     if isinstance(structure, list | tuple):
@@ -45,7 +45,8 @@ def structured(rng: np.random.Generator, tensors: list[Any], names: list[str]) -
 
 
 def random_model(keras: Any, rng: np.random.Generator) -> Any:
-    """A model of up to four inputs and seven outputs, including inputs, constants, equal tensors and binary layers."""
+    """A model of up to four inputs and seven outputs. Outputs may be inputs, constants or equal tensors, and some
+    layers are binary."""
     layers = keras.layers
     ops = keras.ops if hasattr(keras, "ops") else importlib.import_module("tensorflow")
 

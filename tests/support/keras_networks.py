@@ -1,12 +1,14 @@
-"""Random binary networks by larq or by litebnn.keras with the same weights: trainer's outputs and converted files.
+"""Makes random binary networks with larq or with litebnn.keras, with the same weights, and writes their outputs and
+converted files.
 
 Usage:
 
     python -m tests.support.keras_networks larq|keras FOLDER FIRST_SEED SEEDS
 
-Only one version of Keras, with one backend, can be in a process. For each seed it writes `SEED.tflite` and `SEED.npz`.
-`x` and `y` in the latter are inputs and the trainer's outputs. `binary` is true for each binary layer, followed by the
-number of layers that must be. `named` and `layers` are the layers' names in the report and in the trainer.
+The script is a separate program, because a process has only one version of Keras, with one backend. For each seed it
+writes `SEED.tflite` and `SEED.npz`. In the latter, `x` and `y` are inputs and the trainer's outputs. `binary` is true
+for each binary layer, followed by the number of layers that must be binary. `named` and `layers` are the layers' names
+in the report and in the trainer.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ SAMPLES = 4
 
 
 class Builder:
-    """Draws a sequence of layers; the same seed gives the same network for both libraries."""
+    """Draws a random sequence of layers. The same seed gives the same network for both libraries."""
 
     def __init__(self, bnn: Any, keras: Any, seed: int) -> None:
         self.bnn, self.layers, self.keras = bnn.layers, keras.layers, keras
@@ -70,7 +72,7 @@ class Builder:
         return self.layers.add([x, self.norm(self.conv(x, x.shape[-1]))])
 
     def narrowed(self, x: Any) -> Any:
-        """A residual block that halves height and width: its shortcut is pooled, and has a float convolution."""
+        """A residual block that halves height and width. Its shortcut has a pool and a float convolution."""
         filters = self.draw([64, 96])
         shortcut = self.layers.AveragePooling2D(2, padding="same")(x)
         shortcut = self.layers.Conv2D(filters, 1, use_bias=False)(shortcut)
@@ -91,7 +93,7 @@ class Builder:
         return self.norm(self.bnn.QuantConv2DTranspose(32, 2, strides=2, **self.signs())(x))
 
     def model(self) -> Any:
-        """A model from images of up to 13×13 to scores; the first layer reads floats, all others signs."""
+        """A model from images of up to 13×13 to scores. The first layer reads floats, all others read signs."""
         size = int(self.rng.integers(9, 14))
         inputs = self.keras.Input((size, size, 3))
         x = self.bnn.QuantConv2D(64, 3, padding="same", kernel_quantizer="ste_sign", kernel_constraint="weight_clip")(
@@ -108,7 +110,8 @@ class Builder:
 
 
 def set_random_weights(model: Any, rng: np.random.Generator) -> None:
-    """Sets weights as training would leave them; each norm's statistics match the size of its layer's sums."""
+    """Sets weights as training would leave them. The statistics of each batch norm match the size of its layer's
+    sums."""
     weights = []
     for layer in model.layers:
         for weight in layer.weights:

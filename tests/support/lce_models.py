@@ -1,4 +1,4 @@
-"""Builds small .tflite models with the custom ops, well-formed or deliberately malformed."""
+"""Builds small .tflite models with the custom ops, valid or deliberately invalid."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +66,7 @@ class Graph:
         return self.tensor(array.shape, str(array.dtype), array, name=name)
 
     def custom(self, op: str, inputs: list[int], outputs: list[int], options: dict[str, Any] | bytes = b"") -> None:
-        """Adds a custom op; `options` is a map for its FlexBuffer, or the bytes themselves."""
+        """Adds a custom op. `options` is a map for its FlexBuffer, or the bytes of the FlexBuffer."""
         code = schema.OperatorCodeT()
         code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.CUSTOM
         code.customCode = op
@@ -108,7 +108,7 @@ class Graph:
         return operator
 
     def build(self, inputs: list[int], outputs: list[int]) -> bytes:
-        """The model's file."""
+        """Returns the file of the model."""
         subgraph = schema.SubGraphT()
         subgraph.tensors, subgraph.operators = self.tensors, self.operators
         subgraph.inputs, subgraph.outputs = list(inputs), list(outputs)
@@ -122,7 +122,7 @@ class Graph:
 
 @dataclass
 class Case:
-    """A model with an input and the expected output; `tolerance` is absolute."""
+    """A model with an input and the expected output. `tolerance` is the largest allowed absolute difference."""
 
     name: str
     model: bytes
@@ -185,7 +185,7 @@ class Conv:
         return self.input_shape[0], height, width, channels
 
     def constants(self) -> dict[str, Any]:
-        """The constant inputs: the filter's words, multiplier, bias and thresholds; None for an omitted one."""
+        """The constant inputs: the filter's words, multiplier, bias and thresholds. An omitted input is None."""
         rng = np.random.default_rng(self.seed)
         group_channels = self.input_shape[3] // self.groups
         depth = self.filter_size[0] * self.filter_size[1] * group_channels
@@ -207,7 +207,7 @@ class Conv:
         }
 
     def add_to(self, graph: Graph, source: int) -> int:
-        """Adds the op with the packed input `source`; returns its output."""
+        """Adds the op with the packed input `source` to a graph, and returns its output."""
         inputs = [source]
         for name, value in self.constants().items():
             inputs.append(LEFT_OUT if value is None else graph.constant(value, name=name))
@@ -226,7 +226,7 @@ class Conv:
         return graph.build([source], [self.add_to(graph, source)])
 
     def compute(self, words: Any) -> Any:
-        """The op's output by the reference implementation."""
+        """Computes the op's output with the reference implementation."""
         constants = self.constants()
         return reference.lce_bconv2d(
             words,

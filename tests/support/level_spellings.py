@@ -1,4 +1,4 @@
-"""Quantizers with few levels, as exporters leave them and as people write them by hand."""
+"""Quantizers with few levels, as exporters write them and as people write them by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ def rounded(model: FloatModel, clipped: Tensor, scale: float = 3.0) -> Tensor:
 
 
 def dorefa(model: FloatModel, x: Tensor) -> Tensor:
-    """Larq's DoReFa with 2 bits, whose division by 3 TensorFlow's converter folds into the next layer's weights."""
+    """Appends Larq's DoReFa quantizer with 2 bits. TensorFlow's converter folds its division by 3 into the weights of
+    the next layer."""
     return rounded(model, model.elementwise("RELU", model.elementwise("MINIMUM", x, model.const(1))))
 
 
@@ -33,7 +34,7 @@ def of_relu6(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def fused_relu6(model: FloatModel, x: Tensor) -> Tensor:
-    """A quantizer whose clip is the fused activation of an addition, with steps of 0.5."""
+    """Appends a quantizer with steps of 0.5, whose clip is the fused activation of an addition."""
     clipped = model.elementwise("ADD", x, model.const(1), activation="relu6")
     return model.elementwise("MUL", rounded(model, clipped, 0.5), model.const(0.5))
 
@@ -47,7 +48,7 @@ def falling(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def ternary(model: FloatModel, x: Tensor) -> Tensor:
-    """The ternary quantizer SteTern of Larq."""
+    """Appends the ternary quantizer SteTern of Larq."""
     above, below = (model.elementwise("SIGN", model.elementwise("ADD", x, model.const(t))) for t in (-0.5, 0.5))
     return model.elementwise("SIGN", model.elementwise("ADD", below, above))
 
@@ -64,7 +65,7 @@ def ternary_selected(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def booleans(model: FloatModel, x: Tensor) -> Tensor:
-    """The number, 0 to 3, of three thresholds that x has reached."""
+    """Appends the number, 0 to 3, of three thresholds that x has reached."""
     conditions = [model.elementwise("GREATER_EQUAL", x, model.const(t), type="BOOL") for t in (-0.25, 0, 1.5)]
     first, second, third = (model.op("CAST", [condition], x.dims) for condition in conditions)
     return model.elementwise("ADD", model.elementwise("ADD", first, second), third)

@@ -10,8 +10,8 @@ C_LIBRARY = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
 
 
 def surely_missing_protection(product: Path) -> list[str]:
-    """The protections that a library lacks. zig's stack protector is not counted as missing, because its own copy has
-    no symbol.
+    """The protections that a library lacks. zig's stack protector does not count as missing, because zig's copy of it
+    has no symbol.
     """
     untold = {"-fstack-protector-strong"} if b"zig-bootstrap" in product.read_bytes() else set()
     return [option for option in missing_protection(product) if option not in untold]

@@ -1,4 +1,5 @@
-"""Helpers of the example programs' tests: the built programs, tiny models, and running a program."""
+"""Helpers for the tests of the example programs: the built programs, tiny models, and a function that runs a
+program."""
 
 import functools
 import os
@@ -19,13 +20,13 @@ from toolchains.runtime_library import LITERT_WHEELS, fetch, fetch_c_library, li
 from toolchains.targets import BUILD, ROOT, find_target
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
-# A model that keeps a SIGN op, which TensorFlow Lite 2.9 lacks.
+# A model with a SIGN op, which TensorFlow Lite 2.9 does not know.
 WITH_SIGN = ROOT / "tests" / "golden" / "heaviside_not_binary.lce.tflite"
 
 
 @functools.cache
 def host_programs() -> Path:
-    """Folder with the programs for this machine; skips the test if they cannot be built."""
+    """The folder with the programs for this machine. Skips the test if they cannot be built."""
     if platform.machine() not in LITERT_WHEELS:
         pytest.skip(f"there is no LiteRT for {platform.machine()}")
     need("pypi", "npm-registry")
@@ -35,19 +36,20 @@ def host_programs() -> Path:
 
 @functools.cache
 def sanitized_programs() -> Path:
-    """Folder with the programs for this machine built with AddressSanitizer and UBSan."""
+    """The folder with the programs for this machine, built with AddressSanitizer and UBSan."""
     host_programs()
     return _own_build("host-sanitized", fetch("host"), "Debug", LITEBNN_SANITIZE="address,undefined")
 
 
 @functools.cache
 def tflite_programs() -> Path:
-    """Folder with the programs on TensorFlow Lite's C library, as used on boards without a LiteRT library."""
+    """The folder with the programs on TensorFlow Lite's C library, which boards without a LiteRT library use."""
     host_programs()
     return _own_build("host-tflite", fetch_c_library("host"), "Release")
 
 
-# Parameters of a test that runs with each runtime; each is the function that builds the programs with that runtime.
+# Parameters of a test that runs with each runtime. Each value is the function that builds the programs with that
+# runtime.
 RUNTIMES = [
     pytest.param(host_programs, id="litert"),
     pytest.param(tflite_programs, id="tflite", marks=pytest.mark.deep),
@@ -68,14 +70,14 @@ def _own_build(name: str, runtime: Path, kind: str, **options: str) -> Path:
 
 
 def run(command: Sequence[str | Path], **flags: object) -> subprocess.CompletedProcess[str]:
-    """Runs a program with `--name=value` flags, with options for its sanitizers if it has any."""
+    """Runs a program with `--name=value` flags, and with options for its sanitizers if it was built with any."""
     arguments = [f"--{name}={value}" for name, value in flags.items()]
     environment = os.environ | {"ASAN_OPTIONS": "hard_rss_limit_mb=2048:allocator_may_return_null=1"}
     return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60, env=environment)
 
 
 def error_of(result: subprocess.CompletedProcess[str]) -> str:
-    """The one line of error message that a program ends with."""
+    """The single line of error that a failed program prints."""
     assert result.returncode == 1, result
     lines = [line for line in result.stderr.splitlines() if not line.startswith("INFO: ")]
     assert len(lines) == 1, result.stderr
@@ -84,7 +86,7 @@ def error_of(result: subprocess.CompletedProcess[str]) -> str:
 
 
 def scores(output: str) -> dict[int, float]:
-    """The results of label_image by index, in the order of printing."""
+    """The scores that label_image printed by index, in the order of printing."""
     lines = output.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("average time: ")) + 1
     pairs = [line.split(": ", 1) for line in lines[start:]]
@@ -100,7 +102,7 @@ def tensor(name: str, shape: Sequence[int], dtype: str, scale: float = 0, zero_p
 
 
 def graph_model(inputs: list[Tensor], output: Tensor, ops: list[Op]) -> bytes:
-    """A model of one graph with these ops."""
+    """A model of one graph with the given ops."""
     tensors = dict.fromkeys(t for op in ops for t in (*op.inputs, *op.outputs) if t is not None)
     graph = Graph("main", list(tensors), inputs, [output], ops)
     codes = list(dict.fromkeys(op.code for op in ops))
@@ -109,7 +111,7 @@ def graph_model(inputs: list[Tensor], output: Tensor, ops: list[Op]) -> bytes:
 
 
 def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: Options | None = None) -> bytes:
-    """A model of a single builtin op, whose inputs without constant data are the model's inputs."""
+    """A model of a single builtin op. The op's inputs without constant data are inputs of the model."""
     op = Op(OpCode(builtin), list(inputs), [output], options or Options())
     return graph_model([t for t in inputs if not t.is_constant], output, [op])
 
@@ -117,7 +119,7 @@ def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: Op
 def pixels_model(
     shape: Sequence[int], dtype: str = "FLOAT32", scale: float = 0, zero_point: int = 0, output: str = "scores"
 ) -> bytes:
-    """A model whose scores are its input's values, so that label_image prints the pixels that it fed."""
+    """A model whose scores are the values of its input, so that label_image prints the pixels that it fed."""
     flat = (1, int(np.prod(shape)))
     image = tensor("image", shape, dtype, scale, zero_point)
     shape_of_output = constant("shape", np.array(flat, np.int32))

@@ -1,4 +1,4 @@
-"""Small models as TensorFlow's converter and ai-edge-quantizer quantize them: activations and weights."""
+"""Small models with quantized activations and weights, as TensorFlow's converter and ai-edge-quantizer write them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from litebnn.rules.int8.narrow_weights import FORMATS
 from tests.support.float_models import ACTIVATIONS, FloatModel, window
 
 Grid = tuple[float, int]
-# Grids of signs: the first represents 1 and -1 exactly, the second neither, the third not -1. The float32 of 2/255 is
-# slightly larger than 2/255, so that 1 is 127.49999 steps.
+# Grids (scale, zero point) of signs. The first represents 1 and -1 exactly, the second neither, the third not -1. The
+# float32 of 2/255 is slightly larger than 2/255, so that 1 is 127.49999 steps.
 EXACT_GRID, USUAL_GRID, NO_MINUS_GRID = (1 / 127, 0), (float(np.float32(2 / 255)), -1), (1 / 255, -128)
 INT8_SIGNS = (
     "where",
@@ -52,7 +52,7 @@ class Int8Model(FloatModel):
         return self._on(grid, self.input(*shape, type=self.level_type, signature=signature))
 
     def sign8(self, x: Tensor, form: str, grid: Grid) -> Tensor:
-        """A sign of ±1, or 0 and 1 for "heaviside", rounded to the grid; `form` is that of the float op."""
+        """A sign of ±1, or 0 and 1 for "heaviside", rounded to the grid. `form` is that of the float op."""
         if form == "heaviside":
             condition = self.elementwise("GREATER_EQUAL", self.dequantize8(x), self.const(0), type="BOOL")
             return self.quantize8(self.op("CAST", [condition], x.dims), NO_MINUS_GRID)
@@ -151,7 +151,8 @@ class Int8Model(FloatModel):
         return self.as_(x, self.reshape(x, *shape), 1)
 
     def pad8(self, x: Tensor, value: float | None, amounts: Sequence[Sequence[int]] = ((1, 1), (1, 1))) -> Tensor:
-        """Pads an image with zeros (None) or a number, by default one row and column on each side."""
+        """Pads an image with zeros if `value` is None, otherwise with this number, by default one row and column on
+        each side."""
         padded = self.pad(x, amounts, value)
         if value is not None:
             scale, zero_point = x.per_tensor_quantization or (1.0, 0)
@@ -175,7 +176,7 @@ class Int8Model(FloatModel):
         return kernel, counts
 
     def as_(self, x: Tensor, result: Tensor, version: int) -> Tensor:
-        """Gives `result`, the output of the last op, the grid of `x`, and the op this version."""
+        """Sets the grid of `result`, the last op's output, to that of `x`, and sets the version of the last op."""
         op = self.graph.ops[-1]
         op.code = OpCode(op.name, "", version)
         result.type, result.quantization = self.level_type, x.quantization
@@ -193,7 +194,7 @@ class Int16Model(Int8Model):
 
 
 class TrainedModel(FloatModel):
-    """A builder of a float model whose values lie on grids, as quantization-aware training leaves it."""
+    """A builder of a float model whose values are multiples of scales, as quantization-aware training leaves them."""
 
     def fake(self, x: Tensor, grid: Grid) -> Tensor:
         levels = self.op("QUANTIZE", [x], x.dims, type="INT8")
@@ -226,7 +227,8 @@ def in_half_precision(source: bytes) -> bytes:
 
 
 def with_quantized_weights(source: bytes, type: str = "INT8") -> bytes:
-    """Quantizes the weights of layers by output channel; INT4 and INT2 are followed by a DEQUANTIZE, as in exports."""
+    """Quantizes the weights of layers by output channel. INT4 and INT2 weights are followed by a DEQUANTIZE, as in
+    exports."""
     model = read_model(source)
     [graph] = model.graphs
     most = {"INT8": 127, "INT4": 7, "INT2": 1}[type]
@@ -248,14 +250,15 @@ def with_quantized_weights(source: bytes, type: str = "INT8") -> bytes:
 
 
 def block_scales(weights: Array, size: int, bits: int) -> Array:
-    """float16 [O, I / size] as ai-edge-quantizer chooses them: symmetric, with a mantissa of 7 bits."""
+    """The scales float16 [O, I / size] of weights in blocks, as ai-edge-quantizer chooses them: symmetric, with a
+    mantissa of 7 bits."""
     largest = np.abs(weights.reshape(len(weights), -1, size)).max(axis=2)
     scales = np.maximum(largest / (2 ** (bits - 1) - 1), 1e-3).astype(np.float32)
     return ((scales.view(np.uint32) + 0x8000) & 0xFFFF0000).view(np.float32).astype(np.float16)
 
 
 def in_blocks(weights: Tensor, type: str, size: int) -> Tensor:
-    """The quantized form of constant float weights [O, I]."""
+    """Quantizes constant float weights [O, I] in blocks of `size`."""
     values = weights.array
     assert values is not None
     scales = block_scales(values, size, NARROW_TYPES[type])
@@ -268,7 +271,7 @@ def in_blocks(weights: Tensor, type: str, size: int) -> Tensor:
 
 
 def with_blocks(source: bytes, type: str, size: int) -> bytes:
-    """The model with such weights in its dense layers; the scales come after all other tensors."""
+    """The model with the weights of its dense layers quantized in blocks. The scales come after all other tensors."""
     model = read_model(source)
     for graph in model.graphs:
         for op in graph.ops:
@@ -281,7 +284,7 @@ def with_blocks(source: bytes, type: str, size: int) -> bytes:
 
 
 def dequantized_weights(dense: Op) -> Array:
-    """float32 [O, I] of a dense layer, worked out from the stored bytes."""
+    """The float32 weights [O, I] of a dense layer, computed from the stored bytes."""
     weights = dense.input(1)
     data, details = weights.buffer.data, weights.details
     assert data is not None

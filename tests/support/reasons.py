@@ -1,4 +1,4 @@
-"""Checks the reasons that reports give for layers that are not binary against the models themselves."""
+"""Checks the reasons that reports give for layers that are not binary, by running the models."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _ON_THE_WAY = ("ADD", "SUB", "MUL", "DIV", "NEG", "MAX_POOL_2D", "CONCATENATION"
 
 @dataclass(frozen=True)
 class Left:
-    """A layer that is not binary: the reasons, its op in the source, its weights [O, ...] and its input's values.
+    """A layer that is not binary: the reasons, its op in the source, its weights [O, ...] and the observed values of
+    its input.
 
-    If the input is padded somewhere, a constant sign and the padding value together look like the two values of a sign.
-    Two constant channels of an input look so too.
+    If the input is padded, a constant sign and the padding value together look like the two values of a sign. The same
+    holds for two constant channels of an input.
     """
 
     reasons: list[str]
@@ -44,7 +45,8 @@ class Left:
 
 
 def check_reasons(source: bytes, report: litebnn.ConversionReport, inputs: list[Array]) -> None:
-    """Checks that every layer is binary or has reasons, which are true for its op, its weights and its input."""
+    """Checks that every layer is binary or has reasons. The reasons must be true for the layer's op, its weights and
+    its input."""
     left = [layer for layer in report.layers if not layer.binary]
     assert all(layer.reasons for layer in left), str(report)
     if not left:
@@ -89,7 +91,7 @@ def _others(inputs: Array) -> list[Array]:
 
 
 def _ops_upstream(graph: Graph, tensors: Iterable[Tensor | None]) -> set[Op]:
-    """All ops upstream of some tensors."""
+    """All ops upstream of the given tensors."""
     found: set[Op] = set()
     waiting = list(tensors)
     while waiting:
@@ -101,7 +103,7 @@ def _ops_upstream(graph: Graph, tensors: Iterable[Tensor | None]) -> set[Op]:
 
 
 def _is_clamped_sum(graph: Graph, tensor: Tensor) -> bool:
-    """True if clamps between a layer and a tensor leave only 0 and 1 of integers, which is not a sign."""
+    """True if clamps between a layer and a tensor leave only 0 and 1 of integers. The result is not a sign."""
     clamps = False
     while (op := graph.producer(tensor)) is not None:
         clamps |= facts(op).clamp is not None or bool(fused_activation(op))
@@ -114,7 +116,7 @@ def _is_clamped_sum(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _is_rounded(graph: Graph, tensor: Tensor) -> bool:
-    """True if values are rounded between the previous layers and a tensor, so that few levels may occur."""
+    """True if values are rounded between the previous layers and a tensor, so that only few levels occur."""
     waiting: list[Tensor | None] = [tensor]
     while waiting:
         op = graph.producer(waiting.pop())
@@ -125,7 +127,8 @@ def _is_rounded(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _observed(model: bytes, inputs: list[Array]) -> list[Array]:
-    """The values of each output of a model, one row for each sample or, after a space-to-batch, for its part."""
+    """The observed values of each output of a model, one row for each sample. After a space-to-batch, one row for each
+    part of a sample."""
     interpreter = interpreter_for("a test", model)
     batch = interpreter.input_shapes[0][0]
     starts = range(0, len(inputs[0]), batch)
@@ -140,12 +143,12 @@ def _numbers(tensor: Tensor, values: Array) -> Array:
 
 
 def _magnitudes(weights: Array) -> int:
-    """The largest number of different magnitudes, without zero, in any output channel of the weights."""
+    """The largest number of different magnitudes of the weights in any output channel, not counting zero."""
     return max(np.unique(np.abs(channel[channel != 0])).size for channel in weights)
 
 
 def _takes_no_others(left: Left, reason: str) -> bool:
-    """True if the input takes only the numbers in a reason, or the middle of two of them, which may be padding."""
+    """True if the input takes only the numbers in a reason, or the middle of two of them. The middle may be padding."""
     named = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", reason)]
     named += [sum(named[:2]) / 2] if len(named) > 1 else []
     named += [-1.0] if "±1" in reason else []
@@ -153,14 +156,14 @@ def _takes_no_others(left: Left, reason: str) -> bool:
 
 
 def _is_ternary(left: Left) -> bool:
-    """True if the input takes -1, 0 and 1, rounded to its grid."""
+    """True if the input takes only -1, 0 and 1, rounded to its quantization levels."""
     return all(abs(value - round(value)) < 0.01 and abs(round(value)) <= 1 for value in left.values)
 
 
 def _is_no_sign(left: Left, reason: str) -> bool:
     """True if the input takes more than two values, or a single one, which may change with other samples.
 
-    Two nearly equal values count too, because a clamp and a coarse grid may leave no others.
+    Two nearly equal values count as more than two, because a clamp and a coarse quantization may leave no others.
     """
     largest, smallest = max(left.values), min(left.values)
     hardly_differ = largest - smallest < 0.1 * max(abs(largest), abs(smallest))
@@ -168,14 +171,14 @@ def _is_no_sign(left: Left, reason: str) -> bool:
 
 
 def _takes_two_others(left: Left, reason: str) -> bool:
-    """True if the input takes two values other than ±1, and perhaps padding values."""
+    """True if the input takes two values other than ±1, not counting padding values."""
     are_signs = len(left.values) == 2 and left.values <= {-1.0, 1.0}
     return len(left.values) <= (4 if left.padded else 3) and (left.padded or not are_signs)
 
 
 def _is_what_it_says(left: Left, reason: str) -> bool:
-    """True if the input takes only the number in a reason, and perhaps padding values."""
-    # The zeros of a space-to-batch lie at different positions in each of its rows.
+    """True if the input takes only the number in a reason, not counting padding values."""
+    # The zeros of a space-to-batch lie at different positions in each row, so they are ignored.
     within = replace(left, values=left.values - {0.0}) if left.spaced else left
     return _takes_no_others(within, reason) or (left.padded and not left.moves)
 
@@ -185,7 +188,7 @@ def _pads_unknown_size(left: Left, reason: str) -> bool:
 
 
 def _leaves_out(left: Left, reason: str) -> bool:
-    """True if, in some phase of a TRANSPOSE_CONV, no output uses the first or last row or column of the input."""
+    """True if no output of some phase of a TRANSPOSE_CONV uses the first or last row or column of the input."""
     op = left.op
     strides = op.options.stride_h, op.options.stride_w
     axes = zip(op.input(2).dims[1:3], op.output.dims[1:3], left.weights.shape[1:3], strides, strict=True)
@@ -207,7 +210,8 @@ def _is_no_constant_matrix(left: Left, reason: str) -> bool:
 
 
 def _is_of_signs(left: Left, reason: str) -> bool:
-    """True if the input takes at most four values, apart from rounding and padding, and the layer's kind matches."""
+    """True if the input takes at most four values, apart from rounding and padding, and the layer's kind matches the
+    reason."""
     distinct = {round(value, 4) for value in left.values}
     return left.op.name in reason and len(distinct) <= (6 if left.padded else 4)
 

@@ -1,7 +1,7 @@
-"""The four custom ops in plain NumPy, written from docs/ops.md: the reference for every implementation.
+"""The reference implementation of the four custom ops in plain NumPy, written from docs/ops.md.
 
-It shares no code with the product. Packed tensors are int32 with the channels' words on the last axis; signs are arrays
-of +1 and -1.
+The reference shares no code with the product. Packed tensors are int32 with the channels' words on the last axis; signs
+are arrays of +1 and -1.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ def pack(signs: Array) -> Array:
 
 
 def unpack(words: Array, channels: int) -> Array:
-    """The inverse of `pack`: int32 signs [..., channels]."""
+    """Unpacks what `pack` has packed: int32 signs [..., channels]."""
     shifts = np.arange(32, dtype=np.uint32)
     bits = (words.astype(np.int32).view(np.uint32)[..., None] >> shifts) & np.uint32(1)
     signs = 1 - 2 * bits.astype(np.int32)
@@ -35,14 +35,14 @@ def unpack(words: Array, channels: int) -> Array:
 
 
 def lce_quantize(x: Array, zero_point: int = 0) -> Array:
-    """LceQuantize of float32, int8 or bool."""
+    """Computes LceQuantize of float32, int8 or bool."""
     if x.dtype == np.bool_:
         return pack(np.where(x, 1, -1))
     return pack(np.where(x < (zero_point if x.dtype == np.int8 else 0), -1, 1))
 
 
 def lce_dequantize(words: Array, channels: int, dtype: Any, scale: float = 1.0, zero_point: int = 0) -> Array:
-    """LceDequantize to float32, int8 or bool."""
+    """Computes LceDequantize to float32, int8 or bool."""
     signs = unpack(words, channels)
     if dtype == np.bool_:
         return signs > 0
@@ -68,12 +68,12 @@ def _pool2d(x: Array, filter_size: tuple[int, int], stride: tuple[int, int], pad
 
 
 def lce_bmaxpool2d(words: Array, filter_size: tuple[int, int], stride: tuple[int, int], padding: int) -> Array:
-    """LceBMaxPool2d of packed NHWC."""
+    """Computes LceBMaxPool2d of packed NHWC images."""
     return _pool2d(words, filter_size, stride, padding, np.bitwise_and.reduce)
 
 
 def max_pool2d(x: Array, filter_size: tuple[int, int], stride: tuple[int, int], padding: int) -> Array:
-    """MAX_POOL_2D of NHWC."""
+    """Computes MAX_POOL_2D of NHWC images."""
     return _pool2d(x, filter_size, stride, padding, np.max)
 
 
@@ -88,10 +88,10 @@ def lce_bconv2d(
     scale: float = 1.0,
     zero_point: int = 0,
 ) -> Array:
-    """LceBconv2d of packed NHWC with a packed OHWI filter; `output` is "float32", "int8" or "packed".
+    """Computes LceBconv2d of packed NHWC images with a packed OHWI filter. `output` is "float32", "int8" or "packed".
 
-    Values are computed in float64. Float32 results differ by their rounding, and int8 results by at most one level if a
-    value lies next to a half.
+    Values are computed in float64. Float32 results may differ by rounding, and int8 results by at most one level if a
+    value lies near the middle of two levels.
     """
     channels_in = options["channels_in"]
     channels_out, filter_height, filter_width, tap_words = filter_words.shape
@@ -108,7 +108,7 @@ def lce_bconv2d(
         axis_window(words.shape[1 + i], taps[i], strides[i], dilations[i], paddings[i]) for i in (0, 1)
     )
 
-    # Taps outside the input are 0 or +1, by pad_values.
+    # Taps outside the input are 0 or +1, as `pad_values` says.
     signs = unpack(words, channels_in)
     steps = zip((height, width), strides, taps, dilations, strict=True)
     covered = [(n - 1) * stride + (k - 1) * dilation + 1 for n, stride, k, dilation in steps]
@@ -134,7 +134,7 @@ def lce_bconv2d(
 
     if output == "packed":
         assert threshold is not None
-        # A tap whose product is 0 counts half its channels: acc = (K - dot) / 2.
+        # A tap whose product is 0 counts as half its channels: acc = (K - dot) / 2.
         acc = (filter_height * filter_width * group_channels - dot) // 2
         return pack(np.where(acc > threshold.astype(np.int64), -1, 1))
 
@@ -151,7 +151,8 @@ def lce_bconv2d(
 def axis_window(
     size: int, filter_size: int, stride: int, dilation: int, padding: int | tuple[int, int]
 ) -> tuple[int, int]:
-    """The output size and the padding before, along one axis: TensorFlow's, or for explicit (before, after)."""
+    """The output size along one axis, and the padding before the input. They are TensorFlow's, or follow an explicit
+    (before, after)."""
     reach = (filter_size - 1) * dilation + 1
     if padding == VALID:
         padding = (0, 0)

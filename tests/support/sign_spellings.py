@@ -1,4 +1,4 @@
-"""Signs as users write them by hand: each function adds ops to a model that give ±1."""
+"""Signs as users write them by hand. Each function adds ops to a model that give ±1."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def added_to_itself(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def masked(model: FloatModel, x: Tensor) -> Tensor:
-    """A sign plus a masked parabola, which is then subtracted again."""
+    """Appends a sign plus a masked parabola, which is then subtracted again."""
     parabola = model.elementwise("MUL", model.elementwise("MUL", x, x), as_number(model, compared(model, x, "LESS", 1)))
     return model.elementwise("ADD", model.elementwise("SUB", two_booleans(model, x), parabola), parabola)
 
 
 def rounded(model: FloatModel, x: Tensor) -> Tensor:
-    """A sign with a threshold 1.2e-7 above zero.
+    """Appends a sign with a threshold 1.2e-7 above zero.
 
-    Random graphs leave it out, because float sums near it are not exact.
+    Random graphs do not use this form, because float sums near its threshold are not exact.
     """
     half = model.elementwise("MUL", model.elementwise("ADD", x, model.const(1)), model.const(0.5))
     clipped = model.elementwise("MINIMUM", model.elementwise("RELU", half), model.const(1))

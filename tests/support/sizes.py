@@ -1,28 +1,29 @@
-"""Measures source code: the lines of its functions."""
+"""Measures the number of lines of each function in source code."""
 
 import ast
 import re
 
-# Comments, strings, characters and preprocessor lines, which may contain braces that are not code.
+# The pattern of comments, strings, characters and preprocessor lines. They may contain braces that are not code.
 NO_CODE = re.compile(
     r"//[^\n]*|/\*.*?\*/|R\"\((?:.*?)\)\"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])'|^#(?:\\\n|[^\n])*",
     re.DOTALL | re.MULTILINE,
 )
-# An initializer in braces, without a space before them; clang-format puts a space before the braces of a block.
+# The pattern of an initializer in braces, which has no space before them. clang-format puts a space before the braces
+# of a block.
 INITIALIZER = re.compile(r"(?<=[\w>\])])\{[^{}]*\}")
-# Attributes, which may add parentheses to the head of a class.
+# The pattern of an attribute, which may add parentheses to the head of a class.
 ATTRIBUTE = re.compile(r"(?:alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
 
 
 def python_functions(text: str) -> dict[str, int]:
-    """Lines of each function of a Python file, by its name."""
+    """The number of lines of each function of a Python file, by its name."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds))
     return {node.name: (node.end_lineno or node.lineno) - node.lineno + 1 for node in functions}
 
 
 def cpp_functions(text: str) -> dict[str, int]:
-    """Lines of each function of a clang-formatted C++ file, by the text before its body."""
+    """The number of lines of each function of a clang-formatted C++ file, by the text before its body."""
     code, initializers = NO_CODE.sub(_blank, text), 1
     while initializers:
         code, initializers = INITIALIZER.subn(_blank, code)

@@ -1,4 +1,5 @@
-"""The build driver end to end: all targets, symbols and dependencies, repeated builds, failures, interruptions."""
+"""Tests the build driver end to end: all targets, symbols and dependencies, repeated builds, failures,
+interruptions."""
 
 import os
 import shutil
@@ -60,7 +61,7 @@ def test_what_a_program_asks_of_the_c_plus_plus_library_can_be_told(tmp_path: Pa
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project of one source file that the toolkit builds like ours."""
+    """A project of one source file that the toolkit builds like litebnn."""
     shutil.copytree(ROOT / "toolchains", tmp_path / "toolchains")
     shutil.copy2(ROOT / "pyproject.toml", tmp_path)
     write_source(tmp_path, "1")
@@ -81,7 +82,7 @@ def write_source(project: Path, value: str) -> None:
 
 
 def start(project: Path, *arguments: str) -> subprocess.Popen[str]:
-    # SIGINT is set to its default, because background processes of a shell and their children ignore it.
+    # The command sets SIGINT to its default, because background processes of a shell and their children ignore it.
     command = ["env", "--default-signal=INT", sys.executable, "-m", "toolchains.build", *arguments]
     return subprocess.Popen(
         command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -89,7 +90,7 @@ def start(project: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def run(project: Path, *arguments: str) -> tuple[int, str, str]:
-    """Runs the build driver; returns exit code, stdout and stderr."""
+    """Runs the build driver, and returns exit code, stdout and stderr."""
     process = start(project, *arguments)
     out, err = process.communicate()
     return process.returncode, out, err
@@ -159,7 +160,7 @@ def test_an_interrupted_build_leaves_the_former_library(project: Path) -> None:
     assert run(project)[0] == 0
     library = project / "build" / "host" / "liblitebnn.so"
     former = library.read_bytes()
-    # The build creates one file when it begins, and then waits for a second one, which never appears.
+    # The build creates one file when it begins, and then waits for a second file, which never appears.
     began, go_on = project / "began", project / "go_on"
     os.mkfifo(began)
     os.mkfifo(go_on)

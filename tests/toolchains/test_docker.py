@@ -1,4 +1,4 @@
-"""The Docker toolchain with a real engine: the image, and a library built in it."""
+"""Tests the Docker toolchain with a real engine: the image, and a library built in it."""
 
 import os
 import subprocess

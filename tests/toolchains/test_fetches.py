@@ -1,4 +1,4 @@
-"""Every download is checked by a hash, or docs/release.md says what it is pinned by instead."""
+"""Tests that every download is checked by a hash, or that docs/release.md says how it is pinned otherwise."""
 
 import re
 
@@ -8,7 +8,7 @@ from tests.support.documents import code, read, sources, table
 from toolchains.fetch.lock import TABLE, find
 from toolchains.targets import ROOT, ToolkitError, read_toml
 
-# Words of code that fetches from a registry or an address.
+# Words that occur in code that fetches from a registry or an address.
 FETCHES = (
     r'"-m", "pip"|"npm", "pack"|urlopen\(|urlretrieve\(|requests\.get\(|"apt-get", "|^FROM |- uses: |apt-get install'
     r"|debootstrap --|\bcurl -|\bwget |git clone|FetchContent_|ExternalProject_"
@@ -18,7 +18,7 @@ ROWS = {name: row for name, *row in table(DOCUMENT, "where")}
 
 
 def fetching() -> set[str]:
-    """The files with code that fetches; unit tests replace it."""
+    """The files with code that fetches something, except unit tests, which replace this code."""
     files = [*sources(), *(ROOT / ".github" / "workflows").iterdir()]
     files = [path for path in files if path.suffix != ".md" and not path.stem.endswith("_test")]
     files = [path for path in files if path.name != "test_fetches.py" and path.name != "test_workflows.py"]

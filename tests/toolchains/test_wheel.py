@@ -1,4 +1,4 @@
-"""The wheel for this machine's platform: its contents, and its installation by pip in an empty environment."""
+"""Tests the wheel for this machine's platform: its contents, and its installation by pip in an empty environment."""
 
 import json
 import os

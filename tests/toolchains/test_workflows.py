@@ -1,4 +1,4 @@
-"""The files for CI on GitHub pass a linter, and call only the project's own commands."""
+"""Tests that the files for CI on GitHub pass a linter, and call only the project's own commands."""
 
 import re
 import subprocess

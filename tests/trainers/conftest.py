@@ -1,4 +1,4 @@
-"""Fixtures that the tests of trainers share."""
+"""Fixtures that the tests of training frameworks share."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A random network in larq, with the same weights."""
+"""Builds a random network in larq with the given weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tests.trainers.random_networks import CLASSES, EPSILON, INPUT_CHANNELS, SIZE, Network
 
-# Signs that larq lacks, with one that is equal at inference.
+# Signs that larq lacks, each with a sign of larq that is equal at inference.
 SIGNS = {"reste_sign": "ste_sign"}
 KERAS_AXES = (2, 3, 1, 0)
 

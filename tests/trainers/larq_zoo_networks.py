@@ -1,7 +1,8 @@
 """Makes larq-zoo's networks with Keras 2: python -m tests.trainers.larq_zoo_networks FOLDER NAME...
 
-For each network it writes NAME.h5 and NAME.notop.h5 with seeded random weights and statistics, NAME.npz with images,
-probabilities and features, and NAME.tflite, which litebnn converts. It needs larq-zoo and TF_USE_LEGACY_KERAS=1.
+For each network the script writes NAME.h5 and NAME.notop.h5 with seeded random weights and statistics. It also writes
+NAME.npz with images, probabilities and features, and NAME.tflite, which litebnn converts. It needs larq-zoo and
+TF_USE_LEGACY_KERAS=1.
 """
 
 import sys
@@ -14,7 +15,8 @@ import tensorflow as tf
 import litebnn
 from bench.zoo.batch_norms import randomise_batch_norms
 
-# larq-zoo imports this package for its training. The package asks for a protobuf that is older than TensorFlow's.
+# larq-zoo imports tensorflow_datasets for training. An empty module replaces it, because the real package asks for a
+# protobuf that is older than TensorFlow's.
 sys.modules["tensorflow_datasets"] = MagicMock()
 
 import larq_zoo  # noqa: E402

@@ -1,4 +1,4 @@
-"""Random small binary networks that every trainer can build: their layers and weights."""
+"""Random small binary networks that every framework can build: their layers and weights."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Conv:
 
 @dataclass(frozen=True)
 class Network:
-    """A float convolution, binary ones, a flatten or a mean over height and width, a binary and a float dense layer.
+    """A network: a float convolution, binary convolutions, a flatten or a mean over height and width, a binary and a
+    float dense layer.
 
     `weights` has kernels as [outputs, inputs, height, width] and [outputs, inputs], and batch norms as (scale, offset,
     mean, variance), in the order of the layers. A flattened input of a dense layer is channel-first.
@@ -53,7 +54,7 @@ class Network:
 
 
 def random_network(seed: int) -> Network:
-    """The network for a seed."""
+    """The random network for a seed."""
     rng = np.random.default_rng(seed)
     channels, size, convs = int(rng.choice([32, 64])), SIZE, []
     stem = channels

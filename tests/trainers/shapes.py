@@ -1,4 +1,4 @@
-"""Images of shapes, made by a seed: a data set that small networks learn in seconds.
+"""Draws images of shapes from a random seed, as a data set that small networks learn in seconds.
 
 python -m tests.trainers.shapes FOLDER COUNT
 """

@@ -1,4 +1,5 @@
-"""Converted networks of litebnn.keras on each backend, against their trainers and against the same ones in larq."""
+"""Compares converted networks of litebnn.keras on each backend with the trainer's outputs, and with the same networks
+in larq."""
 
 import importlib
 import os
@@ -31,7 +32,7 @@ def run(python: str, backend: str, *arguments: str) -> subprocess.CompletedProce
 
 
 def make_networks(kind: str, backend: str, python: str, folder: Path, count: int) -> Path:
-    """Makes random networks with a trainer; returns the folder with its outputs and conversions."""
+    """Makes random networks with a trainer. Returns the folder with the trainer's outputs and the conversions."""
     folder.mkdir()
     program = ("-m", "tests.support.keras_networks", kind, str(folder), "0", str(count))
     result = run(python, backend, *program)
@@ -66,7 +67,7 @@ def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
 
 @pytest.mark.deep
 def test_the_torch_backend_has_everything_that_tensorflow_has(torch_keras: str, tmp_path: Path) -> None:
-    """Checks values, gradients, training with Bop, flip ratios and saved models."""
+    """The test checks values, gradients, training with Bop, flip ratios and saved models."""
     result = run(torch_keras, "torch", "-m", "tests.support.keras_backend", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
 

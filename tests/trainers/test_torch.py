@@ -1,4 +1,4 @@
-"""litebnn.torch and convert_torch_model, in the environment that bootstrap makes for PyTorch."""
+"""Tests litebnn.torch and convert_torch_model, in the environment that bootstrap makes for PyTorch."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ SUITE = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-W", "ignore")
 
 @pytest.fixture(scope="module")
 def converted(library: None, networks: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs PyTorch's suite; returns the folder with the random networks that it converted."""
+    """Runs the suite for PyTorch, and returns the folder with the random networks that it converted."""
     python = torch_python("pytest>=8")
     folder = tmp_path_factory.mktemp("converted")
     variables = {"LITEBNN_CONVERTED": str(folder), "LITEBNN_NETWORKS": str(networks), "PYTHONPATH": str(ROOT)}

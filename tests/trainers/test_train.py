@@ -1,4 +1,4 @@
-"""examples/train on images that are made here, in each framework's environment."""
+"""Tests examples/train on images that the test makes, in each framework's environment."""
 
 import os
 import re
@@ -23,7 +23,8 @@ IMAGES = 2000
 FRAMEWORKS = ("torch", "keras")
 TRAINING = ("--network=small", "--size=32", "--epochs=1", "--batch=25", "--learning-rate=0.003", "--crop=0.6",
             "--log-every=1", "--save-every=10", "--workers=1")  # fmt: skip
-# Frameworks use one thread: on a busy machine, threads that wait for each other take many times as long.
+# Environment variables that limit frameworks to one thread. On a busy machine, threads that wait for each other take
+# many times as long.
 THREADS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 
@@ -41,7 +42,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    """Runs a process, which must succeed, and returns its output."""
+    """Waits for a process, which must succeed, and returns its output."""
     output, errors = process.communicate()
     assert process.returncode == 0, errors[-3000:]
     return output
@@ -86,7 +87,8 @@ def test_it_learns_and_a_killed_training_continues_to_the_same_weights(
     lines = finish(start([*program, f"--output={tmp_path / 'whole'}"])).splitlines()
     (accuracy,) = [line for line in lines if line.startswith("accuracy on")]
     assert accuracy.startswith("accuracy on 200 images: ")
-    # Chance gives 25 %. CPUs round in different ways: one of them reaches 77.5 %, others more than 80 %.
+    # A random choice is right in 25 % of cases. CPUs round in different ways: one of them reaches 77.5 %, others more
+    # than 80 %.
     assert float(accuracy.split()[-1].rstrip("%")) >= 60
     # Rounding flips hardly any sign, so the file's classes are those of the framework.
     found = re.fullmatch(r"(\d+) of 200 images right before, (\d+) in the runtime; 200 have the same class", lines[-1])
@@ -114,7 +116,8 @@ def test_it_learns_and_a_killed_training_continues_to_the_same_weights(
 
 
 def check_logs(folder: Path) -> None:
-    """TensorBoard sees the numbers of each step once, although the killed training had written some of them."""
+    """Checks that TensorBoard sees the numbers of each step once, although the killed training had written some of
+    them."""
     code = (
         "import sys; from tensorboard.backend.event_processing.event_accumulator import EventAccumulator as E;"
         "e = E(sys.argv[1]); e.Reload(); print(*[s.step for s in e.Scalars('loss')])"
@@ -129,12 +132,12 @@ def free_port() -> int:
 
 
 def processes(framework: str, python: str, images: Path, output: Path, count: int) -> list[subprocess.Popen[str]]:
-    """Starts a training in `count` processes, as the framework documents it."""
+    """Starts a training in `count` processes, as the documentation of the framework says."""
     program = ["-m", "tests.trainers.train_processes", framework, str(images), str(output)]
     if framework == "torch":
         launcher = ["-m", "torch.distributed.run", f"--nproc-per-node={count}", f"--master-port={free_port()}"]
         return [start([python, *(launcher if count > 1 else []), *program])]
-    # Without optimizations XLA compiles the network in a fraction of the time.
+    # Without optimizations, XLA compiles the network in a fraction of the time.
     variables = {"KERAS_BACKEND": "jax", "XLA_FLAGS": "--xla_backend_optimization_level=0"}
     if count == 1:
         return [start([python, *program], **variables)]

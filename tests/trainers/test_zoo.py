@@ -1,4 +1,4 @@
-"""The networks of litebnn.keras.zoo, against the order of weights in larq-zoo's files, and against larq-zoo itself."""
+"""Compares the networks of litebnn.keras.zoo with larq-zoo itself, and with the order of the weights in its files."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from litebnn.zoo.networks import NETWORKS
 from tests.needs import imported, need
 from toolchains.targets import ROOT
 
-# Shapes of the weights of each layer in the files that larq-zoo 2.4 saves, in their order.
+# The shapes of each layer's weights in the files that larq-zoo 2.4 saves, in their order.
 LAYERS = json.loads(Path(__file__).with_name("zoo_layers.json").read_text(encoding="utf-8"))
 SMALL = (64, 64, 3)
 
@@ -31,7 +31,7 @@ def h5py() -> Any:
 
 
 def write_weights(h5py: Any, path: Path, layers: list[list[np.ndarray]], parts: int = 1) -> None:
-    """Writes weights as Keras 2 does; `parts` is the number of attributes that the names of layers are split into."""
+    """Writes weights as Keras 2 does. `parts` is the number of attributes over which the names of layers are split."""
     with h5py.File(path, "w") as file:
         names = [f"layer_{index}".encode() for index in range(len(layers))]
         if parts == 1:
@@ -69,7 +69,7 @@ def test_layers_have_the_order_of_larq_zoos_files(name: str, zoo: Any) -> None:
 def test_weights_of_keras_2_are_loaded_in_their_order(parts: int, zoo: Any, h5py: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     layers = [[rng.random(shape).astype(np.float32) for shape in layer] for layer in LAYERS["QuickNetSmall"]["layers"]]
-    # Keras also lists layers without weights, which the table leaves out.
+    # Keras also lists layers without weights, which zoo_layers.json leaves out.
     write_weights(h5py, tmp_path / "weights.h5", [[], *layers, []], parts)
     model = zoo.QuickNetSmall(weights=tmp_path / "weights.h5")
     for loaded, saved in zip(layers_of(model), layers, strict=True):
@@ -164,7 +164,8 @@ def test_outputs_and_files_are_those_of_larq_zoo(name: str, zoo: Any, tmp_path: 
         / np.abs(data[key]).max()
         for each, key in ((model, "probabilities"), (features, "features"))
     ]
-    # A sign that rounding flips changes an image's outputs. Most images have no such sign, so the median is compared.
+    # A sign that rounding flips changes the outputs for an image. Most images have no such sign, so the test compares
+    # the median.
     for gap in gaps:
         assert np.median(gap) <= 1e-5
     assert len(litebnn.convert_keras_model(model)) <= (tmp_path / f"{name}.tflite").stat().st_size + 1024

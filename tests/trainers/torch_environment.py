@@ -8,7 +8,8 @@ from tests.needs import need
 
 
 def torch_python(*packages: str) -> Path:
-    """The environment's Python, with these packages added; makes the environment if it does not exist."""
+    """The Python of the environment for PyTorch, with these packages added. Makes the environment if it does not
+    exist."""
     need("pytorch")
     folder = bootstrap.TORCH_VENV
     with bootstrap.locked(folder):

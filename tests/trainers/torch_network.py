@@ -1,4 +1,4 @@
-"""A random network in PyTorch."""
+"""Builds a random network in PyTorch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Residual(nn.Module):
 
 
 class Mean(nn.Module):
-    """The mean over height and width."""
+    """The mean of an image over height and width."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.mean(dim=(2, 3))

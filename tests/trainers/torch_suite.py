@@ -1,4 +1,4 @@
-"""The suite that test_torch.py runs in PyTorch's environment; it writes conversions to $LITEBNN_CONVERTED."""
+"""The suite that test_torch.py runs in PyTorch's environment. It writes conversions to $LITEBNN_CONVERTED."""
 
 import copy
 import doctest
@@ -149,7 +149,7 @@ def test_a_convolution_is_one_of_signs(padding, stride: int, pad_values: int) ->
     nn.init.normal_(layer.bias)
     x = torch.randn(2, 4, 7, 8)
     sides = {"valid": (0, 0, 0, 0), 1: (1, 1, 1, 1), (2, 0): (0, 0, 2, 2)}
-    # For stride 2, an axis of 8 needs one padded value after it; an axis of 7 needs one on each side.
+    # If the stride is 2, an axis of 8 needs one padded value after it, and an axis of 7 one on each side.
     sides["same"] = (1, 1, 1, 1) if stride == 1 else (0, 1, 1, 1)
     padded = F.pad(sign(x), sides[padding], value=pad_values)
     expected = F.conv2d(padded, sign(layer.weight), layer.bias, stride, groups=2)
@@ -176,7 +176,8 @@ def test_gradients_flow_through_the_scale() -> None:
     dense = BinaryLinear(4, 1, False, weight_scale=True)
     dense.weight.data = torch.tensor([[3.0, -3.0, 3.0, -3.0]])
     dense(torch.ones(1, 4) * 2).sum().backward()
-    # All weights are outside the estimator's clip. What remains is d/dw of mean |w| times the sum of signs, which is 0.
+    # All weights are outside the estimator's clip, so its gradient is 0. The gradient of mean |w| is multiplied by the
+    # sum of signs, which is 0, too.
     torch.testing.assert_close(dense.weight.grad, torch.zeros(1, 4))
     dense.weight.grad = None
     dense(torch.tensor([[1.0, -1.0, 1.0, 1.0]])).sum().backward()
@@ -416,7 +417,7 @@ class Masked(nn.Module):
 
 
 class Expanded(nn.Module):
-    """A network with learned shifts as ReActNet's code writes them."""
+    """A network with learned shifts as the code of ReActNet writes them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -428,7 +429,7 @@ class Expanded(nn.Module):
 
 
 class Upsampled(nn.Module):
-    """A transposed convolution of signs, padded by 1 as docs/torch.md has it."""
+    """A network with a transposed convolution of signs, padded by 1 as in docs/torch.md."""
 
     def __init__(self, size: int, stride: int, more: int) -> None:
         super().__init__()

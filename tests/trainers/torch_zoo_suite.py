@@ -1,6 +1,6 @@
-"""The suite of litebnn.torch.zoo, which test_torch.py runs in PyTorch's environment with Keras on torch.
+"""The tests of litebnn.torch.zoo, which test_torch.py runs in PyTorch's environment with Keras on torch.
 
-With LITEBNN_WHOLE whole networks are converted, which litert-torch exports in a quarter of a minute each.
+If the variable LITEBNN_WHOLE is set, whole networks are converted. litert-torch exports each in a quarter of a minute.
 """
 
 import doctest
@@ -80,7 +80,7 @@ def test_the_names_are_those_of_the_table() -> None:
 
 
 def to_convert(name: str) -> torch.nn.Module:
-    """A whole network, or one with a few of its blocks."""
+    """The network to convert: a whole one, or one with a few of its blocks."""
     torch.manual_seed(0)
     if os.environ.get("LITEBNN_WHOLE"):
         return getattr(zoo, name)(CLASSES)

@@ -1,13 +1,13 @@
-"""One process of a training by the recipe of examples/train. It writes the gradients of the last step and changes no
-weight.
+"""Runs one process of a training with the code of examples/train. It writes the gradients of the last step and changes
+no weight.
 
 Usage:
 
     python -m tests.trainers.train_processes FRAMEWORK IMAGES OUTPUT
 
-Rounding must flip no sign, because that would flip many more. PyTorch's batch norms round differently in one and in two
-processes, so PyTorch computes in float64. Biases are not zero, because a sum of signs may equal the mean of such sums,
-and their difference would be 0.
+No sign may flip by rounding, because that would flip many more. PyTorch's batch norms round differently in one and in
+two processes, so PyTorch computes in float64. Biases are not zero, because a sum of signs may equal the mean of such
+sums, and their difference would be 0.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def keras_recorder(options: Options) -> Any:
 
 
 def torch_recorder(network: Any, options: Options) -> list[Any]:
-    """An optimizer that changes nothing: PyTorch itself keeps the gradients."""
+    """An optimizer that changes nothing, because PyTorch itself keeps the gradients."""
     import torch
 
     return [torch.optim.SGD(network.parameters(), 0.0)]

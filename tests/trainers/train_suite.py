@@ -1,6 +1,6 @@
-"""The suite of examples/train's engine, for the framework that the variable LITEBNN_FRAMEWORK names.
+"""The tests of an engine of examples/train, for the framework that the variable LITEBNN_FRAMEWORK names.
 
-It runs where the framework is installed (test_train.py), with a folder of a few images in LITEBNN_IMAGES.
+The suite runs where the framework is installed (test_train.py), with a folder of a few images in LITEBNN_IMAGES.
 """
 
 import dataclasses
@@ -102,7 +102,7 @@ def test_a_network_learns_from_its_teacher(teacher: Path) -> None:
     engine = load_engine(options, 4)
     found = losses(engine, range(25), batch)
     assert found[-1] < found[0] / 2
-    # The network follows its teacher, which always says 2, although the images have four classes.
+    # The network follows its teacher, which always predicts class 2, although the images have four classes.
     assert (engine.predict(batch.images).argmax(axis=-1) == 2).mean() > 0.7
 
 

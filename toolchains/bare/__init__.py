@@ -1,6 +1,6 @@
 """Programs for microcontrollers: compiles them for a target of targets.toml, and runs them on QEMU's board.
 
-A program has `main` and may use board.h, by which it prints, counts instructions and measures its stack.
+A program has a function `main` and may use board.h, with which it prints, counts instructions and measures its stack.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ from toolchains.targets import ROOT, Target, ToolkitError
 
 HERE = Path(__file__).parent
 KERNELS = ROOT / "ops" / "micro"
-# Clock of a board's SysTick.
+# The clock rates of the boards' SysTick timers, in hertz.
 HERTZ = {"mps2-an386": 25_000_000, "mps2-an500": 25_000_000, "mps3-an547": 32_000_000}
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 SECONDS = 300
@@ -28,7 +28,7 @@ def compile_program(
         kernels: ops/micro, or `src` of an exported network.
 
     Raises:
-        ToolkitError: the compiler is missing, or does not compile this.
+        ToolkitError: the compiler is missing, or reports an error.
     """
     find_gcc(target)
     hertz = [f"-DBOARD_HERTZ={HERTZ[target.machine]}u"] if target.machine in HERTZ else []

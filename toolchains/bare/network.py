@@ -1,4 +1,4 @@
-"""Exported networks on emulated boards: their self-tests, and the size and symbols of the linked programs."""
+"""Runs the self-tests of exported networks on emulated boards, and reads size and symbols of the linked programs."""
 
 import re
 import subprocess
@@ -9,7 +9,8 @@ from pathlib import Path
 from toolchains.bare import HERE, KERNELS, compile_program, run_program
 from toolchains.targets import Target, ToolkitError
 
-# A product and a sum are rounded one after the other, as TensorFlow Lite's reference does.
+# These flags forbid fused multiply-adds, so that a product and a sum are rounded separately, as in TensorFlow Lite's
+# reference.
 FLAGS = ("-O2", "-ffp-contract=off", "-DLITEBNN_PORT", "-DLITEBNN_PROFILE")
 
 _DRIVER = """#include "board.h"
@@ -36,7 +37,7 @@ int main(void) {{
 
 @dataclass(frozen=True)
 class Run:
-    """A self-test on a board."""
+    """The result of running a network's self-test on a board."""
 
     # The whole output of the program.
     printed: str
@@ -50,7 +51,7 @@ def run_selftest(target: Target, folder: Path, flags: Sequence[str] = FLAGS) -> 
     """Compiles an exported folder for a board of `targets.toml` and runs its self-test in QEMU.
 
     Raises:
-        ToolkitError: the compiler or QEMU is missing, it does not compile, or a result is wrong.
+        ToolkitError: the compiler or QEMU is missing, the program does not compile, or a result is wrong.
     """
     program = folder / f"selftest_{target.name}.elf"
     compile_program(target, [folder / "main.c", HERE / "selftest_port.c"], program, flags, folder / "src")
@@ -63,14 +64,14 @@ def run_selftest(target: Target, folder: Path, flags: Sequence[str] = FLAGS) -> 
 
 
 def run_selftests(target: Target, folders: Sequence[Path], program: Path) -> None:
-    """Runs the self-tests of several exported folders as one program, for which kernels are compiled once.
+    """Runs the self-tests of several exported folders as one program, so that the kernels are compiled only once.
 
     Args:
         folders: the exports, whose networks have different names.
         program: the file to write; files that call each network's self-test are written beside it.
 
     Raises:
-        ToolkitError: the compiler or QEMU is missing, it does not compile, or a result is wrong.
+        ToolkitError: the compiler or QEMU is missing, the program does not compile, or a result is wrong.
     """
     kernels = {path.name for path in KERNELS.rglob("*.c")}
     sources, includes = sorted(KERNELS.glob("builtin/*.c")), [f"-I{KERNELS / 'builtin'}"]
@@ -93,7 +94,7 @@ def section_bytes(target: Target, program: Path) -> tuple[int, int]:
     """The bytes of a program's flash, and of its static memory.
 
     Raises:
-        ToolkitError: the compiler's programs are missing, or they cannot read it.
+        ToolkitError: the compiler's programs are missing, or they cannot read the file.
     """
     run = _binutils(target, "size", str(program))
     text, data, bss = (int(number) for number in run.splitlines()[1].split()[:3])

@@ -1,1 +1,1 @@
-"""Measurements of boards: their state, the models that litebnn-board-benchmark runs, and the returned results."""
+"""Measurements of boards: the boards' state, the models that litebnn-board-benchmark runs, and the results."""

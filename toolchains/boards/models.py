@@ -1,4 +1,5 @@
-"""The models of litebnn-board-benchmark: golden ones with inputs and outputs, layers, and whole networks.
+"""Makes the models of litebnn-board-benchmark: golden models with inputs and outputs, single layers, and whole
+networks.
 
 build/board_models/golden/NAME.tflite, NAME.in, NAME.out
 build/board_models/layer/NAME.tflite
@@ -27,7 +28,7 @@ FOLDER = BUILD / "board_models"
 GOLDEN = ROOT / "tests" / "golden"
 RELU = 1  # the number of a fused activation
 
-# QuickNet's binary 3×3 layers, and some of other shapes: image size, channels, filter width, stride.
+# QuickNet's binary 3×3 layers, and some layers of other shapes: image size, channels, filter width, stride.
 LAYERS = (
     (56, 64, 3, 1),
     (28, 128, 3, 1),
@@ -37,7 +38,7 @@ LAYERS = (
     (28, 128, 5, 1),
     (28, 128, 3, 2),
 )
-# QuickNet's and QuickNetSmall's sections: channels, and the number of binary layers.
+# The sections of QuickNet and QuickNetSmall: channels, and the number of binary layers.
 NETWORKS = {
     "quicknet": ((64, 4), (128, 4), (256, 4), (512, 4)),
     "quicknet_small": ((32, 4), (64, 4), (256, 4), (512, 4)),
@@ -46,7 +47,7 @@ SIZE, CLASSES = 224, 1000
 
 
 def board_models() -> Path:
-    """The folder with all models, which is made first if it is missing or of another version."""
+    """The folder with all models. The function makes it first if it is missing or of another version."""
     stamp = FOLDER / "VERSION"
     wanted = f"{__version__} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}\n"
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
@@ -69,12 +70,12 @@ def board_models() -> Path:
 
 
 def _write_golden(folder: Path) -> None:
-    """Writes the golden models with binary layers, their float input, and the output of Larq Compute Engine."""
+    """Writes the golden models with binary layers, their float inputs, and the outputs of Larq Compute Engine."""
     for model in sorted(GOLDEN.glob("*.lce.tflite")):
         name = model.name.removesuffix(".lce.tflite")
         graph, golden = read_model(model.read_bytes()).graphs[0], np.load(GOLDEN / f"{name}.npz")
         is_binary = any(op.name == LCE_BCONV_2D for op in graph.ops)
-        # Models with int8 values are left out, because CPUs may round differently.
+        # Models with int8 values are left out, because CPUs may round them differently.
         is_exact = not any(tensor.type == "INT8" for op in graph.ops for tensor in op.outputs)
         if is_binary and is_exact and [each.type for each in (*graph.inputs, *graph.outputs)] == ["FLOAT32"] * 2:
             shutil.copy2(model, folder / f"{name}.tflite")
@@ -83,14 +84,14 @@ def _write_golden(folder: Path) -> None:
 
 
 def layer(size: int, channels: int, taps: int, stride: int) -> bytes:
-    """A binary convolution with equal input and output channels, from floats to floats."""
+    """A model of one binary convolution with equal input and output channels, from floats to floats."""
     made = _Builder()
     x = made.input(size, channels)
     return made.finish(x, made.binary_conv(x, channels, taps, stride))
 
 
 def network(sections: Sequence[tuple[int, int]]) -> bytes:
-    """A network of QuickNet's shape with random weights: [1, 224, 224, 3] -> [1, 1000]."""
+    """A model of QuickNet's shape with random weights: [1, 224, 224, 3] -> [1, 1000]."""
     made = _Builder()
     x = image = made.input(SIZE, 3)
     x = made.conv(x, sections[0][0] // 4, 3, 2, RELU)
@@ -152,7 +153,7 @@ class _Builder:
         return self._op(name, inputs, (1, size, size, channels), padding=Padding.SAME, **strides, **options)
 
     def binary_conv(self, x: Tensor, channels: int, taps: int, stride: int) -> Tensor:
-        """A convolution of signs by signs with one-padding, and a ReLU."""
+        """Adds a convolution of signs by signs with one-padding, and a ReLU."""
         truth = self._op("GREATER_EQUAL", [x, self._const(0)], x.shape, "BOOL")
         y = self._op("SELECT_V2", [truth, self._const(1), self._const(-1)], x.shape)
         if taps > 1:
@@ -175,7 +176,7 @@ class _Builder:
         )
 
     def normalized(self, x: Tensor) -> Tensor:
-        """A batch normalization in the form that exporters write."""
+        """Adds a batch normalization in the form that exporters write."""
         channels = x.shape[3]
         x = self.arithmetic("MUL", x, self._const(self._rng.uniform(0.01, 0.03, channels)))
         return self.arithmetic("ADD", x, self._const(self._rng.uniform(-0.5, 0, channels)))
@@ -188,7 +189,7 @@ class _Builder:
         return self._op("MAX_POOL_2D", [x], x.shape, padding=Padding.SAME, fused_activation_function=RELU, **window)
 
     def classes(self, x: Tensor) -> Tensor:
-        """The scores of all classes, computed from the mean over the image."""
+        """Adds the scores of all classes, which are computed from the mean over the image."""
         channels = x.shape[3]
         x = self._op("MEAN", [x, self._const([1, 2], np.int32)], (1, channels), keep_dims=False)
         inputs = [x, self._weights(CLASSES, channels), self._const(np.zeros(CLASSES))]

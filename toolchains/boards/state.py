@@ -15,7 +15,7 @@ State = dict[str, str]
 
 
 def states(boards: Sequence[Board]) -> list[State]:
-    """The states of all boards, read in parallel; empty for one that does not answer."""
+    """The states of all boards, which are read in parallel. The state of a board that does not answer is empty."""
     from fabric import ThreadingGroup
     from fabric.exceptions import GroupException
 
@@ -29,7 +29,7 @@ def states(boards: Sequence[Board]) -> list[State]:
 
 
 def parsed(text: str) -> State:
-    """Parses the script's output.
+    """Parses the output of board_state.sh.
 
     >>> parsed("Welcome to the board\\ncpu=Cortex-A72\\ngovernor=\\n")
     {'cpu': 'Cortex-A72', 'governor': ''}
@@ -39,7 +39,7 @@ def parsed(text: str) -> State:
 
 
 def changes(before: State, after: State, name: str) -> str:
-    """One value, or both if it changed.
+    """The value called `name`: one value, or both if it changed between the two states.
 
     >>> changes({"clock_mhz": "600"}, {"clock_mhz": "1500"}, "clock_mhz")
     '600 → 1500'

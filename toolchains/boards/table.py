@@ -31,10 +31,10 @@ have counted.
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The results that a board has returned.
+    """Reads the results that a board has returned.
 
     Raises:
-        ToolkitError: the file is none of litebnn-board-benchmark's.
+        ToolkitError: the file was not written by litebnn-board-benchmark.
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -46,7 +46,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def page(files: Sequence[Path]) -> str:
-    """The page's text, for files in their order."""
+    """The text of the page, with the results in the order of `files`."""
     results = {path.stem: read(path) for path in files}
     if not results:
         return INTRODUCTION + NONE
@@ -65,7 +65,7 @@ def _row(name: str, one: dict[str, Any], networks: Sequence[str]) -> list[str]:
     cells = [f"[{before.get('board') or name}]({name}.json)", before.get("cpu", ""), before.get("kernel", ""), *states]
     cells += [str(one["num_threads"]), *(times.get(network, "") for network in networks)]
     cells += [f"{right} of {len(one['golden'])}", one["litebnn_version"], one["tflite_version"]]
-    # A bar in a board's own text must not end a cell.
+    # A vertical bar in a board's own text must not end a cell of the table.
     return [cell.replace("|", "\\|") for cell in cells]
 
 

@@ -1,8 +1,8 @@
-# This file is for the GNU cross compiler of a microcontroller, a program on the PATH called TRIPLE-gcc.
-# It needs LITEBNN_TRIPLE and LITEBNN_PROCESSOR; LITEBNN_CPU_FLAGS is optional.
+# This file is for the GNU cross compiler of a microcontroller, a program on the PATH called TRIPLE-gcc. The file needs
+# the variables LITEBNN_TRIPLE and LITEBNN_PROCESSOR; LITEBNN_CPU_FLAGS is optional.
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR ${LITEBNN_PROCESSOR})
-# A program would need a linker script.
+# CMake tests the compiler with a library, because linking a program needs a linker script.
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LITEBNN_TRIPLE LITEBNN_PROCESSOR LITEBNN_CPU_FLAGS)
 

@@ -1,8 +1,8 @@
-# This file is for the GNU cross compiler of the Debian package g++-TRIPLE, or any other on the PATH called TRIPLE-g++.
-# It needs LITEBNN_TRIPLE and LITEBNN_PROCESSOR; LITEBNN_CPU_FLAGS is optional.
+# This file is for the GNU cross compiler of the Debian package g++-TRIPLE, or any other compiler on the PATH called
+# TRIPLE-g++. The file needs the variables LITEBNN_TRIPLE and LITEBNN_PROCESSOR; LITEBNN_CPU_FLAGS is optional.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${LITEBNN_PROCESSOR})
-# try_compile reads this file again, in a project of its own.
+# try_compile reads this file again for its own project, so these variables are passed on.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LITEBNN_TRIPLE LITEBNN_PROCESSOR LITEBNN_CPU_FLAGS)
 
 set(CMAKE_C_COMPILER ${LITEBNN_TRIPLE}-gcc)

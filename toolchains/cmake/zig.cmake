@@ -13,29 +13,31 @@ if(LITEBNN_ZIG_TARGET)
   set(litebnn_target -target ${LITEBNN_ZIG_TARGET})
 endif()
 if(LITEBNN_SYSTEM STREQUAL "Darwin")
-  # zig has the system's headers and libraries itself; CMake would ask Xcode for them.
+  # zig brings the system's headers and libraries. Without this setting, CMake would ask Xcode for them.
   set(CMAKE_OSX_SYSROOT "")
   set(CMAKE_OSX_ARCHITECTURES "")
 endif()
 if(LITEBNN_SYSTEM STREQUAL "Windows")
-  # CMake asks for a resource compiler, which nothing here needs.
+  # CMake asks for a resource compiler, which no part of litebnn needs.
   set(CMAKE_RC_COMPILER ${LITEBNN_ZIG})
   set(LITEBNN_DLLTOOL ${LITEBNN_ZIG} dlltool)
 endif()
 
-# zig compiles a libc++ for each CPU, optimisation and stripping that it is asked to link for, a minute's work. The
-# options that decide are given to every call, CMake's own trials too, so that one serves all targets of a kind.
+# When zig links, it first compiles its libc++ for the CPU, optimization and stripping of the call, which takes a
+# minute. These options are passed to every call, also to CMake's own checks, so that one libc++ serves all targets of a
+# kind.
 set(litebnn_options ${litebnn_target} -mcpu=${LITEBNN_GENERIC_CPU} -O3 -s)
 add_compile_options(-mcpu=${LITEBNN_CPU})
-# zig knows CPUs and their features, and no -march.
+# zig knows CPUs and their features, but not the option -march.
 set(LITEBNN_DOTPROD_OPTION -mcpu=${LITEBNN_GENERIC_CPU}+dotprod)
 
-# One program does all: its first argument says what it is to be.
+# The program zig is compiler and archiver in one. Its first argument says which of these it acts as.
 set(CMAKE_C_COMPILER ${LITEBNN_ZIG} cc ${litebnn_options})
 set(CMAKE_CXX_COMPILER ${LITEBNN_ZIG} c++ ${litebnn_options})
 set(CMAKE_AR ${LITEBNN_ZIG} CACHE FILEPATH "")
 set(CMAKE_RANLIB ${LITEBNN_ZIG} CACHE FILEPATH "")
-# CMake reads this file after its own rules for the system, which would replace these.
+# CMake reads zig_archives.cmake after its own rules for the system, which would otherwise replace the rules of that
+# file.
 set(CMAKE_USER_MAKE_RULES_OVERRIDE ${CMAKE_CURRENT_LIST_DIR}/zig_archives.cmake)
 
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

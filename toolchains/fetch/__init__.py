@@ -1,1 +1,1 @@
-"""Downloads the files that lock.toml names, and checks their hashes."""
+"""Downloads the files that the table lock.toml names, and checks their hashes."""

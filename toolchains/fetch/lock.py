@@ -1,4 +1,4 @@
-"""The table of files to download, lock.toml, as typed rows."""
+"""Reads the table of files to download, lock.toml, as typed rows."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ TABLE = ROOT / "toolchains" / "fetch" / "lock.toml"
 
 @dataclass(frozen=True)
 class Locked:
-    """A package in one version; lock.toml explains the fields."""
+    """One version of a package; lock.toml explains the fields."""
 
     registry: str
     package: str
@@ -20,19 +20,19 @@ class Locked:
 
     @property
     def requirement(self) -> str:
-        """The package and its version, as pip takes them."""
+        """The package and its version, in the notation of pip, such as NAME==VERSION."""
         return f"{self.package}=={self.version}"
 
     @property
     def line(self) -> str:
-        """The line of a requirements file, with which pip takes these files alone."""
+        """A line of a requirements file that makes pip accept only the files with these hashes."""
         return " ".join([self.requirement, *(f"--hash=sha256:{digest}" for digest in self.sha256)])
 
     def verify(self, file: Path) -> None:
-        """Checks the hash of a downloaded file.
+        """Checks the hash of a downloaded file against lock.toml.
 
         Raises:
-            ToolkitError: it is none of the hashes in lock.toml.
+            ToolkitError: the file's hash is none of the hashes in lock.toml.
         """
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         if digest not in self.sha256:
@@ -41,7 +41,7 @@ class Locked:
 
 
 def find(name: str) -> Locked:
-    """A row of lock.toml.
+    """Finds a row of lock.toml by its name.
 
     Raises:
         ToolkitError: no row has that name.

@@ -1,4 +1,4 @@
-"""Files from packages of the npm registry; each package's hash is checked."""
+"""Downloads files from packages of the npm registry, and checks each package's hash."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ from toolchains.targets import ToolkitError
 
 
 def take_files(package: Locked, files: dict[str, str], work: Path) -> None:
-    """Copies files and folders from a package: `files` maps its paths to those in `work`."""
+    """Copies files and folders out of a package. `files` maps paths in the package to paths in `work`."""
     with tempfile.TemporaryDirectory(prefix="litebnn") as temporary:
         archive = _download(package, Path(temporary))
         package.verify(archive)
@@ -30,7 +30,8 @@ def take_files(package: Locked, files: dict[str, str], work: Path) -> None:
 
 
 def _download(package: Locked, folder: Path) -> Path:
-    """The package's archive: from npm's configured registry if npm is installed, otherwise from the public one."""
+    """Downloads the archive of a package: from npm's configured registry if npm is installed, otherwise from the public
+    one."""
     archive = folder / f"{package.package}-{package.version}.tgz"
     what = f"{package.package} {package.version}"
     if shutil.which("npm"):

@@ -1,4 +1,4 @@
-"""Packages of the Python package index, by this Python's pip; pip checks the hashes."""
+"""Downloads and installs packages of the Python package index, with this Python's pip, which checks the hashes."""
 
 import subprocess
 import sys
@@ -14,11 +14,11 @@ def install(locked: Locked, *arguments: str, what: str = "") -> None:
 
     Args:
         locked: the package.
-        arguments: more of pip's arguments, such as `--target`.
-        what: the package's name in an error, by default its requirement.
+        arguments: additional arguments for pip, such as `--target`.
+        what: the package's name in an error message, by default its requirement.
 
     Raises:
-        ToolkitError: pip failed; its first error, or its last line, says why.
+        ToolkitError: pip failed. The message has pip's first error, or its last line.
     """
     _pip("install", locked, arguments, what or locked.requirement)
 

@@ -1,1 +1,1 @@
-"""Files of shared libraries and programs: ELF and Mach-O."""
+"""Reads files of shared libraries and programs, in the formats ELF, Mach-O and PE."""

@@ -1,4 +1,4 @@
-"""A shared library's requirements, exports and protections."""
+"""Reads the requirements, exports and protections of a shared library in the ELF format."""
 
 import re
 from pathlib import Path
@@ -9,14 +9,14 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 from elftools.elf.sections import SymbolTableSection
 
-# Bits of DT_FLAGS, DT_FLAGS_1 and a segment's flags.
+# Bits of the ELF fields DT_FLAGS and DT_FLAGS_1 and of a segment's flags.
 DF_BIND_NOW = 8
 DF_1_NOW = 1
 PF_X = 1
 
 
 def exported_symbols(library: Path) -> list[str]:
-    """Names of the symbols that `library` defines for others, sorted."""
+    """The names of the symbols that `library` exports, sorted."""
     with library.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".dynsym")
         assert isinstance(table, SymbolTableSection)
@@ -34,7 +34,7 @@ def needed_libraries(library: Path) -> list[str]:
 
 
 def missing_protection(library: Path) -> list[str]:
-    """The compiler and linker options of usual protections that `library` was built without."""
+    """The usual protections that `library` lacks, as the compiler and linker options that add them."""
     with library.open("rb") as file:
         elf = ELFFile(file)
         segments = {segment["p_type"]: segment["p_flags"] for segment in elf.iter_segments()}
@@ -56,10 +56,10 @@ def missing_protection(library: Path) -> list[str]:
 
 
 def floors(product: Path) -> dict[str, str]:
-    """The oldest versions of the system's libraries that a program or library runs with, such as {"GLIBC": "2.28"}.
+    """The oldest versions of system libraries with which a program or library runs, such as {"GLIBC": "2.28"}.
 
-    GLIBC is the C library, GLIBCXX the C++ library. Libraries that it does not need are left out. The result is empty
-    if the file is no ELF file.
+    GLIBC is the C library, GLIBCXX the C++ library. Libraries that the file does not need are left out. The result is
+    empty if the file is no ELF file.
     """
     newest: dict[str, tuple[int, ...]] = {}
     with product.open("rb") as file:
@@ -77,6 +77,6 @@ def floors(product: Path) -> dict[str, str]:
 
 
 def needs(product: Path) -> str:
-    """The result of `floors` as text; "" if it is empty."""
+    """The result of `floors` as text, such as "GLIBC 2.28"; "" if it is empty."""
     found = floors(product)
     return f"needs {' and '.join(f'{name} {version}' for name, version in found.items())} or newer" if found else ""

@@ -1,10 +1,10 @@
-"""The names that the op library shows, on every system."""
+"""The names that the op library exports, on every system."""
 
 from pathlib import Path
 
 from toolchains.formats import elf, macho, pe
 
-# ops/litebnn.map has the patterns that the linker takes.
+# The names that the library exports. ops/litebnn.map has the same names as patterns for the linker.
 EXPORTS = [
     "LiteRtAcceleratorImpl",
     "LiteRtRegisterGpuAccelerator",
@@ -20,7 +20,7 @@ EXPORTS = [
 
 
 def exported_names(library: Path) -> list[str]:
-    """Names that a library of any system exports, sorted, as C has them."""
+    """The sorted names that a library of any system exports, as they are spelled in C."""
     with library.open("rb") as file:
         magic = file.read(4)
     if magic == b"\x7fELF":

@@ -1,7 +1,8 @@
-"""A 64-bit Mach-O library's exports, and removing some of them.
+"""Reads the exports of a 64-bit Mach-O library, and removes some of them.
 
-zig's linker knows no list of exports and adds two names of its own. They are taken out of the finished library: out of
-the trie that the loader reads, and out of the symbol table. Then the ad-hoc signature's hashes are made anew.
+zig's linker takes no list of exports and adds two names of its own. This module removes these names from the finished
+library: from the trie that the loader reads, and from the symbol table. Then it computes the hashes of the ad-hoc
+signature again.
 """
 
 import hashlib
@@ -12,13 +13,14 @@ from pathlib import Path
 MAGIC = 0xFEEDFACF
 HEADER_BYTES = 32
 LC_SYMTAB, LC_CODE_SIGNATURE = 0x2, 0x1D
-# Load commands that have the position and size of the trie of exports, and the byte in the command where they begin.
+# The load commands that have the position and size of the trie of exports. The value is the byte in the command where
+# these two fields begin.
 TRIE_FIELDS = {0x22: 40, 0x80000022: 40, 0x80000033: 8}
 N_EXT = 1
 NLIST = struct.Struct("<IBBHQ")
 CODE_DIRECTORY = 0xFADE0C02
 
-# The names that zig's linker adds.
+# The exported names that zig's linker adds.
 LINKER_NAMES = ("___dso_handle", "__mh_dylib_header")
 
 
@@ -29,14 +31,14 @@ def is_macho(path: Path) -> bool:
 
 
 def exported_names(path: Path) -> list[str]:
-    """Names that the library exports, sorted, with the underscore of the C compiler."""
+    """The sorted names that the library exports, with the underscore that the C compiler adds."""
     content = bytearray(path.read_bytes())
     start, size = _trie(content)
     return sorted(_read_trie(bytes(content[start : start + size])))
 
 
 def hide(path: Path, names: tuple[str, ...] = LINKER_NAMES) -> None:
-    """Takes names out of a library's exports. The file is replaced as a whole."""
+    """Removes names from a library's exports. The file is replaced atomically."""
     content = bytearray(path.read_bytes())
     start, size = _trie(content)
     exports = _read_trie(bytes(content[start : start + size]))
@@ -51,7 +53,7 @@ def hide(path: Path, names: tuple[str, ...] = LINKER_NAMES) -> None:
 
 
 def _commands(content: bytearray) -> Iterator[tuple[int, int]]:
-    """Yields each load command's kind and position."""
+    """Yields the kind and the position of each load command."""
     (count,) = struct.unpack_from("<I", content, 16)
     position = HEADER_BYTES
     for _ in range(count):
@@ -61,7 +63,7 @@ def _commands(content: bytearray) -> Iterator[tuple[int, int]]:
 
 
 def _trie(content: bytearray) -> tuple[int, int]:
-    """Position and size of the trie of exports."""
+    """The position and the size of the trie of exports."""
     for kind, position in _commands(content):
         if kind in TRIE_FIELDS:
             start, size = struct.unpack_from("<II", content, position + TRIE_FIELDS[kind])
@@ -70,7 +72,8 @@ def _trie(content: bytearray) -> tuple[int, int]:
 
 
 def _read_number(content: bytes, position: int) -> tuple[int, int]:
-    """An unsigned LEB128 number, which has seven bits a byte, and the position after it."""
+    """Reads an unsigned LEB128 number, which has seven bits in each byte. Returns the number and the position after
+    it."""
     value = shift = 0
     while True:
         byte = content[position]
@@ -81,7 +84,7 @@ def _read_number(content: bytes, position: int) -> tuple[int, int]:
 
 
 def _number(value: int) -> bytes:
-    """A number as `_read_number` reads it."""
+    """Encodes a number as unsigned LEB128."""
     written = bytearray()
     while value >= 0x80:
         written.append(value & 0x7F | 0x80)
@@ -90,7 +93,7 @@ def _number(value: int) -> bytes:
 
 
 def _read_trie(content: bytes, position: int = 0, prefix: str = "") -> dict[str, bytes]:
-    """The exports' flags and addresses, still encoded, by name."""
+    """The flags and addresses of the exports, still encoded, by name."""
     if not content:
         return {}
     size, position = _read_number(content, position)
@@ -106,11 +109,12 @@ def _read_trie(content: bytes, position: int = 0, prefix: str = "") -> dict[str,
 
 
 def _write_trie(exports: Mapping[str, bytes]) -> bytes:
-    """A trie of exports. A node that begins another's name comes before it."""
+    """Encodes a trie of exports. A node whose name is the beginning of another name comes before that name's node."""
     nodes: list[tuple[bytes, list[tuple[str, int]]]] = []
 
     def add(names: list[str], length: int) -> int:
-        """Adds the node of names that share `length` letters, and the nodes below it; returns its index."""
+        """Adds the node of names that have the first `length` letters in common, and the nodes below it. Returns the
+        node's index."""
         index = len(nodes)
         nodes.append((next((exports[name] for name in names if len(name) == length), b""), []))
         longer = [name for name in names if len(name) > length]
@@ -124,7 +128,8 @@ def _write_trie(exports: Mapping[str, bytes]) -> bytes:
 
     add(sorted(exports), 0)
     offsets = [0] * len(nodes)
-    # An offset takes as few bytes as it needs, which moves later nodes. So offsets are computed until none changes.
+    # An offset takes as few bytes as its value needs, and its length moves later nodes. Therefore offsets are computed
+    # until none changes.
     while True:
         written = [_node(*node, offsets.__getitem__) for node in nodes]
         found = [sum(map(len, written[:index])) for index in range(len(nodes))]
@@ -139,7 +144,7 @@ def _node(value: bytes, children: list[tuple[str, int]], offset: Callable[[int],
 
 
 def _hide_symbols(content: bytearray, names: tuple[str, ...]) -> None:
-    """Makes these names of the symbol table private."""
+    """Makes symbols with these names private in the symbol table."""
     for kind, position in _commands(content):
         if kind != LC_SYMTAB:
             continue
@@ -152,7 +157,7 @@ def _hide_symbols(content: bytearray, names: tuple[str, ...]) -> None:
 
 
 def sign(content: bytearray) -> None:
-    """Makes the hashes of an ad-hoc signature anew."""
+    """Computes the hashes of an ad-hoc signature again."""
     for kind, position in _commands(content):
         if kind == LC_CODE_SIGNATURE:
             (start,) = struct.unpack_from("<I", content, position + 8)
@@ -163,7 +168,7 @@ def sign(content: bytearray) -> None:
 
 
 def _write_hashes(content: bytearray, directory: int) -> None:
-    """Writes the hash of each page into a code directory; other blobs stay as they are."""
+    """Writes the hash of each page into a code directory; the other parts of the signature are unchanged."""
     if struct.unpack_from(">I", content, directory)[0] != CODE_DIRECTORY:
         return
     hashes, _, _, pages, limit = struct.unpack_from(">IIIII", content, directory + 16)

@@ -1,18 +1,18 @@
-"""A Windows library's exports."""
+"""Reads the exports of a Windows library (format PE)."""
 
 import struct
 from pathlib import Path
 
 SIGNATURE = b"PE\0\0"
 SECTION_BYTES = 40
-# Positions in the headers of a 64-bit file.
+# Byte positions of fields in the headers of a 64-bit PE file.
 OPTIONAL_HEADER, DIRECTORIES = 24, 112
-# Positions in the table of exports.
+# Byte positions of fields in the table of exports.
 NAMES_COUNT, NAMES = 24, 32
 
 
 def exported_names(path: Path) -> list[str]:
-    """Names that the library exports, sorted.
+    """The sorted names that a library exports.
 
     Raises:
         ValueError: the file is no PE file.
@@ -26,7 +26,7 @@ def exported_names(path: Path) -> list[str]:
     table = optional + optional_bytes
 
     def position(address: int) -> int:
-        """The position in the file for an address of the loaded library."""
+        """The position in the file of a byte that the loaded library has at this address."""
         for section in range(table, table + sections * SECTION_BYTES, SECTION_BYTES):
             size, first, _, raw = struct.unpack_from("<4I", content, section + 8)
             if first <= address < first + size:

@@ -1,1 +1,1 @@
-"""Others' code and data inside wheels and bundles: the table, the licenses, and the bill of materials."""
+"""Third-party code and data inside wheels and bundles: the table, the licenses, and the bill of materials."""

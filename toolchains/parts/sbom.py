@@ -1,6 +1,7 @@
-"""The bill of materials of a wheel or a bundle, in the format CycloneDX: what is inside, by version, license and hash.
+"""Writes the bill of materials of a wheel or a bundle, in the format CycloneDX: its parts with version, license and
+hash.
 
-The same content gives the same text. PEP 770 says where a wheel has it: `.dist-info/sboms/`.
+The same content always gives the same text. In a wheel, PEP 770 puts the text in the folder `.dist-info/sboms/`.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from toolchains.parts.table import Part
 from toolchains.targets import ToolkitError
 
 FILE_NAME = "litebnn.cdx.json"
-# The date of all files in wheels, which bundles have too.
+# The date of all files in wheels and bundles, in seconds since 1970.
 DATE = 1580601600
 NAMESPACE = uuid.UUID("8f0b5b5c-5a3c-4d6e-9f2e-6c1d5a0c7b11")
 
@@ -24,11 +25,11 @@ NAMESPACE = uuid.UUID("8f0b5b5c-5a3c-4d6e-9f2e-6c1d5a0c7b11")
 def bill_of_materials(product: str, files: Mapping[str, Path], parts: Iterable[Part]) -> str:
     """The text of a bill of materials, in CycloneDX 1.6.
 
-    `product` is the distributed file's name without its version, such as "litebnn-rpi4". `files` are the binaries
-    inside, by their paths in the product. `parts` are others' code and data inside.
+    `product` is the distributed file's name without its version, such as "litebnn-rpi4". `files` are the binaries in
+    the product, by their paths there. `parts` are third-party code and data in the product.
 
     Raises:
-        ToolkitError: cyclonedx-python-lib is missing.
+        ToolkitError: the package cyclonedx-python-lib is missing.
     """
     try:
         from cyclonedx.contrib.license.factories import LicenseFactory

@@ -1,4 +1,4 @@
-"""The table of others' code and data in what is distributed, parts.toml, as typed rows."""
+"""Reads parts.toml, the table of third-party code and data in distributed files, as typed rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,12 +40,12 @@ def load_parts() -> list[Part]:
 
 
 def parts_of(product: str, target: Target, toolchain: str) -> list[Part]:
-    """The parts inside of a product.
+    """The parts that are inside a product.
 
     Args:
         product: "wheel" or "bundle".
-        target: the row that it is built for. The target `host` counts as Linux.
-        toolchain: the name of the compiler that has built it, not "auto".
+        target: the row of targets.toml that the product is built for. The target `host` counts as Linux.
+        toolchain: the name of the compiler that has built the product, not "auto".
     """
     return [
         part
@@ -57,7 +57,7 @@ def parts_of(product: str, target: Target, toolchain: str) -> list[Part]:
 
 
 def notices(parts: list[Part]) -> str:
-    """The texts of the parts' licenses, each once, with the names of its parts."""
+    """The license texts of all parts, each text once, with the names of the parts that it belongs to."""
     names: dict[str, list[str]] = {}
     for part in parts:
         if part.notice:

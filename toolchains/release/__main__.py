@@ -4,7 +4,7 @@ Usage:
 
     python -m toolchains.release --check --only=build,size --target=x86_64
 
-Without --check it only builds. Nothing is published.
+Without --check the command only builds. Nothing is published.
 """
 
 import argparse
@@ -21,7 +21,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
 def outcome(check: Check, product: Product | None) -> tuple[str, str]:
-    """PASSED, FAILED or SKIPPED, and a line on what the check found or why it did not pass."""
+    """The result of a check: PASSED, FAILED or SKIPPED, and a line on what it found or why it did not pass."""
     try:
         return PASSED, make(check, product)
     except Skipped as reason:
@@ -31,7 +31,7 @@ def outcome(check: Check, product: Product | None) -> tuple[str, str]:
 
 
 def choose(what: str, names: str, known: list[str]) -> list[str]:
-    """The chosen names, separated by commas; by default all.
+    """The chosen names, which `names` separates by commas; by default all known names.
 
     Raises:
         ToolkitError: a name is unknown.
@@ -44,7 +44,7 @@ def choose(what: str, names: str, known: list[str]) -> list[str]:
 
 
 def release(check: bool, only: str, target: str) -> None:
-    """Builds, or checks and prints a line for each check and product.
+    """Builds the products, or checks them and prints a line for each check and product.
 
     Raises:
         ToolkitError: an option is wrong, or a check failed.
@@ -71,7 +71,7 @@ def release(check: bool, only: str, target: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m toolchains.release", description=(__doc__ or "").partition("\n")[0]
     )

@@ -1,4 +1,4 @@
-"""Checks of what is inside wheels and bundles."""
+"""Checks the content of wheels and bundles."""
 
 import hashlib
 import json
@@ -17,12 +17,12 @@ from toolchains.release.products import Product
 from toolchains.targets import ROOT
 
 LARGEST_WHEEL = 1_000_000
-# The toolchain that builds the libraries in wheels and bundles unless another one is named.
+# The toolchain that builds the libraries in wheels and bundles unless the user names another one.
 BUILT_BY = "zig"
 
 
 def read_archive(file: Path) -> dict[str, bytes]:
-    """The files in a wheel or a bundle, by their paths. A bundle's own folder is left out of the paths."""
+    """The files in a wheel or a bundle, by their paths. The paths do not include the top folder of a bundle."""
     if file.suffix == ".whl":
         with zipfile.ZipFile(file) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -33,7 +33,7 @@ def read_archive(file: Path) -> dict[str, bytes]:
 
 
 def library_in(product: Product, contents: dict[str, bytes]) -> tuple[str, bytes]:
-    """The op library's path and content."""
+    """The path and the content of the op library in a product."""
     names = [name for name in contents if name.rpartition("/")[2] == product.target.names.library]
     expect(len(names) == 1, f"expected one {product.target.names.library}, found {names}")
     return names[0], contents[names[0]]
@@ -63,7 +63,7 @@ def size(product: Product, file: Path) -> str:
 
 
 def exports(product: Product, file: Path) -> str:
-    """The library shows the public names and no others."""
+    """The library exports the public names and no others."""
     name, content = library_in(product, read_archive(file))
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / Path(name).name
@@ -80,7 +80,7 @@ def parts_in(product: Product) -> list[Part]:
 
 
 def licenses(product: Product, file: Path) -> str:
-    """The license is inside, and the license of all others' code and data."""
+    """The product contains its own license, and the licenses of all third-party code and data."""
     contents = read_archive(file)
     if product.kind == "wheel":
         metadata = Parser().parsestr(contents[_dist_info("METADATA")].decode())
@@ -100,7 +100,7 @@ def licenses(product: Product, file: Path) -> str:
 
 
 def bill(product: Product, file: Path) -> str:
-    """The bill of materials is valid, and names what is inside with the right hashes."""
+    """The bill of materials is valid, and names the product's parts with the right hashes."""
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 

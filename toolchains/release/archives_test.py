@@ -17,7 +17,7 @@ from toolchains.release.outcome import Failed
 from toolchains.release.products import Product
 from toolchains.targets import ROOT, find_target
 
-# Validating a bill of materials imports the schemas of all formats.
+# These tests are deep, because validating a bill of materials imports the schemas of all formats.
 pytestmark = pytest.mark.deep
 INFO = f"litebnn-{__version__}.dist-info"
 WHEEL = Product("wheel", find_target("windows-x86_64"))
@@ -164,7 +164,7 @@ def test_exports_of_this_machines_library(tmp_path: Path) -> None:
     library = find_library()
     contents = {f"litebnn/lib/{library.name}": library.read_bytes()}
     assert archives.exports(host, write_wheel(tmp_path, contents)) == "10 names"
-    # The exported function gets another name of the same length.
+    # The test renames an exported function to another name of the same length.
     contents = {name: content.replace(b"litebnn_isas", b"litebnn_isaz") for name, content in contents.items()}
     with pytest.raises(Failed, match=r"also exports \['litebnn_isaz'\] and lacks \['litebnn_isas'\]"):
         archives.exports(host, write_wheel(tmp_path, contents))

@@ -1,4 +1,4 @@
-"""The table of checks of a release, and those of the project as a whole."""
+"""The table of checks of a release, and the checks of the project as a whole."""
 
 import hashlib
 import re
@@ -18,12 +18,12 @@ from toolchains.runtime_library import runtime_folder
 from toolchains.targets import BUILD, ROOT
 
 CHANGELOG = ROOT / "CHANGELOG.md"
-# The words of https://keepachangelog.com.
+# The headings for changes that https://keepachangelog.com defines.
 CHANGES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 def tagged() -> str:
-    """The commit has no version tag, or that of the package."""
+    """The commit has no version tag, or a tag that equals the package's version."""
     run = subprocess.run(["git", "tag", "--points-at=HEAD"], cwd=ROOT, capture_output=True, text=True)
     named = [tag for tag in run.stdout.split() if re.fullmatch(r"v\d.*", tag)]
     expect(named in ([], [f"v{__version__}"]), f"expected the tag v{__version__}, found {', '.join(named)}")
@@ -31,7 +31,7 @@ def tagged() -> str:
 
 
 def changelog() -> str:
-    """The newest entry of CHANGELOG.md is the package's version, with its date and what changed."""
+    """The newest entry of CHANGELOG.md has the package's version, a date and changes."""
     text = CHANGELOG.read_text(encoding="utf-8") if CHANGELOG.is_file() else ""
     entries = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
     released = [entry for entry in entries if not entry.startswith("[Unreleased]")]
@@ -72,7 +72,7 @@ def reproducible(product: Product, file: Path) -> str:
 
 
 def _difference(file: Path, other: Path) -> str:
-    """The names of what differs inside two archives."""
+    """The names of the files that differ between two archives."""
     if file.suffix not in (".whl", ".gz"):
         return ""
     ours, theirs = archives.read_archive(file), archives.read_archive(other)
@@ -81,14 +81,14 @@ def _difference(file: Path, other: Path) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """A row of CHECKS."""
+    """A check of a release, which is a row of the table CHECKS."""
 
     # The check's name for the option `--only`.
     name: str
-    # The function that checks; its docstring is the promise. It returns a line on what it found. Without `kinds` it
-    # takes no arguments, otherwise a product and one of its files.
+    # The function that checks; its docstring is the promise that is checked. The function returns a line on what it
+    # found. Without `kinds` it takes no arguments, otherwise a product and one of its files.
     run: Callable[..., str]
-    # The products that are checked.
+    # The kinds of products that are checked.
     kinds: tuple[str, ...] = ()
 
 
@@ -110,15 +110,15 @@ CHECKS = (
 
 
 def subjects(check: Check, chosen: list[Product]) -> list[Product | None]:
-    """The products of a check's kinds, or None for the project."""
+    """The products to which a check applies, or None for a check of the project."""
     return [product for product in chosen if product.kind in check.kinds] if check.kinds else [None]
 
 
 def make(check: Check, product: Product | None) -> str:
-    """Runs a check; returns a line on what it found.
+    """Runs a check; returns a line on what the check found.
 
     Raises:
-        Failed, Skipped, ToolkitError: as the check and the build do.
+        Failed, Skipped, ToolkitError: the errors of the check and of the build.
     """
     if product is None:
         return check.run()

@@ -1,4 +1,4 @@
-"""Checks that install a wheel: by pip for other platforms, and in a fresh environment on this machine."""
+"""Checks that install a wheel: with pip for other platforms, and in a fresh environment on this machine."""
 
 import json
 import os
@@ -16,10 +16,10 @@ from toolchains.release.outcome import Failed, Skipped, expect
 from toolchains.release.products import Product
 from toolchains.targets import ROOT, read_toml
 
-# A platform that no wheel is for.
+# A platform for which litebnn has no wheel.
 FOREIGN = "manylinux_2_28_s390x"
 EXAMPLE = ROOT / "tests" / "golden" / "1x1"
-# The first lines that a user runs, with the files of the golden model that EXAMPLE names.
+# The first three lines of Python that a user runs, with the files of the golden model that EXAMPLE names.
 THREE_LINES = """\
 import litebnn, numpy
 example = numpy.load("example.npz")
@@ -45,7 +45,7 @@ def _pip(python: str | Path, *arguments: str | Path) -> subprocess.CompletedProc
 
 
 def _resolves(wheel: Path, platform: str, python: str) -> bool:
-    """True if pip for another platform and Python takes this wheel from its folder."""
+    """True if pip, asked for another platform and Python, takes this wheel from its folder."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy2(wheel, folder)
         choice = ["--no-deps", "--only-binary=:all:", "--no-index", f"--find-links={folder}", "--dry-run"]
@@ -66,7 +66,8 @@ def tags(product: Product, file: Path) -> str:
 
 @contextmanager
 def _environment(product: Product, file: Path, extra: str = "") -> Iterator[tuple[Path, Path]]:
-    """A fresh environment with the wheel: its folder, and its Python. Skipped unless the wheel is for this machine."""
+    """Yields the folder of a fresh environment with the wheel, and its Python. Skips the check unless the wheel is for
+    this machine."""
     from packaging.tags import sys_tags
     from packaging.utils import parse_wheel_filename
 
@@ -97,7 +98,7 @@ def _run(python: Path, arguments: Sequence[str | Path], folder: Path, **more: st
 
 
 def three_lines(product: Product, file: Path) -> str:
-    """After `pip install` of the wheel alone, three lines run a model."""
+    """After `pip install` of only the wheel, three lines of Python run a model."""
     with _environment(product, file) as (folder, python):
         shutil.copy2(f"{EXAMPLE}.npz", folder / "example.npz")
         shutil.copy2(f"{EXAMPLE}.lce.tflite", folder / "example.lce.tflite")

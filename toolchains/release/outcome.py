@@ -1,12 +1,12 @@
-"""The exceptions with which a check fails or is skipped."""
+"""The exceptions that a check raises if it fails or is skipped."""
 
 
 class Failed(Exception):
-    """A product or the project is not as promised; the message says what was expected."""
+    """A product or the project does not keep a promise; the message says what was expected."""
 
 
 class Skipped(Exception):
-    """The check cannot be made here; the message is the reason."""
+    """The check cannot run on this machine; the message is the reason."""
 
 
 def expect(condition: object, message: str) -> None:

@@ -1,4 +1,4 @@
-"""The products that a release distributes, and how each is built."""
+"""The products that a release distributes, and the module that builds each."""
 
 import functools
 import os
@@ -14,7 +14,7 @@ from toolchains.targets import ROOT, Target, ToolkitError, load_targets
 
 
 def _has_wheel(target: Target) -> bool:
-    """True for the heads of families with a wheel, which serves all boards of the family."""
+    """True if the target is the head of a family with a wheel, which serves all boards of the family."""
     return bool(target.wheel) and target.family == target.name
 
 
@@ -39,7 +39,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Product:
-    """A distributed file, or the files that are made together, for a target."""
+    """A distributed file, or several files that are made together, for one target."""
 
     kind: str
     target: Target
@@ -60,10 +60,10 @@ def products() -> list[Product]:
 
 @functools.cache
 def files_of(product: Product) -> tuple[Path, ...]:
-    """The product's files in dist/. It is built at the first call.
+    """The product's files in dist/. The first call builds them.
 
     Raises:
-        ToolkitError: it cannot be built; another call tries it again.
+        ToolkitError: the product cannot be built; another call tries again.
     """
     return build_in(ROOT, product)
 
@@ -72,7 +72,7 @@ def build_in(folder: Path, product: Product) -> tuple[Path, ...]:
     """Builds a product in a checkout.
 
     Raises:
-        ToolkitError: it cannot be built.
+        ToolkitError: the product cannot be built.
     """
     kind = KINDS[product.kind]
     path = os.pathsep.join([str(folder), str(folder / "converter")])
@@ -88,10 +88,10 @@ def build_in(folder: Path, product: Product) -> tuple[Path, ...]:
 
 
 def copy_checkout(folder: Path) -> Path:
-    """Copies the sources into a new folder, without anything that was built; returns the folder.
+    """Copies the sources into a new folder, without any build product; returns the folder.
 
     Raises:
-        ToolkitError: this is no git checkout.
+        ToolkitError: the project's folder is no git checkout.
     """
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     run = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Time and memory of models: measured here side by side, op by op, or on a board."""
+"""Measures time and memory of models: side by side on this machine, op by op, or on a board."""
 
 from litebnn.benchmark.side_by_side import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, Measurement, OpTime, measure
 

@@ -1,4 +1,4 @@
-"""Measures models on a board with the program benchmark_model, which a checkout's toolkit copies there."""
+"""Measures models on a board with the program benchmark_model, which the toolkit of a source checkout copies there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BoardAddress:
     host: str
     # The name of a row in toolchains/targets.toml; "" for the first row whose programs run on the board.
     target: str = ""
-    # The folder on the board for all copied files.
+    # The folder on the board for all files that are copied there.
     folder: str = "."
     # The path of a private key; "" for the keys that ssh would use.
     identity: Path | None = None
@@ -44,13 +44,16 @@ def measure_on_board(
 ) -> list[Measurement]:
     """Measures contenders on a board, one after the other, each in `runs` runs.
 
-    They run in LiteRT; boards cannot choose `isa` and `python`. `progress` is called with a description of each step.
+    The models run in LiteRT. A contender for a board cannot choose `isa` and `python`. `progress` is called with a
+    description of each step.
 
     Returns:
-        One measurement for each contender. Its ops were timed one by one, so their sum exceeds the whole run's time.
+        One measurement for each contender. Its ops were timed one by one, so the sum of their times exceeds the time of
+        a whole run.
 
     Raises:
-        ValueError: this is not a checkout, the board cannot be reached, or a model does not run there.
+        ValueError: litebnn was not started in a source checkout, the board cannot be reached, or a model does not run
+            there.
 
     Example:
         >>> contenders, board = [Contender(Path("model.tflite"))], BoardAddress("pi@raspberrypi")  # doctest: +SKIP
@@ -86,7 +89,7 @@ def measure_on_board(
 
 
 def _deploy() -> ModuleType:
-    """The toolkit's module `toolchains.deploy`, which only a checkout has."""
+    """The toolkit's module `toolchains.deploy`, which only a source checkout has."""
     if not (CHECKOUT / "toolchains" / "deploy.py").is_file():
         raise ValueError(
             "--host builds programs for the board, which takes a checkout of litebnn: clone it and call it from there"
@@ -102,7 +105,7 @@ def _deploy() -> ModuleType:
 
 @contextmanager
 def _stdout_is_stderr() -> Iterator[None]:
-    """Redirects stdout to stderr, so that the output of compilers and programs does not mix with results."""
+    """Redirects stdout to stderr, so that the output of compilers and programs does not mix with the results."""
     sys.stdout.flush()
     with redirect_stdout(sys.stderr), os.fdopen(os.dup(1), "w") as stdout:
         os.dup2(2, 1)
@@ -125,7 +128,7 @@ def _measurement(contender: Contender, graph: Graph, figures: dict[str, Any]) ->
         model_memory_bytes=None,
         ops=tuple(
             OpTime(
-                # The runtime numbers a delegate's node after the model's own nodes.
+                # The runtime numbers the nodes of a delegate after the model's own nodes.
                 ops=(op["node"],) if op["node"] < len(graph.ops) else (),
                 names=(op["op"],),
                 output=op["output"],

@@ -1,4 +1,4 @@
-"""The time of each op, even if a delegate runs several ops as one node."""
+"""Computes the time of each op, even if a delegate runs several ops as one node."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from litebnn.benchmark.stopwatch import WatchedNode
 
-# The share of the runs, in the middle when sorted by time, that is averaged. Their mean is close to the median, and
-# excludes runs that another process slowed down.
+# The share of all runs that is averaged: those in the middle, when sorted by time. Their mean is close to the median,
+# and excludes runs that another process slowed down.
 _MIDDLE = 0.2
 
 
@@ -30,10 +30,10 @@ def middle_means(runs: Sequence[Sequence[float]]) -> list[float]:
 def times_of_ops(
     nodes: Mapping[WatchedNode, float], alone: Mapping[WatchedNode, float]
 ) -> dict[tuple[int, ...], float]:
-    """Divides the time of a node among its ops, in proportion to the time that each takes in a node of its own.
+    """Divides the time of a node among its ops, in proportion to the time that each op takes in a node of its own.
 
     `nodes` has the time of each node in the fastest configuration. `alone` has the time of each op in a node of its
-    own; it is empty if the runtime cannot run them separately.
+    own; it is empty if the runtime cannot run the ops separately.
 
     Returns:
         The time by op. Ops that cannot run separately share one entry.

@@ -1,4 +1,5 @@
-"""Measures models side by side: each in a process of its own, taking turns, so that all see the same machine."""
+"""Measures models side by side. Each runs in a process of its own, and they take turns, so that a change of the
+machine's speed affects all alike."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ from litebnn.graph import Graph
 from litebnn.model_files import read_file
 
 LITEBNN, XNNPACK = "litebnn", "xnnpack"
-# Larq Compute Engine with its fastest options, and with its default options.
+# The runtime of Larq Compute Engine with its fastest options, and with its default options.
 LARQ, LARQ_DEFAULT = "larq-compute-engine", "larq-compute-engine-default"
-# A turn lasts long enough that cold caches, which other contenders have used before, matter little.
+# The seconds of a turn. A turn is so long that the caches, which other contenders have used before, matter little.
 _SECONDS_OF_A_TURN = 0.1
 _START = (
     "import json, runpy, sys; file, path = sys.argv[1:3]; del sys.argv[1:3]; sys.path[:] = json.loads(path) or "
@@ -36,7 +37,7 @@ class Contender:
 
     # The path of a `.tflite` file.
     model: Path
-    # The runtime: "litebnn"; "xnnpack" for the same runtime without our delegate; "larq-compute-engine" with its
+    # The runtime: "litebnn"; "xnnpack" for the same runtime without litebnn's delegate; "larq-compute-engine" with its
     # fastest options; or "larq-compute-engine-default".
     runtime: str = LITEBNN
     # The number of threads.
@@ -79,9 +80,9 @@ class Measurement:
     percentiles: dict[int, float]
     # The time to load the file until the model is ready to run, in seconds.
     load_seconds: float
-    # The peak memory of the process, including Python and the runtime.
+    # The peak memory of the process in bytes, including Python and the runtime.
     peak_memory_bytes: int
-    # The part of the peak memory that the model needs; None if unknown.
+    # The part of the peak memory in bytes that the model needs; None if unknown.
     model_memory_bytes: int | None
     # The times of the ops, in order of execution; empty if the runtime reports none. With `runtime_seconds` they sum to
     # the median run, except on a board, where ops are timed one by one.
@@ -94,7 +95,8 @@ class Measurement:
 
     @property
     def runtime_seconds(self) -> float | None:
-        """The runtime's own share of the median run, outside all ops, in seconds; None if it reports no ops."""
+        """The runtime's own share of the median run, outside all ops, in seconds; None if the runtime reports no
+        ops."""
         return max(0.0, self.median - sum(op.seconds for op in self.ops)) if self.ops else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -223,7 +225,7 @@ class _Worker:
 
     def _ask(self, *request: Any) -> Any:
         assert self._process.stdin is not None
-        # If the process has ended, the reason is in its last answer, which is read below.
+        # If the process has ended, the reason is in its last answer, which the next lines read.
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()

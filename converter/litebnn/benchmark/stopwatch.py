@@ -1,7 +1,8 @@
-"""Times each node of a graph in any TensorFlow Lite runtime for Python, whose own profilers are for C++ only.
+"""Times each node of a graph in any TensorFlow Lite runtime for Python. The runtimes' own profilers work only in
+C++.
 
-A delegate sees the graph's nodes and claims none. When the graph is ready, it wraps the function that runs each node.
-The structures are those of tensorflow/lite/core/c/common.h, whose first members have never changed.
+The stopwatch is a delegate that claims no node. When the graph is ready, it wraps the function that runs each node. The
+structures are those of tensorflow/lite/core/c/common.h, whose first members have never changed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64,
 from typing import Any, NamedTuple
 
 _OK = 0
-# Without this flag, a runtime refuses graphs with shapes that are known only at run time.
+# Without this flag of a delegate, a runtime refuses graphs with shapes that are known only at run time.
 _ALLOW_DYNAMIC_TENSORS = 1
 _BUILTIN_DELEGATE = 51
 _RUNS_OF_NOTHING = 2000
@@ -82,7 +83,7 @@ class _Delegate(Structure):
         ("CopyToBufferHandle", c_void_p),
         ("FreeBufferHandle", c_void_p),
         ("flags", c_int64),
-        # Newer runtimes have more members, and read beyond those above.
+        # Newer runtimes have more members here, and read beyond the members that are declared.
         ("zeroed_room", c_void_p * 16),
     )
 
@@ -97,7 +98,7 @@ class WatchedNode(NamedTuple):
 
 
 class Stopwatch:
-    """Measures the nodes of one interpreter, which must not outlive it.
+    """Measures the nodes of one interpreter. The stopwatch must not outlive the interpreter.
 
     Example:
         >>> from ai_edge_litert.interpreter import Interpreter
@@ -125,10 +126,10 @@ class Stopwatch:
 
     def _prepare(self, context: int, delegate: int) -> int:
         if self._functions is not None:
-            # Only the first graph is timed: the others run as parts of its nodes.
+            # Only the first graph is timed. The other graphs run as parts of the first graph's nodes.
             return _OK
         # XNNPACK claims its nodes after all given delegates, so the final nodes are unknown here. The copied functions
-        # keep working after this call, when those in the context refuse.
+        # keep working after this call, when those of the context refuse to work.
         found = _Context.from_address(context)
         self._context = context
         self._functions = (
@@ -176,7 +177,7 @@ class Stopwatch:
     def _costs_of_watching(self) -> tuple[int, int]:
         """The overhead of timing, in nanoseconds: the part inside a node's measured time, and the part outside it."""
         nothing = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)(("abs", ctypes.CDLL(None)))
-        # A wrapper around the wrapped function measures the total overhead of the inner wrapper.
+        # The outer wrapper measures the total overhead of the inner wrapper.
         watched = _Invoke(self._watched(self._watched(int(ctypes.cast(nothing, c_void_p).value or 0))))
         costs = []
         for _ in range(_RUNS_OF_NOTHING):

@@ -1,12 +1,12 @@
-"""Runs one model in one runtime on request, in a process of its own, so that several can take turns.
+"""Runs one model in one runtime on request, in a process of its own, so that several models can take turns.
 
 Usage: python worker.py KIND MODEL THREADS ISA
 
-KIND is litebnn, xnnpack (the runtime without our delegate), larq-compute-engine or larq-compute-engine-default. The
-last two may be installed for another Python, which runs this file alone, so they import nothing of litebnn.
+KIND is litebnn, xnnpack (the runtime without litebnn's delegate), larq-compute-engine or larq-compute-engine-default.
+The last two may be installed for another Python, which runs only this file, so they import nothing of litebnn.
 
-The first line of stdout reports how the model was loaded. Each line of stdin is a request and is answered by one line.
-All lines are JSON, and an answer with "error" is the last one.
+The first line of stdout reports how the model was loaded. Each line of stdin is a request, which one line answers. All
+lines are JSON, and an answer with "error" is the last one.
 
 `["run", seconds]` runs inferences for that time, at least one, and answers with the seconds of each.
 `["watch", seconds]` does the same, with each node timed. `["end"]` answers with the peak memory, and each op's share of
@@ -31,14 +31,16 @@ Run = Callable[[], Any]
 
 
 def peak_memory() -> int:
-    """The peak memory of this process in bytes; getrusage would include the parent's. 0 where it is not Linux."""
+    """The peak memory of this process in bytes; 0 if the system is not Linux. getrusage would include the parent's
+    memory."""
     status = Path("/proc/self/status")
     found = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text() if status.exists() else "", re.MULTILINE)
     return int(found[1]) * 1024 if found else 0
 
 
 def random_input(shape: Any, dtype: Any) -> Any:
-    """Random input: normal floats, uniform 8-bit numbers; zeros for other types, whose valid values are unknown."""
+    """A random input: normally distributed floats, uniform 8-bit numbers, and zeros for other types, whose valid values
+    are unknown."""
     import numpy as np
 
     generator = np.random.default_rng(0)
@@ -52,7 +54,7 @@ def random_input(shape: Any, dtype: Any) -> Any:
 
 
 class TfliteModel:
-    """A model in an installed TensorFlow Lite runtime, with our delegate or without."""
+    """A model in an installed TensorFlow Lite runtime, with litebnn's delegate or without."""
 
     def __init__(self, kind: str, model: Path, threads: int, isa: str) -> None:
         from litebnn.runtime import find_runtime
@@ -127,7 +129,7 @@ class LarqModel:
     """A model in Larq Compute Engine's own runtime."""
 
     def __init__(self, kind: str, model: Path, threads: int) -> None:
-        # The module is loaded from its file, because its package imports TensorFlow, whose memory would be counted.
+        # The module is loaded from its file, because its package imports TensorFlow, whose memory would be counted too.
         package = importlib.metadata.distribution("larq-compute-engine")
         file = next(file for file in package.files or [] if "interpreter_wrapper_lite" in file.name)
         spec = importlib.util.spec_from_file_location("interpreter_wrapper_lite", str(package.locate_file(file)))
@@ -138,7 +140,7 @@ class LarqModel:
         self._model, self._threads, self._fastest = model, threads, kind == "larq-compute-engine"
 
     def load(self) -> Run:
-        # The last two arguments select indirect kernels and XNNPACK.
+        # The last two arguments turn on indirect kernels and XNNPACK.
         choices = self._threads, False, self._fastest, self._fastest
         interpreter = self._wrapper.LiteInterpreter(self._model.read_bytes(), *choices)
         shapes = zip(interpreter.input_shapes, interpreter.input_types, strict=True)
@@ -163,7 +165,7 @@ def serve(kind: str, model: Path, threads: int, isa: str, answer: Callable[[Any]
         request, *arguments = json.loads(line)
         if request == "run":
             answer(timed(run, *arguments))
-            # Memory is read once, because timing the nodes needs more later.
+            # Memory is read only at the first request, because timing the nodes needs more memory later.
             memory = memory or {"peak_memory_bytes": peak_memory(), "model_memory_bytes": peak_memory() - before}
         elif request == "watch" and isinstance(loader, TfliteModel):
             loader.watch(*arguments)
@@ -185,9 +187,9 @@ def timed(run: Run, seconds: float) -> list[float]:
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     kind, model, threads, isa = sys.argv[1:]
-    # A runtime's own output must not mix with the answers on stdout.
+    # A runtime's own output must not mix with the answers on stdout, so stdout is redirected.
     with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
 

@@ -1,1 +1,1 @@
-"""Boards that are reached over SSH: connections, host keys, and programs that run there."""
+"""Boards that are reached over SSH: connections, host keys, and programs that run on the boards."""

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from litebnn.boards.host_keys import BoardError, VouchedFor
 from litebnn.errors import reason_of
 
-# Host texts that Fabric accepts. An IPv6 address, recognized by at least two colons, has no port.
+# The pattern of host texts that Fabric accepts. An IPv6 address, recognized by at least two colons, has no port.
 _HOST = re.compile(r"(.+@)?([^@:]+(:(?P<port>\d{1,5}))?|(?=.*:.*:)[0-9a-fA-F:]+)")
 
 _CONNECT_SECONDS, _KEEPALIVE_SECONDS, _DEAD_SECONDS = 15, 15, 60
@@ -22,8 +22,8 @@ class Board:
     """The machine at the other end of an SSH connection.
 
     Attributes:
-        host: the user's text.
-        connection: Fabric's connection.
+        host: the host text that the user gave.
+        connection: the connection, an object of the package Fabric.
     """
 
     def __init__(self, host: str, identity: Path | None = None, accepted_key: str = "") -> None:
@@ -52,7 +52,7 @@ class Board:
         try:
             options["channel_timeout"] = _CONNECT_SECONDS
             self.connection = Connection(host, connect_timeout=_CONNECT_SECONDS, connect_kwargs=options)
-            # The connection may lead over gateways, whose host keys are checked too because they forward the data.
+            # The connection may go through gateways. Their host keys are checked too, because they forward the data.
             hop = self.connection
             while hasattr(hop, "client"):
                 # Known keys are loaded so that a host with a changed key is refused.
@@ -98,7 +98,7 @@ class Board:
     def put_content(self, content: BinaryIO, path: str, name: str) -> None:
         """Copies the content of a stream to the board; `name` is for messages."""
         try:
-            # Fabric's own functions would substitute braces in a path.
+            # Fabric's own functions would substitute braces in a path, so this method calls SFTP directly.
             self.connection.sftp().putfo(content, path)
         except self._failures as error:
             raise BoardError(f"cannot copy {name} to {self.host}: {one_line(error)}; is its disk full?") from error
@@ -116,7 +116,7 @@ class Board:
 
     @contextmanager
     def failing(self, what: str) -> Iterator[None]:
-        """Names the board and the purpose `what` in errors that the block raises.
+        """Adds the name of the board and the purpose `what` to errors that the block raises.
 
         Raises:
             BoardError: the connection or the board failed inside the block.
@@ -133,18 +133,18 @@ class Board:
         return self.connection.create_session()
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection to the board."""
         self.connection.close()
 
 
 def _end_when_dead(transport: Any) -> None:
     """Enables TCP keepalive, so that a connection to a board without power or network breaks instead of hanging."""
     transport.set_keepalive(_KEEPALIVE_SECONDS)
-    # A connection through a gateway is not a socket; the connection to the gateway is.
+    # A connection through a gateway is not a socket; only the connection to the gateway is one.
     if isinstance(transport.sock, socket.socket):
         transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _DEAD_SECONDS)
 
 
 def one_line(error: Exception) -> str:
-    """An exception's message without line breaks and errno, or its class name if the message is empty."""
+    """The message of an exception without line breaks and errno, or its class name if the message is empty."""
     return " ".join(reason_of(error).split()) or type(error).__name__

@@ -12,7 +12,7 @@ class BoardError(OSError):
     """A failure of a board or of the connection to it, in one line."""
 
 
-# Several boards may be connected at the same time, but the user is asked one question at a time.
+# A lock, because several boards may be connected at the same time, but the user is asked one question at a time.
 _asking = threading.Lock()
 
 
@@ -23,14 +23,15 @@ def fingerprint(key: Any) -> str:
 
 
 class VouchedFor:
-    """A paramiko policy for unknown hosts: accepted keys are stored in known_hosts, all others are refused."""
+    """A policy of the package paramiko for unknown hosts: accepted keys are stored in known_hosts, all others are
+    refused."""
 
     def __init__(self, accepted: str) -> None:
         """Takes comma-separated fingerprints in `accepted`; if it is empty, the user is asked at the terminal."""
         self._accepted = [each for each in accepted.split(",") if each]
 
     def missing_host_key(self, client: Any, name: str, key: Any) -> None:
-        """Returns if the connection may continue.
+        """Checks the key of an unknown host. Returns if the connection may continue.
 
         Raises:
             BoardError: the key is not accepted.
@@ -58,7 +59,7 @@ def _write_down(name: str, key: Any) -> None:
     known = Path.home() / ".ssh" / "known_hosts"
     known.parent.mkdir(mode=0o700, exist_ok=True)
     known.touch(mode=0o600)
-    # An editor may have left the last line without a newline.
+    # The last line of known_hosts may lack its newline, for example after a manual edit.
     text = known.read_bytes()
     start = b"" if text.endswith(b"\n") or not text else b"\n"
     with known.open("ab") as file:

@@ -11,12 +11,12 @@ _CHUNK = 1 << 20
 class Program:
     """A command that is started on a board.
 
-    `command` is the command line for the board's shell. `seconds` is the time in seconds that the
-    board may be silent while an answer is expected.
+    `command` is the command line for the board's shell. `seconds` is the time in seconds for which the board may be
+    silent while an answer is expected.
 
     Raises:
-        BoardError: the connection broke, the program ended, or the board was silent for too long; every method can
-            raise it. The message names the board.
+        BoardError: the connection broke, the program ended, or the board was silent for too long. Every method can
+            raise this error; its message names the board.
     """
 
     def __init__(self, board: Board, command: str, seconds: float) -> None:

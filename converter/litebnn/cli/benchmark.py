@@ -128,7 +128,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _address(options: argparse.Namespace) -> BoardAddress | None:
-    """The board to measure on; None for this machine."""
+    """The board on which to measure; None for this machine."""
     from litebnn.benchmark.on_board import BoardAddress
 
     of_board = {name: getattr(options, name) for name in ("target", "folder", "identity", "accept_host_key")}
@@ -181,7 +181,7 @@ def _float_models(options: argparse.Namespace) -> list[Path]:
 
 
 def _has_larq(python: str | None) -> bool:
-    """True if Larq Compute Engine is installed for a Python; prints a line if it is not."""
+    """True if Larq Compute Engine is installed for a Python. If not, prints a line that says so."""
     import subprocess
 
     code = "from importlib.metadata import version; print(version('larq-compute-engine'))"
@@ -209,7 +209,7 @@ def _page(found: list[Measurement], host: str) -> bytes:
 
 
 def _times(one: Measurement, machine: str) -> Times:
-    """The time of each op. Ops that cannot run separately have their time at the first one."""
+    """The time of each op. If ops cannot run separately, the first one has the time of all."""
     from litebnn.report.page import Times
 
     threads = "1 thread" if one.contender.threads == 1 else f"{one.contender.threads} threads"
@@ -220,7 +220,7 @@ def _times(one: Measurement, machine: str) -> Times:
 
 
 def _node_data(one: Measurement) -> dict[str, Any]:
-    """The times of ops for Model Explorer. Ops that cannot run separately have their time at the first one."""
+    """The times of ops for Model Explorer. If ops cannot run separately, the first one has the time of all."""
     from litebnn.report.inspection import inspect_model
     from litebnn.report.node_data import node_data
 

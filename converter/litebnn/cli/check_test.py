@@ -53,7 +53,7 @@ def test_ops_of_litebnn_are_looked_at(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def growing(state: tuple[int, ...] = (-1, 4), *, is_signature: bool = False) -> bytes:
-    """A model whose loop appends a row to its state in each step; its output is the sum of the rows."""
+    """A model with a loop that appends a row to its state in each step. The model's output is the sum of the rows."""
     condition, body, main = FloatModel(), FloatModel(), FloatModel()
     i, _ = condition.input(type="INT32"), condition.input(1, 4, signature=(-1, 4))
     condition.graph.outputs = [condition.elementwise("LESS", i, condition.const(3, np.int32), type="BOOL")]

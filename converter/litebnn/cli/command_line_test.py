@@ -19,7 +19,7 @@ from toolchains.targets import ROOT
 
 COMMANDS = sorted(cli.command_line_parser()._subparsers._group_actions[0].choices)
 FLOAT_MODEL = ROOT / "tests" / "golden" / "1x1.float.tflite"
-# `--help` must not import these modules: each would take at least a quarter of the time that it may take.
+# Modules that `--help` must not import. Each would take at least a quarter of the time that `--help` may take.
 HEAVY = {"numpy", "rich", "flatbuffers", "shtab", "zipfile", "importlib.metadata", "asyncio", "ssl"}
 
 
@@ -182,7 +182,7 @@ sys.exit(main())
 
 
 def values_taken() -> list[tuple[str, str]]:
-    """Each command with each of its options and arguments that take a value."""
+    """Lists each command with each of its options and arguments that take a value."""
     commands = cli.command_line_parser()._subparsers._group_actions[0].choices
     return [
         (name, action.option_strings[-1] if action.option_strings else "")
@@ -194,7 +194,7 @@ def values_taken() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("command", "option"), values_taken())
 def test_an_empty_value_is_a_mistake(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Options that refuse an empty value: an empty path would mean the current folder, and an empty name a default."""
+    """These options refuse an empty value: an empty path would mean the current folder, and an empty name a default."""
     with pytest.raises(SystemExit) as ended:
         cli.main([command, *([option] * bool(option)), "", ""])
     assert ended.value.code == 1
@@ -251,8 +251,8 @@ def test_options_that_need_others_are_known_and_have_no_default() -> None:
 
 
 def test_an_option_of_convert_has_the_name_that_it_has_in_python() -> None:
-    """Not on the command line: options for a function's return value or callbacks, and `target`, which has a single
-    value."""
+    """Some options of `litebnn.convert_tflite` are not on the command line: those for its return value and its
+    callbacks, and `target`, which has a single value."""
     strings = {string for action in commands()["convert"]._actions for string in action.option_strings}
     of_functions = {"target", "return_report", "progress"}
     assert {f"--{name.replace('_', '-')}" for name in OPTIONS if name not in of_functions} <= strings

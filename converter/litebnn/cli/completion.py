@@ -1,4 +1,4 @@
-"""`litebnn completion`: prints the script by which a shell completes commands, options and files."""
+"""`litebnn completion`: prints the script with which a shell completes commands, options and files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from litebnn.cli.parsing import add_command, file_path
 
-# The shells that shtab and litebnn write scripts for.
+# The shells for which shtab and litebnn write scripts.
 _SHELLS = ("bash", "zsh", "fish")
 
 

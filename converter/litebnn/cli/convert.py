@@ -155,8 +155,8 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _input_range(text: str) -> tuple[float, float]:
-    """The (min, max) of the option `--input-range`: two numbers, or the range to which a preprocessing recipe maps
-    pixels.
+    """Parses the (min, max) of the option `--input-range`: two numbers, or the range to which a preprocessing recipe
+    maps pixels.
     """
     from litebnn.evaluate.recipes import NAMES, range_of_pixels
 
@@ -172,12 +172,12 @@ def _input_range(text: str) -> tuple[float, float]:
 
 
 def _sources(options: argparse.Namespace) -> list[str]:
-    """The samples for calibration and for verification that the options name."""
+    """The sources of samples for calibration and for verification that the options name."""
     return [source for source in (options.representative_dataset, options.verify_data) if source is not None]
 
 
 def _is_data_set(source: str, options: argparse.Namespace) -> bool:
-    """True if samples are a data set like those of `litebnn evaluate`; False if they are a file with an array for each
+    """True if a source of samples is a data set for `litebnn evaluate`; False if it is a file with an array for each
     input.
     """
     from litebnn.evaluate.sources import holds_images
@@ -191,7 +191,7 @@ def _is_data_set(source: str, options: argparse.Namespace) -> bool:
 
 
 def _read(source: str, options: argparse.Namespace) -> Any:
-    """A `litebnn.DataSet`, or arrays by name."""
+    """Reads a source of samples: a `litebnn.DataSet`, or arrays by name."""
     from litebnn.cli.files.arrays import read_arrays
     from litebnn.evaluate.data_set import DataSet
 

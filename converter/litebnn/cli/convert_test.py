@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """The one line that the command prints when it fails."""
+    """The single line that the command prints when it fails."""
     try:
         status = cli.main([str(argument) for argument in arguments])
     except SystemExit as error:

@@ -1,4 +1,4 @@
-"""Tests of `litebnn doctor`: on this machine, and in environments with few packages."""
+"""Tests `litebnn doctor` on this machine, and in environments with few packages."""
 
 import _ctypes
 import json
@@ -20,7 +20,7 @@ PACKAGE = ROOT / "converter" / "litebnn"
 
 
 def findings(capsys: pytest.CaptureFixture[str], code: int = 0) -> dict[str, dict[str, Any]]:
-    """The findings of `litebnn doctor --json` by name; checks its exit code."""
+    """Runs `litebnn doctor --json`, checks its exit code, and returns the findings by name."""
     assert cli.main(["doctor", "--json"]) == code
     printed = json.loads(capsys.readouterr().out)
     assert printed["ok"] == (code == 0)
@@ -143,7 +143,7 @@ def test_a_runtime_that_cannot_be_loaded_is_broken(
 
 
 class Distribution:
-    """Made-up metadata of litebnn's package, which names few required packages."""
+    """Made-up metadata of litebnn's package, which requires only a few packages."""
 
     requires = (
         "present>=2",
@@ -208,7 +208,7 @@ def test_a_package_that_litebnn_needs_is_broken_without(
 
 
 def bare(package: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs the doctor in a Python that has only the standard library."""
+    """Runs `litebnn doctor` in a Python that has only the standard library."""
     command = [sys.executable, "-S", "-m", "litebnn", "doctor", *options]
     environment = {**os.environ, "PYTHONPATH": str(package.parent)}
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=package.parent)

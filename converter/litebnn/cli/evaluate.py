@@ -1,4 +1,4 @@
-"""`litebnn evaluate`: accuracy of models on a data set, run on all cores, a cluster, or boards."""
+"""`litebnn evaluate`: measures the accuracy of models on a data set, on all cores, a cluster, or boards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from litebnn.evaluate.metrics import Evaluation
     from litebnn.evaluate.on_boards import Boards
 
-# The number of most frequent confusions that are printed; --json has all.
+# The number of most frequent confusions that are printed. With --json, all are printed.
 _CONFUSIONS = 5
 _BATCH_SIZE = 32
 

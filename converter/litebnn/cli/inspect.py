@@ -64,11 +64,11 @@ def show(
     conversion: ConversionReport | None = None,
     export: Export | None = None,
 ) -> None:
-    """Prints a table of the ops with advice, or the same as JSON; writes the page of `--report`.
+    """Prints a table of the ops with advice, or the same as JSON; writes the page of the option `--report`.
 
-    `inspection` is the model's ops and their costs. `options` has `report` and `json`. `conversion` is the report of
-    the conversion that made the model, if there is one. `export` is the estimate for a microcontroller, if one is asked
-    for.
+    `inspection` has the model's ops and their costs. `options` has `report` and `json`. `conversion` is the report of
+    the conversion that made the model, if there is one. `export` is the estimate for a microcontroller, if the options
+    ask for one.
     """
     from litebnn.cli.output import print_json, print_table
     from litebnn.model_files import write_whole

@@ -11,7 +11,8 @@ from typing import Any
 from litebnn.cli.streams import as_shown
 from litebnn.errors import printable
 
-# Output to a file is read by programs line by line, so rows are never folded there.
+# The width in letters of a table that is written to a file. Programs read such a file line by line, so rows are never
+# folded there.
 _WIDTH_OF_A_FILE = 10_000
 # The number of spaces between two columns, and the least width in letters to which a column of words is folded.
 _GAP, _LEAST_WIDTH = 2, 9
@@ -31,12 +32,12 @@ def _finite(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[str] = ()) -> None:
-    """Prints a table, folded to the terminal's width; if that is too narrow, each row is printed as a list of its own.
+    """Prints a table, folded to the terminal's width. If the terminal is too narrow, prints each row as a list.
 
     Args:
         columns: the column names.
         rows: the rows of cells.
-        numbers: the columns that are aligned right, in which only the name is folded.
+        numbers: the columns that are aligned right. Only their names are folded.
     """
     from rich.cells import cell_len
     from rich.console import Console

@@ -12,7 +12,7 @@ ROWS = [["stage_one/conv", "12.5", "8×8 → 4×4"], ["all", "7.25", ""]]
 
 
 class Terminal(io.TextIOWrapper):
-    """A terminal with a given encoding; `lines` removes the codes for bold text."""
+    """A fake terminal with a given encoding. The property `lines` omits the codes for bold text."""
 
     def __init__(self, encoding: str) -> None:
         super().__init__(io.BytesIO(), encoding=encoding)

@@ -1,4 +1,4 @@
-"""Parsers of all commands: their help ends with examples, and their errors are one line."""
+"""Parsers of all commands. Their help ends with examples, and each error is one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ class OneLineParser(argparse.ArgumentParser):
         self.conditions: list[tuple[str, Callable[[argparse.Namespace], object], str]] = []
 
     def only_if(self, holds: Callable[[argparse.Namespace], object], otherwise: str, *options: str) -> None:
-        """Refuses the options on command lines where they have no effect.
+        """`holds` is a predicate of the parsed options, true if the options of the rule have an effect. `otherwise` is
+        the end of a sentence that begins with an option's name, and says what the option needs. `options` are names,
+        such as "--board". The default of each is None, False or empty, and means that the option is not given.
 
         `holds` is a predicate of the parsed options, true if the options of the rule have an effect. `otherwise` is the
         end of a sentence that begins with the option's name, and says what it needs. `options` are names, such as
@@ -41,22 +43,22 @@ class OneLineParser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Exits with a one-line message; argparse's own method prints the usage too."""
+        """Exits with a one-line message; argparse's own method would also print the usage."""
         print(f"{self.prog}: {printable(message)}", file=sys.stderr)
         raise SystemExit(1)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Writes help or version; argparse's own method ignores errors of writing.
+        """Writes the help or the version; argparse's own method would ignore write errors.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the text cannot be written.
         """
         if message:
             (file or sys.stderr).write(message)
 
 
 def add_command(commands: Any, name: str, summary: str, *examples: str) -> OneLineParser:
-    """Adds a command to the command line.
+    """Adds a command to the command line, and returns its parser.
 
     `commands` is argparse's action that holds the commands. `name` is the command's name. `summary` is one line for the
     help. `examples` are command lines without "litebnn", shown at the end of the help.
@@ -88,12 +90,12 @@ def is_given(options: argparse.Namespace, *names: str) -> bool:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Adds the option `--json`, with which a command prints its result by `litebnn.cli.output.print_json`."""
+    """Adds the option `--json`, with which a command prints its result as JSON."""
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 
 
 def file_path(text: str) -> Path:
-    """The type of an option for a file or a folder; "" is refused, because it would mean the current folder.
+    """Parses an option for a file or a folder. "" is refused, because it would mean the current folder.
 
     Example:
         >>> file_path("model.tflite").suffix
@@ -103,7 +105,7 @@ def file_path(text: str) -> Path:
 
 
 def not_empty(text: str) -> str:
-    """The type of an option for a name, which must not be empty.
+    """Parses an option for a name, which must not be empty.
 
     Example:
         >>> not_empty("networks:quicknet")
@@ -115,7 +117,7 @@ def not_empty(text: str) -> str:
 
 
 def names_function(text: str) -> bool:
-    """True if a data set or a model is a function, module:function; False for an existing file.
+    """True if the text for a data set or a model names a function, module:function; False for an existing file.
 
     Example:
         >>> names_function("my_data:batches"), names_function("images/train")
@@ -125,7 +127,7 @@ def names_function(text: str) -> bool:
 
 
 def at_least(least: int) -> Any:
-    """The type of an option that is a whole number of at least `least`.
+    """Makes a parser of an option that is a whole number of at least `least`.
 
     Example:
         >>> at_least(1)("4")
@@ -142,7 +144,7 @@ def at_least(least: int) -> Any:
 
 
 def not_negative(text: str) -> float:
-    """The type of an option that is a number of at least 0.
+    """Parses an option that is a number of at least 0.
 
     Example:
         >>> not_negative("1e-3")

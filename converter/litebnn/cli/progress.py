@@ -1,4 +1,4 @@
-"""A progress line on the terminal, from which the log messages of native libraries are kept away."""
+"""A progress line on the terminal. Log messages of native libraries are hidden while it is shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from litebnn.errors import printable
 def progress(step: str) -> Iterator[Callable[[str], None]]:
     """Shows the current step of a command if stderr is a terminal.
 
-    Native log messages of TensorFlow and the runtimes are dropped in the meantime.
+    Native log messages of TensorFlow and the runtimes are dropped until the block ends.
 
     Args:
         step: the description of the first step.
@@ -44,8 +44,8 @@ def counting(what: str) -> Iterator[tuple[Callable[[int, int | None], None], Cal
         what: the name of the counted items, such as "images".
 
     Returns:
-        A function of the number done and the total (None if it is unknown), and a function that prints a line on
-        stderr.
+        Two functions. The first takes the number of finished items and the total (None if it is unknown). The second
+        prints a line on stderr.
     """
     with _native_logs_silenced() as terminal:
         if not terminal.isatty():

@@ -1,4 +1,4 @@
-"""Standard streams and signals of a command: handles closed streams and encodings with few letters, and ends
+"""Standard streams and signals of a command. They work with closed streams and with encodings of few letters, and end
 cleanly.
 """
 
@@ -16,7 +16,7 @@ from typing import TextIO
 
 from litebnn.system import ENDING_SIGNALS
 
-# Replacements for our symbols on terminals whose encoding lacks them.
+# Plain replacements for litebnn's symbols on terminals whose encoding lacks them.
 _PLAIN = {"×": "x", "→": "->", "·": "-", "–": "-", "…": "...", "±": "+-", "µ": "u", "≥": ">="}
 _REPLACE_LETTERS = "litebnn.plainly"
 
@@ -33,7 +33,7 @@ def prepared() -> Iterator[None]:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=_REPLACE_LETTERS)
-    # Python allows signal handlers in the main thread only.
+    # Python allows signal handlers only in the main thread.
     told = ENDING_SIGNALS if threading.current_thread() is threading.main_thread() else ()
     former = {number: signal.signal(number, _end) for number in told}
     try:
@@ -50,7 +50,7 @@ def as_shown(text: str) -> str:
 
 
 def _replace_letters(error: UnicodeError) -> tuple[str, int]:
-    """An error handler for encoding: replaces our symbols by plain ones, and letters by their numbers."""
+    """An error handler for encoding: replaces litebnn's symbols by plain ones, and other letters by their numbers."""
     assert isinstance(error, UnicodeEncodeError)
     lacking = error.object[error.start : error.end]
     plain = (_PLAIN.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in lacking)
@@ -76,7 +76,7 @@ def flush() -> None:
 def _open_closed_streams() -> None:
     """Opens standard streams that are closed.
 
-    Otherwise the next opened file would get a stream's number, and receive its output.
+    If a standard stream stayed closed, the next opened file would get its number, and receive its output.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:

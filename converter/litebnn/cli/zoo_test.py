@@ -1,4 +1,4 @@
-"""`litebnn zoo`: the list, and what is refused before anything is fetched or built."""
+"""Tests `litebnn zoo`: the list, and the options that it refuses before anything is fetched or built."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The finding on one requirement."""
+"""The finding of `litebnn doctor` on one requirement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-# The states of a finding: installed and working; not installed, but a command can install it; installed, but failing.
+# The states of a finding: installed and working; not installed, but a command can install the requirement; installed,
+# but failing.
 _APT = "apt install "
 OK, MISSING, BROKEN = "ok", "missing", "broken"
 
@@ -18,7 +19,7 @@ OK, MISSING, BROKEN = "ok", "missing", "broken"
 class Finding:
     """The state of one requirement of litebnn."""
 
-    # The heading that the requirement is listed under.
+    # The heading under which the requirement is listed.
     section: str
     name: str
     # `OK`, `MISSING` or `BROKEN`.

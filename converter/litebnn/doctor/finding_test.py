@@ -1,4 +1,4 @@
-"""Tests of merging findings."""
+"""Tests the merging of findings."""
 
 from litebnn.doctor.finding import MISSING, OK, Finding, together
 

@@ -37,7 +37,7 @@ def look_at_python(checkout: bool) -> Iterator[Finding]:
         return
     yield Finding(_PYTHON, "litebnn", OK, __version__)
     for text in required:
-        # Packages of extras are checked by look_at_extras, which needs the package packaging.
+        # The packages of extras are checked by look_at_extras, which needs the package `packaging`.
         if "extra ==" not in text and (reason := _why_missing(text)):
             yield Finding(_PYTHON, _name(text), BROKEN, reason, pip_install(f"'{text.partition(';')[0].strip()}'"))
 

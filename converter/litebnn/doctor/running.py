@@ -15,7 +15,7 @@ from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, pip_install
 from litebnn.errors import ConversionError, reason_with_file
 
 _SECTION = "Running models"
-# Limits for loading a runtime, which may hang or crash; TensorFlow takes many seconds.
+# The limits (seconds, bytes) for loading a runtime, which may hang or crash. TensorFlow takes many seconds.
 _SECONDS, _MEMORY = 120, 1 << 36
 
 
@@ -77,7 +77,7 @@ def _isa(facts: dict[str, Any]) -> Finding:
 
 
 def _lacking(had: list[str]) -> str:
-    """Text on the features that this CPU lacks for other ISAs, as far as the cost table lists them."""
+    """A text that names the features that this CPU lacks for other ISAs, as far as the cost table lists them."""
     from litebnn.report.costs import features_lacking
 
     lacking = {isa: " ".join(features) for isa, features in features_lacking().items() if isa not in had}
@@ -100,7 +100,7 @@ def _version(package: str) -> str:
 
 
 def load_runtime(name: str) -> str:
-    """The reason why a runtime cannot be imported; "" if it can."""
+    """Imports a runtime. Returns the reason if it cannot be imported, otherwise ""."""
     from litebnn.runtime.find import find_runtime
 
     try:
@@ -111,7 +111,7 @@ def load_runtime(name: str) -> str:
 
 
 def read_library(path: str) -> dict[str, Any]:
-    """The version and the ISAs of an op library, or under "error" the reason why it cannot be used."""
+    """The version and the ISAs of an op library; or under "error" the reason why the library cannot be used."""
     import ctypes
 
     try:

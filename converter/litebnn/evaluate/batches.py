@@ -26,12 +26,12 @@ class Samples(NamedTuple):
     inputs: Sequence[Array]
     # The class of each sample; None if the data set has no labels.
     labels: Sequence[int] | None
-    # The samples that could not be read, which `inputs` and `labels` lack.
+    # The samples that could not be read. They are missing in `inputs` and `labels`.
     unreadable: Sequence[Unreadable] = ()
 
 
 class Part(Protocol):
-    """A range of a data set's samples; it pickles to few bytes and is equal in every process."""
+    """A range of a data set's samples. It pickles to few bytes and is equal in every process."""
 
     def load(self) -> Samples:
         """Reads the samples.
@@ -50,15 +50,16 @@ class Batch:
     index: int
     # The number of samples.
     size: int
-    # Loads the batch's samples.
+    # The object that loads the batch's samples.
     part: Part = field(compare=False)
-    # A hash of the samples if a user's function yielded them; 0 for files, which their names and times identify.
+    # A hash of the samples if a user's function yielded them; 0 for samples from files, which file names and times
+    # identify.
     digest: int = 0
 
 
 @dataclass(frozen=True)
 class ArraysPart:
-    """Samples that a user's function has yielded, so they are in memory already."""
+    """Samples that a user's function has yielded. They are already in memory."""
 
     inputs: Array
     labels: Array | None
@@ -71,7 +72,8 @@ def as_labels(labels: Any, count: int) -> Array:
     """Labels as integers [count].
 
     Raises:
-        ValueError: they are not integers, or not one for each sample: rows of class scores are no labels.
+        ValueError: the labels are not integers, or their number is not that of the samples. Rows of class scores are no
+            labels.
     """
     array = np.asarray(labels)
     if array.shape == (count, 1):

@@ -1,4 +1,4 @@
-"""Runs batches on Dask: on processes of this machine, or on a cluster that exists."""
+"""Runs batches on Dask: on processes of this machine, or on an existing cluster."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from litebnn.evaluate.extras import import_extra
 from litebnn.evaluate.in_process import Work
 from litebnn.evaluate.scoring import Result
 
-# A batch is retried this often after an error that may be temporary. Each thread has this many batches queued, so that
-# no worker waits for its next one.
+# The number of times that a batch is retried after an error that may be temporary. Then the number of batches that each
+# thread has queued, so that no worker waits.
 _RETRIES, _AHEAD = 3, 2
 _CONNECT_SECONDS = 30
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
-# Local processes share the machine's cores, whatever the user's own Dask settings say. Dask's measurements for its
-# dashboard and its frequent internal polling would take CPU time from the models.
+# Settings for local processes, which share the machine's cores, whatever the user's own Dask settings say. Dask's
+# measurements for its dashboard and its frequent internal polling would take CPU time from the models.
 _ON_THIS_MACHINE: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
@@ -114,8 +114,8 @@ class DaskCluster:
         try:
             yield from self._results(distributed, client, work, todo, name)
         finally:
-            # Workers of a cluster live on and should not keep the models, so the plugin is removed. A restarted
-            # scheduler does not know it.
+            # The workers of a cluster live on and should not keep the models, so the plugin is removed. A restarted
+            # scheduler does not know the plugin.
             with suppress(ValueError, OSError):
                 if self.scheduler is not None and client.status == "running":
                     client.unregister_worker_plugin(name)
@@ -127,7 +127,8 @@ class DaskCluster:
 
         with _asking_scheduler(distributed):
             client.register_plugin(Carrier(work), name=name)
-        # The client's own threads put finished tasks and messages about lost workers here for this thread to read.
+        # The client's own threads put finished tasks and messages about lost workers into this queue, for this thread
+        # to read.
         news: SimpleQueue[tuple[int, Any] | str] = SimpleQueue()
 
         def submit(batch: Batch) -> None:
@@ -164,7 +165,7 @@ class DaskCluster:
 
 
 def _lines(event: Any, name: str) -> list[str]:
-    """The message if a scheduler event is the unexpected end of a worker that had tasks of this job; None for other
+    """The message for a scheduler event that is the unexpected end of a worker with tasks of this job; None for other
     events.
     """
     _, what = event
@@ -181,7 +182,7 @@ class _SchedulerLost(Exception):
 
 @contextmanager
 def _asking_scheduler(distributed: Any) -> Iterator[None]:
-    """Turns any error of a broken connection to the scheduler into one exception.
+    """Turns every error that a broken connection to the scheduler raises into one exception.
 
     Raises:
         _SchedulerLost: the connection broke inside the block.
@@ -217,7 +218,8 @@ def _result(distributed: Any, future: Any, batch: Batch) -> Result:
 
 @contextmanager
 def _quiet_logs() -> Iterator[None]:
-    """Silences Dask's logs about ended workers and broken connections: `on_warning` reports those that matter."""
+    """Silences Dask's logs about ended workers and broken connections, because `on_warning` reports those that
+    matter."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
     levels = [logger.level for logger in loggers]
     try:

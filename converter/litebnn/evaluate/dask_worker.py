@@ -1,4 +1,4 @@
-"""The Dask worker's side: a plugin that delivers the work once, and the function that a task calls.
+"""The part that runs in a Dask worker: a plugin that delivers the work once, and the function that a task calls.
 
 Only processes with Dask import this module.
 """
@@ -25,7 +25,7 @@ class Carrier(WorkerPlugin):  # type: ignore[misc]
         self._threads = threading.local()
 
     def run(self, batch: Batch) -> Result:
-        """The result of a batch.
+        """Computes the result of a batch.
 
         An error that the user must fix is returned as a result, because Dask would retry an exception.
         """
@@ -39,6 +39,6 @@ class Carrier(WorkerPlugin):  # type: ignore[misc]
 
 
 def run_task(name: str, batch: Batch) -> Result:
-    """The result of a batch, computed by the work that the worker's plugin has under this name."""
+    """Computes the result of a batch, with the work that the worker's plugin holds under this name."""
     result: Result = get_worker().plugins[name].run(batch)
     return result

@@ -1,4 +1,5 @@
-"""A data set of any size for conversion and verification; its batches run on the same executors as an evaluation's."""
+"""A data set of any size for conversion and verification. Its batches run on the same executors as those of an
+evaluation."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class DataSet:
     """Samples for the arguments `representative_dataset` and `verify` of the conversion functions.
 
     Args:
-        data, preprocess, batch_size, workers, scheduler: as for `litebnn.evaluate_models`. The model has one input.
+        data, preprocess, batch_size, workers, scheduler: the arguments of `litebnn.evaluate_models` with these names.
+            The model must have one input.
 
     Example:
         >>> calibration = DataSet("imagenet/train", preprocess="zoo")
@@ -39,10 +41,10 @@ class DataSet:
     scheduler: str | None = None
 
     def results(self, purpose: str, work_of: Callable[[Recipe], Work]) -> list[Result]:
-        """Runs work on every batch and returns the results in order; warns of samples that cannot be read.
+        """Runs work on every batch and returns the results in order. Warns of samples that cannot be read.
 
         Raises:
-            ConversionError: a batch fails, the data set or recipe cannot be opened, or there is no sample. Its message
+            ConversionError: a batch fails, the data set or recipe cannot be opened, or there is no sample. The message
                 begins with `purpose`.
         """
         folder = str(Path.cwd())

@@ -1,4 +1,4 @@
-"""The choice of an executor: this process, processes of this machine, a cluster, or boards."""
+"""Chooses an executor: this process, processes of this machine, a cluster, or boards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def executor_of(
     """The executor that the user has chosen.
 
     Raises:
-        ValueError: more than one is chosen, or `workers` is negative.
+        ValueError: more than one executor is chosen, or `workers` is negative.
     """
     named = {"workers": workers, "scheduler": scheduler, "boards": boards}
     chosen = [name for name, value in named.items() if value is not None]

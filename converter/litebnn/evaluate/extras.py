@@ -1,4 +1,4 @@
-"""Imports of optional packages, and of user functions that a command line names."""
+"""Imports optional packages, and user functions that a command line names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def import_extra(module: str, purpose: str) -> ModuleType:
     """Imports a module that belongs to litebnn's extra `evaluate`.
 
     Raises:
-        ImportError: it is not installed; the message names the extra.
+        ImportError: the module is not installed; the message names the extra.
     """
     try:
         return importlib.import_module(module)
@@ -43,8 +43,8 @@ def is_function_name(text: str) -> bool:
 def import_function(name: str, folder: str, fingerprint: str = "") -> Callable[..., Any]:
     """Imports a user function by its name.
 
-    `name` is module:function. `folder`, in which the command was started, is appended to the module search path.
-    `fingerprint` is the function's `fingerprint_of` in the evaluating process, if that is another process.
+    `name` is module:function. `folder`, in which the command was started, is appended to the module search path. If the
+    function is evaluated in another process, `fingerprint` is its `fingerprint_of` in the first process.
 
     Raises:
         ValueError: the module or function does not exist, or its version differs.
@@ -71,10 +71,11 @@ def import_function(name: str, folder: str, fingerprint: str = "") -> Callable[.
 
 @contextmanager
 def failures_named(name: str) -> Iterator[None]:
-    """Names the user's function in the errors that it raises. OSError and other temporary errors pass unchanged.
+    """Adds the name of the user's function to the errors that the function raises. OSError and other temporary errors
+    pass unchanged.
 
     Raises:
-        ValueError: the function raised any other exception.
+        ValueError: the user's function raised any other exception.
     """
     try:
         yield
@@ -90,7 +91,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def fingerprint_of(function: Callable[..., Any]) -> str:
-    """A hash of the file that defines a function, which differs between versions of the function."""
+    """A hash of the file that defines a function. It differs between versions of the function."""
     module = sys.modules.get(getattr(function, "__module__", ""))
     file = getattr(module, "__file__", None)
     content = Path(file).read_bytes() if file and Path(file).is_file() else b""

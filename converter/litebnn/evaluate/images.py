@@ -1,4 +1,4 @@
-"""Decoding of image files, and conversion of pixels to another size or number of channels."""
+"""Decodes image files, and converts pixels to another size or number of channels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from litebnn.evaluate.batches import Array, Unreadable
 from litebnn.evaluate.extras import import_extra
 
-# Exceptions that Pillow raises for damaged images; its "decompression bomb" error means far too many pixels.
+# The exceptions that Pillow raises for damaged images. Its "decompression bomb" error means far too many pixels.
 _FAILURES = (OSError, ValueError, SyntaxError, EOFError, IndexError)
 _LUMA = np.array([0.299, 0.587, 0.114])
 
@@ -25,7 +25,7 @@ def decode(content: bytes, name: str) -> Array | Unreadable:
     try:
         with image_module.open(io.BytesIO(content)) as image:
             if image.mode.startswith("I;16"):
-                # Pillow would clip 16-bit values above 255 to white.
+                # Pillow would clip 16-bit values above 255 to white, so the upper 8 bits are used.
                 pixels = (np.asarray(image) >> 8).astype(np.uint8)
             else:
                 pixels = np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"))
@@ -40,7 +40,7 @@ def with_channels(pixels: Array, channels: int) -> Array:
     """Repeats grey pixels in all channels, or reduces coloured pixels to their luma.
 
     Raises:
-        ValueError: neither conversion gives that number of channels.
+        ValueError: neither conversion gives this number of channels.
     """
     found = pixels.shape[-1]
     if found == channels:

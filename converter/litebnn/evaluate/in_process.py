@@ -10,10 +10,11 @@ from litebnn.evaluate.scoring import Result
 
 
 class Work(Protocol):
-    """A computation on batches. It can be pickled, because it is sent to each process once."""
+    """A computation on batches. It can be pickled, because each process receives it once."""
 
     def prepared(self) -> Callable[[Batch], Result]:
-        """The function that computes a batch's result. It is for use in one thread, and its interpreters are ready."""
+        """Returns a function that computes a batch's result. The function is for use in one thread, and its
+        interpreters are ready."""
         ...
 
 

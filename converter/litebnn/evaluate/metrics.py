@@ -1,4 +1,4 @@
-"""Accuracy counts of models, which do not depend on the order of the batches."""
+"""Counts the accuracy of models. The counts do not depend on the order of the batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from litebnn.evaluate.scoring import Result
 class ModelCounts:
     """Counts for one model."""
 
-    # The number of samples whose label is the best class, or among the best five.
+    # The numbers of samples whose label is the model's best class, and whose label is among its best five classes.
     top_1: int = 0
     top_5: int = 0
     # The time in seconds that the model itself ran, summed over all processes.
@@ -32,7 +32,7 @@ class Counts:
     samples: int = 0
     # The number of those samples that have a label.
     labelled: int = 0
-    # The number of samples for which models i and j, i < j, have the same best class, by (i, j).
+    # The number of samples for which models i and j, with i < j, have the same best class, by (i, j).
     agreements: Counter[tuple[int, int]] = field(default_factory=Counter)
     # The name of each sample that could not be read, with the reason, by batch.
     left_out: dict[int, list[tuple[str, str]]] = field(default_factory=dict)
@@ -60,12 +60,12 @@ class Evaluation:
     """The accuracy and speed of models on a data set.
 
     Attributes:
-        models: the models' names.
+        models: the names of the models.
         data: the data set's name.
         classes: class names by label, if the data set has names.
         counts: the numbers of samples from which all shares are computed.
-        seconds: duration of this run, without the samples that an earlier, interrupted run left results of.
-        images_per_second: throughput in that time, over all processes or boards.
+        seconds: the duration of this run in seconds, without the time of results that an interrupted run left.
+        images_per_second: the throughput in that time, in samples per second over all processes or boards.
     """
 
     models: tuple[str, ...]

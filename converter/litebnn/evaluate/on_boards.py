@@ -1,4 +1,5 @@
-"""Runs batches on boards over SSH: the bundle's run_model runs the models there, everything else happens here."""
+"""Runs batches on boards over SSH. The bundle's program run_model runs the models there, and all other work happens on
+this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from litebnn.evaluate.scoring import Model, Result, Scoring
 from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import Array, Predictor
 
-# Batches in flight for each board, so that no board waits for its next one.
+# The number of batches in flight for each board, so that no board waits for its next one.
 _AHEAD = 2
 # After the last batch, a silent board is given this many seconds to end its program.
 _SECONDS_TO_END = 5
@@ -30,15 +31,18 @@ _SECONDS_TO_END = 5
 
 @dataclass(frozen=True)
 class Boards:
-    """Boards that share a data set, each with the bundle that `invoke deploy` or you have unpacked there.
+    """Boards that share the work on a data set. Each has the bundle, which `invoke deploy` or the user has unpacked
+    there.
 
     Args:
-        hosts: [USER@]HOST[:PORT] of each.
+        hosts: the address [USER@]HOST[:PORT] of each board.
         identity: a private key file; by default what `ssh` would take.
-        accept_host_key: fingerprints of the boards' host keys, with commas, where they are not known yet.
+        accept_host_key: fingerprints of the boards' host keys, separated by commas, for boards whose keys are not known
+            yet.
         folder: the folder on the boards where the bundle was unpacked; by default the user's home.
-        num_threads: threads to run a model on.
-        seconds: how long a board may be silent, while it loads or runs a model, until it is given up.
+        num_threads: the number of threads that run a model.
+        seconds: the time in seconds for which a board may be silent, while it loads or runs a model, until it is given
+            up.
 
     Example:
         >>> boards = Boards(["pi@kitchen", "pi@garden"])
@@ -56,7 +60,7 @@ class Boards:
     def executor(
         self, on_warning: Callable[[str], None]
     ) -> Callable[[Scoring, Iterable[Batch]], Iterator[tuple[Batch, Result]]]:
-        """The executor of batches on these boards; `on_warning` is called for each board that fails."""
+        """Returns the executor of batches on these boards. `on_warning` is called for each board that fails."""
         if not self.hosts:
             raise ValueError("no board is named")
         return lambda work, batches: _Shared(self, work, on_warning).run(batches)
@@ -92,8 +96,8 @@ class _ModelOnBoard(Predictor):
 class _Shared:
     """Batches that several boards take from one queue.
 
-    Each board has a thread, which puts its outcomes into `_done`. An outcome is a batch and its result, a failed
-    board's host and error, or an error that the user has to fix.
+    Each board has a thread, which puts its outcomes into `_done`. An outcome is a batch and its result, the host and
+    error of a failed board, or an error that the user has to fix.
     """
 
     boards: Boards
@@ -160,7 +164,8 @@ class _Shared:
 
 @contextmanager
 def _programs(boards: Boards, host: str, models: Sequence[Model]) -> Iterator[list[Program]]:
-    """Starts one program for each model on a board; at the end of the block they end and their files are removed."""
+    """Starts one program for each model on a board. At the end of the block, the programs end and their files are
+    removed."""
     board = boards.connected(host)
     try:
         program = _find_program(board, boards.folder)

@@ -1,6 +1,8 @@
-"""A file of results that survives an interruption. A header line identifies the job, and each batch has a line.
+"""A file of results that survives an interruption. A header line identifies the job, and each finished batch has one
+line.
 
-Each line has a checksum and is appended by one write. Wherever the process ends, a line is either whole or ignored.
+Each line has a checksum and is appended by one write. Therefore, wherever the process ends, a line is either whole or
+ignored.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ class PartialFile:
     """An open partial file, from which results are read and to which results are appended.
 
     Args:
-        path: the file, which is created if it does not exist.
-        job: strings that identify the job, from the user's arguments.
+        path: the path of the file, which is created if it does not exist.
+        job: strings that identify the job, made from the user's arguments.
 
     Raises:
         ValueError: the file is not a partial file, belongs to another job, or another process writes to it.
-        OSError: it cannot be read or created.
+        OSError: the file cannot be read or created.
     """
 
     def __init__(self, path: Path, job: dict[str, Any]) -> None:
@@ -66,7 +68,7 @@ class PartialFile:
                 )
 
     def _read(self, file: BinaryIO) -> Iterator[tuple[int, int]]:
-        """Yields the number and digest of each batch whose line is whole; a truncated last line is removed."""
+        """Yields the number and digest of each batch whose line is whole. Removes a truncated last line."""
         end = file.tell()
         for line in file:
             end += len(line) if line.endswith(b"\n") else 0
@@ -76,7 +78,7 @@ class PartialFile:
         os.ftruncate(self._handle, end)
 
     def kept(self) -> Iterator[tuple[int, Result]]:
-        """Yields the number and result of each batch in the file, once each."""
+        """Yields the number and result of each batch in the file, each batch once."""
         told: set[int] = set()
         with naming(self._path), self._path.open("rb") as file:
             next(file)
@@ -89,7 +91,7 @@ class PartialFile:
         """True if the file has the batch's result.
 
         Raises:
-            ValueError: its result belongs to other samples.
+            ValueError: the result in the file belongs to other samples.
         """
         if batch.index not in self._digests:
             return False
@@ -101,7 +103,7 @@ class PartialFile:
         """Appends a result.
 
         Raises:
-            OSError: it cannot be written; earlier results stay intact.
+            OSError: the result cannot be written; earlier results stay intact.
         """
         line = _line({"batch": batch.index, "digest": batch.digest, "result": result})
         if os.write(self._handle, line) != len(line):

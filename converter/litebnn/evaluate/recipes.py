@@ -1,4 +1,4 @@
-"""Preprocessing recipes by name, which turn a data set's samples into a model's input."""
+"""Preprocessing recipes, which turn a data set's samples into a model's input. A recipe is chosen by name."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
     """Parses a recipe.
 
     Args:
-        preprocess: one of NAMES; MEAN/STD, each a number or comma-separated numbers by channel; or a function, or its
-            name module:function. MEAN/STD/CROP crops this share of the shorter side, and resizes bicubically. The
-            function takes one sample as the data set holds it (images: uint8 [height, width, channels]) and returns
-            the model's input.
-        folder: a folder of modules, besides Python's own search path.
+        preprocess: one of NAMES; MEAN/STD, each a number or numbers for the channels, separated by commas; or a
+            function, or its name module:function. MEAN/STD/CROP crops this share of the shorter side, and resizes
+            bicubically. The function takes one sample as the data set holds it (images: uint8 [height, width,
+            channels]) and returns the model's input.
+        folder: a folder of modules, which Python searches after its own search path.
 
     Raises:
         ValueError: `preprocess` is none of these.
@@ -100,7 +100,7 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
 
 
 def range_of_pixels(name: str) -> tuple[float, float] | None:
-    """The (min, max) that a recipe maps the pixels 0 to 255 to; None for "auto", a function and other texts.
+    """The (min, max) to which a recipe maps the pixels 0 to 255; None for "auto", a function and other texts.
 
     Example:
         >>> range_of_pixels("[-1,1]")
@@ -117,7 +117,7 @@ def range_of_pixels(name: str) -> tuple[float, float] | None:
 
 
 def automatic_recipe(found: Iterable[ImageClassifier]) -> str:
-    """The recipe "auto" for models with this metadata, as a text for `open_recipe`.
+    """The recipe that "auto" stands for if models have this metadata, as a text for `open_recipe`.
 
     Raises:
         ValueError: the models ask for different preprocessing.
@@ -184,7 +184,8 @@ def _scaled(
 
 
 def _cropped(sample: Array, shape: tuple[int, ...], mean: Any, std: Any, share: float) -> Array:
-    """A center crop, a bicubic resize, and a mean and deviation, as in larq-zoo's preprocess_input."""
+    """Preprocesses an image: a center crop, a bicubic resize, and a mean and deviation, as in larq-zoo's
+    preprocess_input."""
     height, width, channels, is_first = _image_shape(shape)
     pixels = center_crop(with_channels(_as_image(sample), channels), share)
     for numbers in (mean, std):
@@ -203,7 +204,7 @@ def _by_function(function: Any, name: str, sample: Array, shape: tuple[int, ...]
 
 
 def _fitting(sample: Array, shape: tuple[int, ...]) -> Array:
-    """A sample in the model's input shape. The layout, size and number of channels of an image are converted."""
+    """Fits a sample to the model's input shape. The layout, size and number of channels of an image are converted."""
     if sample.shape == shape:
         return sample
     if sample.ndim != len(shape) and sample.size == int(np.prod(shape)):
@@ -220,7 +221,7 @@ def _fitting(sample: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _as_image(sample: Array) -> Array:
-    """A sample as [height, width, channels]."""
+    """Reshapes a sample to [height, width, channels]."""
     if sample.ndim == 2:
         return sample[..., None]
     if sample.ndim != 3:

@@ -80,7 +80,7 @@ def test_colours_and_sizes() -> None:
 
 
 def test_bicubic_as_tensorflow_1_does_it() -> None:
-    """TensorFlow 2.21's tf.compat.v1.image.resize_bicubic gives these numbers."""
+    """The expected numbers come from TensorFlow 2.21's tf.compat.v1.image.resize_bicubic."""
     rows = resized_bicubic(np.array([0, 10, 40, 90], np.uint8).reshape(1, 4, 1), 1, 6)[0, :, 0]
     assert np.allclose(rows, BICUBIC, atol=0.1)
     square = resized_bicubic(PIXELS, 2, 3)
@@ -91,7 +91,7 @@ BICUBIC = [0.0, 3.522, 17.7713, 40.0, 75.9411, 95.5555]
 
 
 def test_zoo_is_what_larq_zoo_does() -> None:
-    """larq-zoo 2.4.0's preprocess_input gives these numbers."""
+    """The expected numbers come from larq-zoo 2.4.0's preprocess_input."""
     rng = np.random.default_rng(0)
     coarse = rng.integers(0, 256, (10, 13, 3), np.uint8).repeat(30, axis=0).repeat(30, axis=1)
     result = made("zoo", coarse, (224, 224, 3))

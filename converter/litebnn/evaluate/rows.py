@@ -1,4 +1,4 @@
-"""Rows of large files, read in order: earlier rows are skipped, and few are kept in memory."""
+"""Reads rows of large files in order. Earlier rows are skipped, and only few rows are kept in memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from litebnn.errors import naming
 from litebnn.evaluate.batches import Array
 from litebnn.evaluate.extras import import_extra
 
-# NumPy's names for Arrow's float types, where they differ.
+# NumPy's names for Arrow's float types, if they differ.
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 # The number of rows of a parquet file that are decoded at a time.
 _ROWS = 64
 
 
 class Rows(Protocol):
-    """An open file of rows."""
+    """An open file of rows, such as a .npz file or a parquet file."""
 
     position: int
 
@@ -35,11 +35,12 @@ _open = threading.local()
 
 
 def reopened(path: str, part: object, start: int, make: Callable[[], R]) -> R:
-    """The open file that this thread read last, if it is this file and not past row `start`; else a newly opened
-    one.
+    """Returns the file that this thread read last, if it is the same file and not past row `start`. Otherwise opens the
+    file again.
     """
     status = Path(path).stat()
-    # Inode, size and time tell a long-lived cluster worker that another file has replaced its open one.
+    # The inode, size and time of a file differ if another file has replaced it while a long-lived cluster worker has it
+    # open.
     key = path, part, status.st_ino, status.st_size, status.st_mtime_ns
     former = getattr(_open, "former", None)
     if former is not None and former[0] == key and former[1].position <= start:
@@ -105,7 +106,7 @@ class ParquetRows:
 
     Raises:
         ValueError: the file is damaged.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
 
     def __init__(self, path: str, group: int, columns: tuple[str, ...]) -> None:
@@ -149,7 +150,7 @@ def _values(column: Any) -> Iterator[Any]:
 
 @contextmanager
 def _damage_named(what: str) -> Iterator[None]:
-    """Names the file in errors that a library raises because of its content.
+    """Adds the name of the file to errors that a library raises because of the file's content.
 
     Raises:
         ValueError: the content is damaged.
@@ -161,7 +162,7 @@ def _damage_named(what: str) -> Iterator[None]:
     except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
         raise ValueError(f"{what} is damaged: {error or type(error).__name__}") from None
     except OSError as error:
-        # pyarrow raises OSError without an errno for damaged content.
+        # pyarrow raises an OSError without an errno for damaged content.
         if error.errno is not None:
             raise
         raise ValueError(f"{what} is damaged: {error}") from None

@@ -44,10 +44,10 @@ def evaluate_models(
     progress: Progress = lambda done, total: None,
     on_warning: OnWarning | None = None,
 ) -> Evaluation:
-    """Runs models over a data set of any size and counts what they get right.
+    """Runs models over a data set of any size, and counts the correct answers.
 
-    Samples are read where they are run. The results do not depend on where that is, nor on the order. A sample that
-    cannot be read is left out with a warning.
+    Each process reads the samples that it runs. The results depend neither on the process nor on the order. A sample
+    that cannot be read is left out with a warning.
 
     Args:
         models: one or more `.tflite` files, as paths or bytes. Each takes one input, float32, int8 or uint8 [n, ...],
@@ -55,19 +55,20 @@ def evaluate_models(
         data: a folder of class folders with images, or a `.npz` file with the arrays `images` [n, ...] and `labels`
             [n]. A parquet file, or a folder of them, needs the columns `image` and `label`. A function, or its name
             "module:function", yields batches: arrays [n, ...], or pairs of them and labels [n].
-        preprocess: "none", "[-1,1]", "[0,1]", "zoo" for larq-zoo's, or "auto". "auto" takes uint8 pixels to what the
-            models' metadata says, else to [-1, 1], and leaves other numbers unchanged. "MEAN/STD" is in units of
-            pixels, such as "127.5/127.5", each one number or comma-separated by channel. "MEAN/STD/CROP" first crops
-            this share of the shorter side. A function of one sample, or its name "module:function", works too.
-        batch_size: samples that are run as one task; batches that a function yields keep their size.
-        workers: processes of this machine, each with one interpreter of one thread; by default the number of cores.
-            0 runs all batches in this process. Other numbers need Dask, and the calling script needs
+        preprocess: "none", "[-1,1]", "[0,1]", "zoo" for larq-zoo's, or "auto". "auto" preprocesses uint8 pixels as the
+            models' metadata says, or maps them to [-1, 1], and leaves other numbers unchanged. "MEAN/STD" is in units
+            of pixels, such as "127.5/127.5", each one number or numbers for the channels, separated by commas.
+            "MEAN/STD/CROP" first crops this share of the shorter side. A function of one sample, or its name
+            "module:function", works too.
+        batch_size: the number of samples that are run as one task; batches that a function yields keep their size.
+        workers: the number of processes of this machine, each with one interpreter of one thread; by default the number
+            of cores. 0 runs all batches in this process. Other numbers need Dask, and the calling script needs
             `if __name__ == "__main__":` around its code.
         scheduler: the address of a Dask scheduler, such as "tcp://10.0.0.2:8786", whose workers run the batches
-            instead. They need litebnn, and the data set's files under the same paths.
+            instead. The workers need litebnn, and the data set's files under the same paths.
         boards: `litebnn.Boards`, which run the batches instead.
-        partial: a file that keeps results, so that the same call continues after an interruption. True stands for a
-            file in the current folder, named by a hash of the arguments above, and removed after the last batch.
+        partial: a file that keeps results, so that the same call continues after an interruption. True means a file in
+            the current folder, which is named by a hash of the arguments above, and removed after the last batch.
         progress: called after each batch with the number of samples done, including those from a partial file, and
             the total (None if it is unknown).
         on_warning: called with one line for each problem that was recovered from; by default a warning is issued.
@@ -139,8 +140,8 @@ def _count(
             for name, reason in result["left_out"] if is_new else ():
                 on_warning(f"{name} is left out: {reason}")
             if is_new:
-                # Results from the partial file take no time, so they would distort the progress bar's estimate of the
-                # speed.
+                # Results from the partial file take no time. If they were counted as progress, they would distort the
+                # estimated speed.
                 progress(done, total)
     except BaseException:
         if path is not None and path.exists() and done:
@@ -178,7 +179,7 @@ def results(
     job: dict[str, Any],
     on_warning: OnWarning,
 ) -> Iterator[tuple[int, Result, bool]]:
-    """Yields each batch's number, its result, and True if it ran now; results from a partial file come first.
+    """Yields each batch's number, its result, and True if it ran now. Results from a partial file come first.
 
     Raises:
         ValueError: the partial file is another job's, or a batch cannot be run.

@@ -36,7 +36,8 @@ def test_counts_what_a_plain_loop_does(tmp_path: Path, batch_size: int) -> None:
 
 
 def test_agreement_of_models(tmp_path: Path) -> None:
-    """Models with constant scores: two agree on all images, the third only on images that it takes for a 3."""
+    """These models have constant scores. Two agree on all images, the third agrees with them only on images that it
+    takes for a 3."""
     paths = []
     for best in (3, 3, 5):
         model = FloatModel()
@@ -202,7 +203,7 @@ def test_a_missing_extra_is_one_line(tmp_path: Path, monkeypatch, module: str, d
 
 
 def test_memory_does_not_grow_with_the_data_set(tmp_path: Path) -> None:
-    """200 MB of images take no more memory than 8 MB; loaded as floats they would take 800 MB."""
+    """A data set of 200 MB must need no more memory than one of 8 MB. Loaded as floats, it would need 800 MB."""
     code = (
         "import resource, sys, numpy as np, litebnn\n"
         "found = litebnn.evaluate_models(sys.argv[1], sys.argv[2], workers=0, batch_size=8)\n"

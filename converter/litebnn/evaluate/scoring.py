@@ -1,4 +1,4 @@
-"""Scoring of a batch: loads it, preprocesses it for each model, runs the model, and keeps the best classes."""
+"""Scores a batch: loads it, preprocesses it for each model, runs the model, and keeps the best classes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Scoring:
-    """The work of running models on batches, which is sent to each process once.
+    """The work of running models on batches. Each process receives it once.
 
     Raises:
         ValueError: a model cannot be run, or does not have one input and one output of scores.
@@ -44,9 +44,9 @@ class Scoring:
     recipe: Recipe
 
     def prepared(self, predictor_of: Callable[[Model], Predictor] | None = None) -> Callable[[Batch], Result]:
-        """A function that scores a batch.
+        """Returns a function that scores a batch.
 
-        It has a predictor for each model, by default an interpreter with one thread.
+        The function has a predictor for each model, by default an interpreter with one thread.
         """
         interpreters = [(predictor_of or _interpreter)(model) for model in self.models]
         pairs = list(zip(self.models, interpreters, strict=True))
@@ -82,14 +82,14 @@ class Ready:
         self._make = chosen.prepared(None if is_float else self._levels)
 
     def runs(self, samples: Samples) -> list[Array]:
-        """The preprocessed samples, one array for each run of the model."""
+        """The preprocessed samples, as one array for each run of the model."""
         inputs = self.inputs(samples) if len(samples.inputs) else np.empty(0)
         return [inputs[start : start + self.batch] for start in range(0, len(inputs), self.batch)]
 
     def inputs(self, samples: Samples) -> Array:
         """All samples in the type of the model's input, [samples, ...].
 
-        The last sample is repeated to fill the model's batch size.
+        The last sample is repeated until the model's batch is full.
         """
         rows = [self._in_type(self._make(np.asarray(sample), self.shape)) for sample in samples.inputs]
         rows += rows[-1:] * (-len(rows) % self.batch)
@@ -107,7 +107,7 @@ class Ready:
         if self._scale:
             levels = np.round(values / self._scale) + self._zero_point
         else:
-            # An int8 input without a scale means pixels minus 128.
+            # If an int8 input has no scale, its values are pixels minus 128.
             levels = np.round(values) - (128 if self.dtype == np.int8 else 0)
         quantized: Array = np.clip(levels, limits.min, limits.max).astype(self.dtype)
         return quantized

@@ -28,14 +28,14 @@ from litebnn.evaluate.images import decode
 from litebnn.evaluate.rows import NpzRows, ParquetRows, reopened
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-# Names of arrays and columns, in the order of preference.
+# The names of arrays and columns that hold images, in the order of preference.
 IMAGES = ("images", "image", "x_test", "x", "img", "pixels", "x_train")
 LABELS = ("labels", "label", "y_test", "y", "y_train")
 
 
 @dataclass(frozen=True)
 class Source(ABC):
-    """A data set."""
+    """A data set, which yields batches of samples."""
 
     # The data set's name in messages.
     name: str
@@ -48,7 +48,8 @@ class Source(ABC):
 
     @abstractmethod
     def batches(self, size: int) -> Iterator[Batch]:
-        """Yields all samples in batches of `size`; the last batch, or the last one of a file's part, may be smaller.
+        """Yields all samples in batches of `size`. The last batch, or the last one of a part of a file, may be
+        smaller.
 
         Raises:
             ValueError: a function yields something that is not a batch.
@@ -65,8 +66,8 @@ def open_source(
     may be in `folder`. Class folders are numbered by `labels`, the names of a model's classes, if each has such a name.
 
     Raises:
-        ValueError: it is none of these, is empty, or has no images; the message says what was expected.
-        OSError: it cannot be read.
+        ValueError: `data` is none of these, is empty, or has no images; the message says what was expected.
+        OSError: the data set cannot be read.
         ImportError: parquet files need pyarrow, which is not installed.
     """
     if callable(data):
@@ -275,7 +276,8 @@ def _cell_image(cell: Any, name: str) -> Array | Unreadable:
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
-    """Columns of images and labels in parquet files; `groups` has the file, number and rows of each row group."""
+    """A data set of columns of images and labels in parquet files. `groups` has the file, number and rows of each row
+    group."""
 
     columns: tuple[str, ...] = ()
     groups: tuple[tuple[str, int, int], ...] = field(default=(), repr=False)
@@ -332,7 +334,7 @@ def _columns(file: Path, schema: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class FunctionSource(Source):
-    """The batches that a user's function yields; the function chooses their sizes."""
+    """A data set of the batches that a user's function yields. The function chooses the size of each batch."""
 
     function: Callable[[], Iterable[Any]] = field(default=tuple, repr=False)
 

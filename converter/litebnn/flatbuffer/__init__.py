@@ -1,4 +1,4 @@
-"""Conversion between the bytes of a .tflite file and a graph; only this folder knows the file's layout."""
+"""Converts the bytes of a .tflite file to a graph, and a graph to bytes. No other folder knows the file's layout."""
 
 from litebnn.flatbuffer.metadata import ImageClassifier, read_metadata, with_files_of, with_metadata
 from litebnn.flatbuffer.reader import read_model

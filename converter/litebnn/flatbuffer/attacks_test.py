@@ -1,6 +1,8 @@
-"""Attacks on files: every field with an index or a count gets invalid numbers, or numbers that refer to other objects.
+"""Tests attacks on files: every field with an index or a count gets invalid numbers, or numbers that refer to other
+objects.
 
-Such a file is refused, or converted to one that runs. A file that `check` calls sound never crashes a runtime.
+The converter must refuse each attacked file, or convert it to a file that runs. A file that `check` accepts must never
+crash a runtime.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def sparse() -> Any:
 
 
 def signed(model: Any) -> Any:
-    """The model with a signature of its first subgraph."""
+    """Adds a signature of the first subgraph to the model."""
     graph, signature = model.subgraphs[0], schema.SignatureDefT()
     signature.signatureKey, signature.inputs, signature.outputs = b"serving_default", [], []
     for role in ("inputs", "outputs"):

@@ -25,7 +25,7 @@ def find_computed_shape(content: bytes) -> str | None:
     """The first op whose output shape is known only at run time, such as "RESHAPE scores"; None if there is none.
 
     Args:
-        content: a file that a runtime has accepted, so it is whole.
+        content: a file that a runtime has accepted, so it is valid.
     """
     model = schema.Model.GetRootAs(content, 0)
     codes = listed(model, "OperatorCodes")
@@ -45,6 +45,6 @@ def _shape_operands(names: list[str], op: Any) -> tuple[int, ...]:
 
 
 def _is_constant(model: Any, tensor: Any) -> bool:
-    # Files over 2 GB store a buffer's data after the flatbuffer, and its offset in the buffer.
+    # Files over 2 GB store the data of a buffer after the flatbuffer. The buffer then has only an offset.
     buffer = model.Buffers(tensor.Buffer())
     return bool(buffer.DataLength() or buffer.Size())

@@ -21,7 +21,7 @@ def check_constant(what: str, tensor: Tensor) -> None:
     """Checks the bytes of a constant against its shape.
 
     Raises:
-        ConversionError: the message names the tensor.
+        ConversionError: the constant does not fit; the message names the tensor.
     """
     data = tensor.buffer.data
     if data is None or not data.size:
@@ -113,7 +113,7 @@ def check_external(carried: Any, tensors: Iterable[Tensor]) -> None:
         carried: the schema's model; older schemas have no such list.
 
     Raises:
-        ConversionError: the message names the tensor.
+        ConversionError: a buffer does not fit; the message names the tensor.
     """
     groups, listed = (getattr(carried, field, None) or [] for field in ("externalBufferGroups", "externalBuffers"))
     by_id = {item.id: item for item in listed}

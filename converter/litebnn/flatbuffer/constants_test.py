@@ -1,4 +1,4 @@
-"""Constants that are not plain arrays are checked against their shape when a file is read."""
+"""Tests that constants that are not plain arrays are checked against their shape when a file is read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def constant_of(kind: str, shape: list[int], data: bytes, op: str = "DENSIFY", *
 
 
 def level(values: dict[str, Any]) -> Callable[[Any], object]:
-    """Changes fields of the one sparse dimension in `sparsity`."""
+    """Returns a function that changes fields of the one sparse dimension in `sparsity`."""
     return lambda item: [setattr(getattr(item.dimMetadata[1], key), "values", value) for key, value in values.items()]
 
 

@@ -1,8 +1,10 @@
-"""TFLite Metadata of image classifiers: labels and preprocessing in the .tflite file, as LiteRT's task library has it.
+"""TFLite Metadata of image classifiers: labels and preprocessing in the .tflite file, in the format of LiteRT's task
+library.
 
-The metadata is a flatbuffer in one of the model's buffers. Files that belong to it, such as labels, are a zip archive
-after the model's own bytes. This file has those tables of the schema that image classifiers use. The schema is
-metadata_schema.fbs of tflite-support, version 1.5.0: https://github.com/google-ai-edge/LiteRT/blob/main/tflite/schema.
+The metadata is a flatbuffer in one of the model's buffers. Files that belong to the metadata, such as labels, are in a
+zip archive after the model's own bytes. This module defines those tables of the schema that image classifiers use. The
+schema is metadata_schema.fbs of tflite-support, version 1.5.0:
+https://github.com/google-ai-edge/LiteRT/blob/main/tflite/schema.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from litebnn.graph import Buffer
 
 BUFFER_NAME = "TFLITE_METADATA"
 LABELS_FILE = "labels.txt"
-# The name under which the metadata holds the crop, which has no field in the schema. The value is the share of the
+# The name under which the metadata holds the crop, for which the schema has no field. The value is the share of the
 # image's shorter side, as text.
 CROP = "litebnn_center_crop"
 _IDENTIFIER = b"M001"
@@ -95,17 +97,17 @@ class ImageClassifier:
     license: str = ""
     # The names of the classes, in the order of the output.
     labels: tuple[str, ...] = ()
-    # The mean that preprocessing subtracts from each channel of the pixels, which are 0 to 255.
+    # The mean of each channel, which preprocessing subtracts from the pixels (0 to 255).
     mean: tuple[float, ...] = ()
-    # The standard deviation by which preprocessing then divides each channel.
+    # The standard deviation of each channel, by which preprocessing then divides.
     std: tuple[float, ...] = ()
-    # The share of an image's shorter side that is cropped from its middle, before a bicubic resize. None if the whole
+    # The share of an image's shorter side that is cropped from the middle, before a bicubic resize. None if the whole
     # image is resized bilinearly.
     crop: float | None = None
 
 
 def with_metadata(tflite: bytes, metadata: ImageClassifier) -> bytes:
-    """The file of a model with metadata, which replaces earlier metadata.
+    """Adds metadata to the file of a model, or replaces earlier metadata.
 
     Raises:
         ConversionError: the model does not take one image and give one score for each label.
@@ -127,7 +129,8 @@ def with_metadata(tflite: bytes, metadata: ImageClassifier) -> bytes:
 
 
 def read_metadata(tflite: bytes) -> ImageClassifier | None:
-    """The metadata of an image classifier; None if the file has no metadata, or none of a model of one image.
+    """Reads the metadata of an image classifier; None if the file has no metadata, or metadata of another kind of
+    model.
 
     Raises:
         ConversionError: the metadata is damaged.
@@ -156,9 +159,7 @@ def read_metadata(tflite: bytes) -> ImageClassifier | None:
 
 
 def with_files_of(source: bytes, result: bytes) -> bytes:
-    """The rewritten `model`, followed by the zip archive of files that follows the source model's bytes, which the
-    metadata names.
-    """
+    """The rewritten model, followed by the source model's zip archive, if the metadata names files in it."""
     if not zipfile.is_zipfile(io.BytesIO(source)):
         return result
     try:

@@ -1,4 +1,4 @@
-"""TFLite Metadata in a model, as litebnn and as others read it."""
+"""Tests TFLite Metadata in a model, as litebnn and as other tools read it."""
 
 import contextlib
 import io

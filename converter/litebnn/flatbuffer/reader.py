@@ -1,8 +1,8 @@
 """Reads the bytes of a .tflite file into a Model.
 
-Nothing in a file is trusted. Python cannot read outside the bytes. The reader checks that every index is valid, and
-that every constant has the size of its shape. A flatbuffer may refer to one object many times, so the reader also
-checks that a small file does not unfold into a huge one.
+The reader trusts nothing in a file. Python cannot read outside the bytes. The reader checks that every index is valid,
+and that every constant has the size of its shape. A flatbuffer may refer to one object many times, so the reader also
+checks that a small file does not unfold into a huge model.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ from litebnn.graph import (
 )
 
 _IDENTIFIER = b"TFL3"
-# The generated code and numpy raise these for files with a wrong structure.
+# The exceptions that the generated code and NumPy raise for files with an invalid structure.
 _LIES = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError, struct.error)
 
 
 class _Budget:
-    """The number of objects and characters that may be unpacked; a sound file spends at least four bytes on each."""
+    """The number of objects and characters that may still be unpacked. A valid file needs at least four bytes for
+    each."""
 
     def __init__(self, size: int) -> None:
         self._left = 4 * size + 4096
@@ -62,9 +63,9 @@ def read_model(data: bytes | bytearray | memoryview) -> Model:
     """Reads a whole .tflite file.
 
     Args:
-        data: the file's bytes. Constants of the model are views into them.
+        data: the bytes of the file. Constants of the model are views into these bytes.
     Raises:
-        ConversionError: the bytes are not a sound .tflite file; the message says why.
+        ConversionError: the bytes are not a valid .tflite file; the message says why.
     """
     view = memoryview(data).cast("B")
     if bytes(view[4:8]) != _IDENTIFIER:
@@ -135,7 +136,7 @@ def _read(view: memoryview) -> Model:
 
 
 def _check_known(source: Any, kind: str, what: str) -> None:
-    """Refuses a table with fields that the installed schema does not know, because they would be lost."""
+    """Refuses a table with fields that the installed schema does not know, because writing would lose them."""
     table = source if isinstance(source, flatbuffers.table.Table) else source._tab
     vtable = table.Pos - table.Get(flatbuffers.number_types.SOffsetTFlags, table.Pos)
     size = table.Get(flatbuffers.number_types.VOffsetTFlags, vtable)
@@ -171,7 +172,7 @@ def _text(value: bytes | None, budget: _Budget) -> str | None:
 
 
 def _ints(value: Any) -> list[int]:
-    """A vector's elements; the generated code returns the number 0 for an absent vector."""
+    """The elements of a vector. The generated code returns the number 0 for an absent vector."""
     return [] if isinstance(value, int) else [int(item) for item in value]
 
 
@@ -267,7 +268,7 @@ def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> 
 
 
 def _details(tensor: Tensor, index: int, tensors: list[Tensor]) -> QuantizationDetails | None:
-    """The quantization of a tensor whose scales are other tensors, which the file names by their indices."""
+    """The quantization of a tensor whose scales are other tensors. The file names these tensors by their indices."""
     q = tensor.carried.quantization
     if q is None or q.details is None:
         return None
@@ -284,8 +285,8 @@ def _details(tensor: Tensor, index: int, tensors: list[Tensor]) -> QuantizationD
 
 
 def _quantization(carried: Any) -> Quantization | None:
-    """Removes the quantization from the carried schema object and returns it; None if it is absent or does not fit the
-    shape."""
+    """Removes the quantization from the schema object that a tensor carries, and returns it; None if it is absent or
+    does not fit the shape."""
     q, rank = carried.quantization, 0 if carried.shape is None else len(carried.shape)
     scale = np.zeros(0, np.float32) if q is None or q.scale is None else np.asarray(q.scale, np.float32)
     if scale.size == 0 or q.details is not None:
@@ -335,7 +336,7 @@ def _op(
 
 
 def _options(source: Any, carried: Any, what: str) -> Options:
-    """An op's options, read from the schema's union that holds them."""
+    """The options of an op, read from that union of the schema that holds them."""
     found = Options()
     for union in OPTION_UNIONS:
         field = union[0].lower() + union[1:]

@@ -1,4 +1,4 @@
-"""Files that are not sound raise ConversionError with a reason."""
+"""Tests that invalid files raise ConversionError with a reason."""
 
 import struct
 from pathlib import Path
@@ -109,7 +109,7 @@ def test_a_signature_of_an_input_that_the_graph_does_not_take() -> None:
 
 
 def vector_of_one(builder: Any, table: str, field: str, item: Any, times: int) -> Any:
-    """A list with the same object several times."""
+    """A vector that contains the same object several times."""
     getattr(schema, f"{table}Start{field}Vector")(builder, times)
     for _ in range(times):
         builder.PrependUOffsetTRelative(item)
@@ -124,7 +124,7 @@ def table_of(builder: Any, table: str, **fields: Any) -> Any:
 
 
 def test_a_small_file_that_unfolds_into_a_huge_graph() -> None:
-    """Two thousand references to one subgraph, which holds two thousand references to one tensor."""
+    """The file has two thousand references to one subgraph, which has two thousand references to one tensor."""
     builder, count = flatbuffers.Builder(1024), 2000
     tensors = vector_of_one(builder, "SubGraph", "Tensors", X.Pack(builder), count)
     graph = table_of(builder, "SubGraph", Tensors=tensors)
@@ -177,7 +177,8 @@ def test_what_a_file_refers_to_over_and_over_is_charged_each_time(table: str, fi
 
 
 def test_a_file_may_refer_to_what_four_times_its_size_and_a_page_hold() -> None:
-    """Strings may be shared: a name of 4870 bytes occurs five times in a slightly larger file."""
+    """Strings may be shared: in this file, a name of 4870 bytes occurs five times, although the file is only slightly
+    larger."""
     names = [b"n" * 4870] * 5
     builder = flatbuffers.Builder(1024)
     item = named("Metadata", name=names[0]).Pack(builder)
@@ -221,7 +222,7 @@ def test_a_field_that_the_schema_does_not_know_is_not_lost_in_silence() -> None:
 
 @pytest.mark.parametrize("place", [0, 4, 256])
 def test_fields_that_the_schema_does_not_know_may_be_left_empty(place: int) -> None:
-    """A table stores the position of each field in two bytes, and 0 for a missing field."""
+    """A table stores the position of each field in two bytes, with 0 for a missing field."""
     builder = flatbuffers.Builder(256)
     builder.StartObject(slots_of("Model") + 3)
     builder.PrependUint32Slot(slots_of("Model") + 2, 7, 0)

@@ -1,4 +1,4 @@
-"""Reading and writing a file keeps all of its content, as the schema's own objects show."""
+"""Tests that reading and writing a file keeps all of its content, compared as the schema's own objects."""
 
 import copy
 import itertools
@@ -21,7 +21,7 @@ def unpacked(data: bytes) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Schema objects as dicts, vectors as lists, so that == compares all of them."""
+    """Converts schema objects to dicts, and vectors to lists, so that == compares all of their content."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, list):
@@ -32,7 +32,8 @@ def plain(value: Any) -> Any:
 
 
 def normalised(data: bytes) -> Any:
-    """The model without legitimate differences: the position of large data, and the narrow copy of operator codes."""
+    """Removes legitimate differences from a model: the position of large data, and the narrow copy of operator
+    codes."""
     model = unpacked(data)
     for code in model.operatorCodes or ():
         code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)
@@ -277,7 +278,7 @@ OPTIONS = sorted(
 
 @pytest.mark.parametrize(("union", "name"), OPTIONS, ids=lambda value: value)
 def test_every_kind_of_options_comes_out_as_it_went_in(union: str, name: str) -> None:
-    """Each table has a value in every field for a number, a boolean, a string or a vector of numbers."""
+    """In this model, each table has a value in every field for a number, a boolean, a string or a vector of numbers."""
     options = getattr(schema, name + "T")()
     for number, (key, default) in enumerate(vars(options).items()):
         if isinstance(default, bool):
@@ -299,7 +300,7 @@ def test_every_kind_of_options_comes_out_as_it_went_in(union: str, name: str) ->
 
 
 def test_constants_after_the_flatbuffer_lie_one_after_the_other() -> None:
-    """Each constant begins at a multiple of 16 bytes, which runtimes that map the file into memory require."""
+    """Each constant must begin at a multiple of 16 bytes, because some runtimes map the file into memory."""
     values = [np.arange(count, dtype=np.uint8) for count in (15, 17, 48, 16, 1)]
     tensors = [constant(f"c{i}", value) for i, value in enumerate(values)]
     for tensor in tensors:

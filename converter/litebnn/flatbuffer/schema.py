@@ -1,4 +1,4 @@
-"""The generated classes of the .tflite schema, from the installed package that has them.
+"""The generated classes of the .tflite schema, from an installed package that contains them.
 
 The schema is https://github.com/google-ai-edge/LiteRT/blob/main/tflite/converter/schema/schema.fbs.
 """
@@ -28,7 +28,8 @@ schema: Any = _load()
 def names_of(enum: str) -> dict[int, str]:
     """The names of a schema enumeration, such as "BuiltinOperator", by their values."""
     members = vars(getattr(schema, enum)).items()
-    # Since Python 3.13 a class also has the number of its first line, as __firstlineno__.
+    # Since Python 3.13, a class also has the number of its first line, as __firstlineno__. That number is no member of
+    # the enumeration.
     return {value: name for name, value in members if isinstance(value, int) and not name.startswith("__")}
 
 
@@ -44,12 +45,12 @@ def snake_case(name: str) -> str:
 
 @functools.cache
 def camel_case(name: str) -> str:
-    """The inverse of `snake_case`."""
+    """The generated classes' name of a field that the schema calls `name`."""
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name)
 
 
 class _Counter:
-    """Stands in for a flatbuffer builder, and records the number of fields that a table has."""
+    """A replacement for a flatbuffer builder, which records the number of fields that a table has."""
 
     slots = 0
 
@@ -59,7 +60,7 @@ class _Counter:
 
 @functools.cache
 def slots_of(table: str) -> int:
-    """The number of fields, deprecated ones included, that the installed schema has in a table such as "Tensor"."""
+    """The number of fields, including deprecated ones, that the installed schema has in a table such as "Tensor"."""
     counter = _Counter()
     getattr(schema, table + "Start")(counter)
     return counter.slots
@@ -72,5 +73,5 @@ TYPE_NAMES = names_of("TensorType")
 
 
 def listed(table: Any, field: str) -> list[Any]:
-    """The elements of a table's field that is a list."""
+    """The elements of a table's field, which is a list; empty if the field is absent."""
     return [getattr(table, field)(i) for i in range(getattr(table, f"{field}Length")())]

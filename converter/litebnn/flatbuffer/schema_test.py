@@ -1,4 +1,4 @@
-"""The table of fields covers every field of the installed schema."""
+"""Tests that the table of fields covers every field of the installed schema."""
 
 import inspect
 from typing import Any

@@ -1,4 +1,4 @@
-"""The inputs and outputs of a signature, read from a file without the rest of it."""
+"""Reads the inputs and outputs of a signature from a file, without reading the rest of the file."""
 
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ class SignatureTensor(NamedTuple):
 def read_signature(content: bytes, key: str, role: str, names: list[str]) -> list[SignatureTensor]:
     """The tensors that a runtime's signature names.
 
-    `content` is a file that a runtime has accepted, so it is whole. `key` is the signature's name; a name that the file
+    `content` is a file that a runtime has accepted, so it is valid. `key` is the signature's name; a name that the file
     lacks means the first graph. `role` is "Inputs" or "Outputs". `names` are the signature's names of the tensors, in
     the order of the result.
     """
@@ -39,7 +39,7 @@ def read_signature(content: bytes, key: str, role: str, names: list[str]) -> lis
 def find_signature(content: bytes) -> int:
     """The index of the first signature for the model's first graph.
 
-    For a file without signatures, a runtime makes up one with the index 0.
+    If a file has no signatures, a runtime makes up one with the index 0.
 
     Raises:
         ValueError: the file has signatures, but none for its first graph.

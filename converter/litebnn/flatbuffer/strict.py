@@ -1,4 +1,5 @@
-"""Reads an untrusted .tflite file into a Model, and also refuses strings that a runtime would read out of bounds."""
+"""Reads an untrusted .tflite file into a Model. In addition to `read_model`, it refuses strings that a runtime would
+read out of bounds."""
 
 from __future__ import annotations
 
@@ -13,14 +14,15 @@ def read_strictly(content: bytes) -> Model:
     """Reads a whole .tflite file, as `read_model` does.
 
     Raises:
-        ConversionError: the bytes are not a sound .tflite file, or a string extends beyond their end.
+        ConversionError: the bytes are not a valid .tflite file, or a string extends beyond their end.
     """
     with boundary():
         return read_model(_Bounded(content))
 
 
 class _Bounded(bytes):
-    """Bytes that raise for slices beyond their end, because Python would silently truncate a corrupt file's string."""
+    """A byte string that raises an error for slices beyond its end. Python would silently truncate a string of a
+    corrupt file."""
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice) and key.stop is not None and key.stop > len(self):

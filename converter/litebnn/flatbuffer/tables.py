@@ -1,4 +1,5 @@
-"""Flatbuffers of a schema that is given as data: tables are dictionaries, and absent fields are missing keys.
+"""Packs and unpacks flatbuffers of a schema that is given as data: tables are dictionaries, and absent fields are
+missing keys.
 
 The schema maps a table's name to its fields in order, each "name:type". A type is byte, ubyte, uint, int, string,
 [float], [ubyte], [string], a table, a list of tables, or a union of tables. A union's value is a pair of a table's name
@@ -36,7 +37,7 @@ class Schema:
     def fields(self, table: str) -> Iterator[tuple[int, str, str]]:
         """The slot (index in the vtable), name and type of each field.
 
-        A union takes two slots, for its type and its value; this is the second.
+        A union takes two slots, for its type and its value. The slot in the result is that of the value.
         """
         slot = 0
         for field in self.tables[table]:
@@ -46,14 +47,14 @@ class Schema:
             slot += 1
 
     def pack(self, table: str, values: Mapping[str, Any], identifier: bytes) -> bytes:
-        """The flatbuffer of a table."""
+        """Packs a table into a flatbuffer."""
         builder = flatbuffers.Builder(1024)
         builder.Finish(self._table(builder, table, values), file_identifier=identifier)
         return bytes(builder.Output())
 
     def _table(self, builder: Any, table: str, values: Mapping[str, Any]) -> int:
         fields = [(slot, kind, values[name]) for slot, name, kind in self.fields(table) if name in values]
-        # Everything that a table refers to is written before it.
+        # All objects to which a table refers are written before the table.
         offsets = {slot: self._reference(builder, kind, value) for slot, kind, value in fields if kind not in _SCALARS}
         builder.StartObject(max((slot for slot, _, _ in self.fields(table)), default=-1) + 1)
         for slot, kind, value in fields:
@@ -89,7 +90,7 @@ class Schema:
         return int(builder.EndVector())
 
     def unpack(self, table: str, content: bytes) -> dict[str, Any]:
-        """The root table of a flatbuffer; fields that the schema does not have are left out.
+        """Unpacks the root table of a flatbuffer. Fields that the schema does not have are left out.
 
         Raises:
             ConversionError: an offset or a length leads out of the flatbuffer, or tables contain themselves.
@@ -101,7 +102,7 @@ class Schema:
 
 
 class _Reader:
-    """Reads tables at offsets in a flatbuffer; raises struct.error if an offset leads out of it."""
+    """Reads tables at offsets in a flatbuffer. Raises struct.error if an offset points out of it."""
 
     def __init__(self, schema: Schema, content: bytes) -> None:
         self.schema = schema

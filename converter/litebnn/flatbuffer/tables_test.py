@@ -1,4 +1,4 @@
-"""Flatbuffers of a schema that is given as data, whole and damaged."""
+"""Tests flatbuffers of a schema that is given as data, valid and damaged."""
 
 import random
 
@@ -69,7 +69,7 @@ def test_damages_are_errors_or_other_values() -> None:
 def test_tables_that_contain_themselves_end() -> None:
     content = bytearray(SCHEMA.pack("Tree", {"trees": [{}, {}]}, b"TREE"))
     root = int.from_bytes(content[:4], "little")
-    # A damaged file in which each element of a tree's list of trees is that tree itself.
+    # The test damages a file with a tree. Each element of the tree's list of trees becomes that tree itself.
     vector = next(at for at in range(8, len(content), 4) if content[at : at + 4] == b"\2\0\0\0")
     for at in (vector + 4, vector + 8):
         content[at : at + 4] = ((root - at) % (1 << 32)).to_bytes(4, "little")

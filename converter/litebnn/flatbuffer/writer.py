@@ -13,18 +13,18 @@ from litebnn.flatbuffer.schema import OPERATOR_NAMES, OPTION_UNIONS, TYPE_NAMES,
 from litebnn.graph import Array, Buffer, Graph, Model, Op, OpCode, QuantizationDetails, Tensor
 
 _IDENTIFIER = b"TFL3"
-# The schema requires this alignment, so that SIMD code may load constants directly.
+# The alignment of buffers in bytes. The schema requires it, so that SIMD code may load constants directly.
 _BUFFER_ALIGNMENT = 16
 _FLATBUFFER_LIMIT = 2**31 - 2**24
 _OPERATOR_VALUES = {name: value for value, name in OPERATOR_NAMES.items()}
 _TYPE_VALUES = {name: value for value, name in TYPE_NAMES.items()}
-# For each kind of options, the union that holds it and its number there.
+# The position of each kind of options in the schema: the union that holds it, and its number there.
 _OPTION_PLACES = {
     name: (union[0].lower() + union[1:], value)
     for union in reversed(OPTION_UNIONS)
     for value, name in names_of(union).items()
 }
-# An NPU compiler appended the op's code to the source file, and the op holds its file offset.
+# An op whose code an NPU compiler appended to the source file. The op holds the code's file offset.
 _OF_FILE = "DISPATCH_OP"
 
 
@@ -51,7 +51,7 @@ class _AlignedBuffer:
 
 
 def write_model(model: Model) -> bytes:
-    """The file of a model.
+    """Writes the file of a model.
 
     Raises:
         ConversionError: the model is too large for the format, or the installed schema lacks an element type.
@@ -61,8 +61,8 @@ def write_model(model: Model) -> bytes:
             raise ConversionError(
                 f"{_OF_FILE}: it is compiled for an NPU, and finds its code by its place in the source"
             )
-    # The flatbuffer holds the file offsets of bytes that follow it. They are known only after it has been built, so it
-    # is built twice, first with placeholder offsets of the same width.
+    # The flatbuffer holds the file offsets of bytes that follow it. These offsets are known only after the flatbuffer
+    # has been built, so it is built twice, first with placeholder offsets of the same width.
     large = [buffer for buffer in model.buffers if buffer.large and buffer.data is not None]
     large_ops = [op for op in model.ops() if _has_large_options(op)]
     if not large and not large_ops:
@@ -146,7 +146,7 @@ def _build(model: Model, offsets: dict[Buffer, int], option_offsets: dict[Op, in
         metadata_buffer=None if listed is None else [buffer_index[buffer] for buffer in listed],
         signature_defs=None if model.signatures is None else signatures,
     )
-    # The builder gets its full size at once, because growing it would copy the data and double the memory.
+    # The builder gets its full size at once, because growing its memory would copy the data and need twice the memory.
     builder = flatbuffers.Builder(inline + 4096)
     builder.Finish(root.Pack(builder), _IDENTIFIER)
     return memoryview(builder.Bytes)[builder.Head() :]
@@ -220,7 +220,7 @@ def _tensor(tensor: Tensor, buffer: int, tensor_index: dict[Tensor, int]) -> Any
 
 
 def _details(details: QuantizationDetails, carried: Any, tensor_index: dict[Tensor, int]) -> Any:
-    """The schema's table for a tensor whose scales are other tensors, with their new indices."""
+    """The schema's table for a tensor whose scales are other tensors, with the new indices of these tensors."""
     options = dict(vars(details.options))
     table = options.pop("table")
     options |= {name: -1 if named is None else tensor_index[named] for name, named in details.tensors.items()}

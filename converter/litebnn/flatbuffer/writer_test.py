@@ -1,4 +1,4 @@
-"""Models that the format cannot hold are refused before anything is built."""
+"""Tests that models that the format cannot hold are refused before anything is built."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from litebnn.errors import ConversionError
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Buffer, Graph, Model, Op, OpCode, Tensor
 
-# Offsets have 31 bits; the limit leaves room for tables and other data.
+# The largest size of a flatbuffer in bytes. Offsets have 31 bits; the limit leaves room for tables and other data.
 LIMIT = 2**31 - 2**24
 
 

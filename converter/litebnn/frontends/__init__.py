@@ -1,1 +1,1 @@
-"""Conversion of other formats to the bytes of a float .tflite file, by their frameworks' own exporters."""
+"""Converts models in other formats to the bytes of a float .tflite file, with the exporters of their frameworks."""

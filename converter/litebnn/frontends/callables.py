@@ -1,4 +1,4 @@
-"""Models that a user's function builds, named as `module:function`."""
+"""Converts models that a user's function builds. The function is named as `module:function`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from litebnn.frontends.torch import torch_to_tflite
 def callable_to_tflite(name: str, shapes: Sequence[tuple[int, ...]] = ()) -> bytes:
     """The float .tflite file of the model that a function without arguments returns.
 
-    `name` is `module:function`, or `module:Class`; the module is looked for in the current folder first. `shapes` are
-    the input shapes of a PyTorch module, batch first; not needed if the function returns a pair of module and example
-    inputs.
+    `name` is `module:function`, or `module:Class`; Python searches the current folder for the module first. `shapes`
+    are the input shapes of a PyTorch module, batch first. They are not needed if the function returns a pair of module
+    and example inputs.
 
     Raises:
-        ConversionError: there is no such module or function, it fails, or gives neither a Keras model nor a module.
+        ConversionError: there is no such module or function, the function fails, or returns neither a Keras model nor a
+            module.
 
     Example:
         >>> callable_to_tflite("networks:quicknet")  # doctest: +SKIP
@@ -50,10 +51,11 @@ def _built(name: str) -> Any:
     module, _, function = name.partition(":")
     if module.endswith(".py"):
         raise ConversionError(f"{name} names a file: expected the module that it holds, {Path(module).stem}:{function}")
-    # Python adds the folder of the command's script to sys.path, not the current folder. "" may point at a removed one.
+    # Python adds the folder of the command's script to sys.path, but not the current folder. The entry "" stands for
+    # the current folder, even if that was removed.
     if "" not in sys.path:
         sys.path.insert(0, "")
-    # Larq needs Keras 2, which TensorFlow provides only if this variable is set before the import.
+    # Larq needs Keras 2. TensorFlow provides Keras 2 only if this variable is set before the import.
     if importlib.util.find_spec("larq") is not None:
         os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     try:

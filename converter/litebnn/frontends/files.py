@@ -1,4 +1,4 @@
-"""Conversion of any model file or folder that the command line takes to .tflite bytes."""
+"""Converts any model file or folder that the command line accepts to .tflite bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def file_to_tflite(path: Path) -> bytes:
     """Reads `.tflite`, `.keras`, `.h5` and `.pt2` files and SavedModel folders, recognized by their content.
 
     Raises:
-        ConversionError: the path does not exist, or is of another kind; the message says what was expected.
+        ConversionError: the path does not exist, or is not a model; the message says what was expected.
     """
     if path.is_dir():
         return saved_model_to_tflite(path)
@@ -50,7 +50,7 @@ def file_to_tflite(path: Path) -> bytes:
 
 
 def _is_exported_program(path: Path) -> bool:
-    """True if an archive is PyTorch's, in which all members lie in one folder."""
+    """True if an archive was written by PyTorch. In such an archive, all members lie in one folder."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = {name.partition("/")[2] for name in archive.namelist()}
@@ -91,7 +91,8 @@ def _load_keras(path: Path, version: str) -> Any:
     try:
         return keras.models.load_model(path, compile=False)
     except Exception as error:
-        # TensorFlow's attribute is a part of the package, and has no version.
+        # TensorFlow's attribute `keras` is a part of the package, and has no version. Therefore the whole package is
+        # imported.
         package = importlib.import_module(keras.__name__.partition(".")[0])
         loader, said = f"{package.__name__} {package.__version__}", told_by(error).rstrip(".")
         raise ConversionError(
@@ -116,7 +117,7 @@ def _keras_2(path: Path, version: str) -> Any:
 
 
 def _keras_3(path: Path, version: str) -> Any:
-    """Keras 3 with the backend that KERAS_BACKEND names, by default TensorFlow."""
+    """Loads a file with Keras 3 on the backend that KERAS_BACKEND names, by default TensorFlow."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         importlib.import_module("litebnn.keras")

@@ -1,4 +1,4 @@
-"""The order and names of inputs and outputs; exporters keep only the names, in the signature."""
+"""The order and names of a model's inputs and outputs. Exporters keep only the names, in the signature."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ SIGNATURE = "serving_default"
 
 
 def keyed(structure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields every leaf with its key in the innermost dictionary; the key is empty outside dictionaries."""
+    """Yields every leaf of a nested structure, with its key in the innermost dictionary; the key is empty outside
+    dictionaries."""
     if isinstance(structure, Mapping):
         for inner, part in structure.items():
             yield from keyed(part, str(inner))
@@ -28,11 +29,11 @@ def keyed(structure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 def set_interface(tflite: bytes, inputs: dict[str, str], outputs: dict[str, str]) -> bytes:
     """Orders the inputs and outputs of a file, and names them in its signature.
 
-    `tflite` is the file that an exporter made of a function with tensors by key. `inputs` and `outputs` are the new
-    names of the tensors by key, in the new order.
+    `tflite` is the file that an exporter made of a function with tensors by key. `inputs` and `outputs` map the keys to
+    the new names of the tensors, in the new order.
 
     Raises:
-        ConversionError: the file has other inputs or outputs than these.
+        ConversionError: the file has other inputs or outputs than `inputs` and `outputs` name.
     """
     model = read_model(tflite)
     graph = model.graphs[0]
@@ -64,7 +65,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def _ordered(tensors: list[Tensor], names: dict[str, str], signature: list[tuple[str, Tensor]] | None) -> list[Tensor]:
     """The tensors in the order of the keys of `names`.
 
-    A function that TensorFlow could not save has no signature; then the tensors are in the order of its keys.
+    A function that TensorFlow could not save has no signature. In that case the tensors are in the order of its keys.
     """
     if signature is None:
         keys = sorted(names) if len(names) == len(tensors) else [tensor.name for tensor in tensors]

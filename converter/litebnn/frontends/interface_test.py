@@ -10,7 +10,7 @@ INPUTS, OUTPUTS = {"input_0": "z", "input_1": "a"}, {"output_0": "right", "outpu
 
 
 def unordered(signature: bool) -> bytes:
-    """A file from TensorFlow's converter, whose inputs and outputs are in the order of keys without a signature."""
+    """A file of TensorFlow's converter. Without a signature, its inputs and outputs are in the order of their keys."""
     model = FloatModel()
     second, first = model.input(1, 2), model.input(1, 1)
     if not signature:

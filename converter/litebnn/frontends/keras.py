@@ -1,4 +1,4 @@
-"""Conversion of Keras models to .tflite bytes: Keras 2 (tf-keras), and Keras 3 on TensorFlow or torch."""
+"""Converts Keras models to .tflite bytes: Keras 2 (tf-keras), and Keras 3 on TensorFlow or torch."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from litebnn.unique_names import unique_names
 def keras_to_tflite(model: Any) -> bytes:
     """The float .tflite file of a Keras model; an unknown batch size becomes 1.
 
-    Inputs and outputs keep the order of `model.inputs` and `model.outputs`. The signature names them by their keys if
-    the model uses dictionaries, else by Keras's names.
+    Inputs and outputs keep the order of `model.inputs` and `model.outputs`. If the model uses dictionaries, the
+    signature names them by the dictionaries' keys, else by Keras's names.
 
     Raises:
         ConversionError: the model is not a built Keras model, or has mixed precision. The same error is raised if a
@@ -64,7 +64,7 @@ def _export_from_tensorflow(model: Any) -> bytes:
     call, results = _keyed_call(model, structure, tree)
     function = trace(lambda *tensors: call(tensors), specs)
     outputs = _output_names(model, results[-1], tree)
-    # TensorFlow looks for variables in the object that owns them, but Keras 3 wraps them in its own objects.
+    # TensorFlow looks for variables in the object that owns them, but Keras 3 wraps its variables in other objects.
     owner = tensorflow.Module() if keras_3 else model
     if keras_3:
         owner.held = [variable.value for variable in model.variables]
@@ -72,7 +72,8 @@ def _export_from_tensorflow(model: Any) -> bytes:
     scope = re.compile(rf"^{re.escape(model.name)}(_\d+)?/")
 
     def short(_: Graph, tensor: Tensor) -> str:
-        """The names of the first and last of the merged ops, without the model's name."""
+        """The names of the first and the last of the ops that were merged into a tensor's producer, without the model's
+        name."""
         parts = [scope.sub("", part) for part in tensor.name.split(";")]
         return ";".join(dict.fromkeys((parts[0], parts[-1])))
 
@@ -80,7 +81,8 @@ def _export_from_tensorflow(model: Any) -> bytes:
 
 
 def _export_from_torch(model: Any) -> bytes:
-    """Exports with Keras's own exporter, through a wrapper that takes a list and returns a dictionary by our keys."""
+    """Exports with Keras's own exporter, through a wrapper that takes a list and returns a dictionary with litebnn's
+    keys."""
     keras = importlib.import_module("keras")
     if importlib.util.find_spec("litert_torch") is None:
         raise ConversionError("converting a Keras model from the torch backend needs pip install litert-torch")
@@ -94,7 +96,7 @@ def _export_from_torch(model: Any) -> bytes:
     call, results = _keyed_call(model, structure, keras.tree)
     exported = type(_EXPORTED, (keras.Model,), {"call": lambda _, tensors: call(tensors)})()
     exported.exported_model = model
-    # torch finds only layers that are attributes of other layers.
+    # torch finds a layer only if it is an attribute of another layer.
     layers = list(_layers_of(model))
     for index, layer in enumerate(layers):
         exported.add_module(f"{_LAYER}{index}", layer)
@@ -113,7 +115,7 @@ def _export_from_torch(model: Any) -> bytes:
     names_by_keras = {f"args_0_{index}": name for index, name in enumerate(inputs.values())}
 
     def find_part(name: str) -> Part | None:
-        """The layer at a path of nested layers and models."""
+        """Finds the layer at a path of nested layers and models."""
         on_the_way = [layers[int(index)] for index in re.findall(rf"_{_LAYER}(\d+)(?=/|$)", name)]
         if on_the_way:
             return Part("/".join(layer.name for layer in on_the_way), _largest_weight(on_the_way[-1]))
@@ -124,7 +126,8 @@ def _export_from_torch(model: Any) -> bytes:
 
 
 def _keyed_call(model: Any, structure: Any, tree: Any) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], list[Any]]:
-    """The model as a function from a list to a dictionary by our keys, and a list that gets its original outputs."""
+    """The model as a function from a list to a dictionary with litebnn's keys, and a list that gets the model's
+    original outputs."""
     results: list[Any] = []
 
     def call(tensors: Sequence[Any]) -> dict[str, Any]:
@@ -135,7 +138,8 @@ def _keyed_call(model: Any, structure: Any, tree: Any) -> tuple[Callable[[Sequen
 
 
 def _layers_of(layer: Any) -> Iterator[Any]:
-    """Yields all nested layers, containers first: a model's from Keras's list, other layers' from torch's."""
+    """Yields all nested layers, containers first. The layers of a model come from Keras's list, those of other layers
+    from torch's."""
     for below in layer.layers if hasattr(layer, "layers") else layer.children():
         if hasattr(below, "compute_output_spec"):
             yield below
@@ -174,19 +178,19 @@ def _output_names(model: Any, result: Any, tree: Any) -> dict[str, str]:
 
 
 def _key(side: str, index: int) -> str:
-    """The key of an input or output: TensorFlow keeps it unchanged, and keys sort by the index."""
+    """The key of an input or output. TensorFlow keeps the key unchanged, and keys sort by the index."""
     return f"{side}_{index:04d}"
 
 
 def _names(side: str, structure: Any, tensors: list[Any], given: list[str]) -> dict[str, str]:
-    """Maps keys to names: a tensor's own key if `structure` has it in a dictionary, else Keras's name."""
+    """Maps keys to names: the tensor's own key if `structure` has the tensor in a dictionary, else Keras's name."""
     keys: dict[int, list[str]] = {}
     for key, tensor in keyed(structure):
         keys.setdefault(id(tensor), []).append(key)
     if len(given) != len(tensors):
         given = [f"{side}_{index}" for index in range(len(tensors))]
     own = [keys[id(tensor)].pop(0) if keys.get(id(tensor)) else "" for tensor in tensors]
-    # Dictionary keys come first, so that they stay unchanged if a Keras name is the same.
+    # Dictionary keys come first, so that they stay unchanged if a Keras name is equal to one of them.
     order = sorted(range(len(own)), key=lambda index: not own[index])
     names = dict(zip(order, unique_names(own[index] or given[index] for index in order), strict=True))
     return {_key(side, index): names[index] for index in range(len(tensors))}

@@ -1,4 +1,4 @@
-"""Conversion of SavedModel folders to .tflite bytes."""
+"""Converts SavedModel folders to .tflite bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from litebnn.frontends.tensorflow import fix_batch, load_tensorflow, to_tflite
 def saved_model_to_tflite(saved_model_dir: str | os.PathLike[str]) -> bytes:
     """The float .tflite file of a SavedModel's `serving_default` signature; an unknown batch size becomes 1.
 
-    A signature has names but no order, so inputs and outputs are sorted by name, "output_2" before "output_10".
+    A signature has names but no order. Therefore inputs and outputs are sorted by name, "output_2" before "output_10".
 
     Raises:
-        ConversionError: the folder is not a SavedModel, lacks the signature, or TensorFlow's converter refuses it.
+        ConversionError: the folder is not a SavedModel, the SavedModel lacks the signature, or TensorFlow's converter
+            refuses it.
     """
     path = Path(saved_model_dir)
     if not (path / "saved_model.pb").is_file() and not (path / "saved_model.pbtxt").is_file():

@@ -1,4 +1,5 @@
-"""Renames tensors after a model's layers: exporters join the scopes or classes of all ops that they merged."""
+"""Renames tensors after the layers of a model, because exporters join the scopes or classes of all ops that they
+merged."""
 
 from __future__ import annotations
 
@@ -18,12 +19,13 @@ class Part(NamedTuple):
 
 
 def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> bytes:
-    """Renames the tensors of a file, uniquely in each subgraph; outputs of layers get their name without a number."""
+    """Renames the tensors of a file. Names are unique in each subgraph, and the outputs of layers get their names
+    without a number."""
     model = read_model(tflite)
     for graph in model.graphs:
         named = [(name_of(graph, tensor), tensor) for tensor in graph.all_tensors()]
         named.sort(key=lambda pair: _rank(graph, pair[1]))
-        # The first tensor of each name comes first, so that a numbered duplicate never takes another part's name.
+        # The first tensor of each name is named first, so that a numbered duplicate never takes another part's name.
         first = dict(reversed(named))
         named.sort(key=lambda pair: first[pair[0]] is not pair[1])
         for (_, tensor), name in zip(named, unique_names(name for name, _ in named), strict=True):
@@ -34,11 +36,11 @@ def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> by
 def part_name(graph: Graph, tensor: Tensor, find_part: Callable[[str], Part | None]) -> str:
     """The name of the part that computes a tensor of a litert-torch file; the tensor's own name if none is found.
 
-    The names of all merged ops are joined with semicolons. The one with the largest weight is the layer; the
+    litert-torch joins the names of all merged ops with semicolons. The op with the largest weight is the layer; the
     others are batch norms and the like.
 
     Args:
-        find_part: returns the part that one of the joined names belongs to, or None.
+        find_part: a function that returns the part to which one of the joined names belongs, or None.
     """
     op = graph.producer(tensor)
     weights = facts(op).constants[:1] if op is not None and facts(op).layer else ()

@@ -1,4 +1,4 @@
-"""Conversion of a concrete TensorFlow function to the bytes of a float .tflite file, which several frontends use."""
+"""Converts a concrete TensorFlow function to the bytes of a float .tflite file, for several frontends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from litebnn.errors import ConversionError, shortened, told_by
 
 
 def load_tensorflow() -> Any:
-    """The tensorflow module.
+    """Imports the module tensorflow.
 
     Raises:
         ConversionError: TensorFlow is not installed.
@@ -29,7 +29,7 @@ def load_tensorflow() -> Any:
 
 
 def fix_batch(function: Any) -> None:
-    """Sets an unknown batch size to 1.
+    """Sets the unknown batch size of each input to 1.
 
     Raises:
         ConversionError: another dimension of an input is unknown.
@@ -66,7 +66,7 @@ def trace(call: Callable[..., Any], specs: Sequence[Any]) -> Any:
 
 
 def _reason(said: str) -> str:
-    """The original error in a message of TensorFlow, which precedes it with the code that it passed through."""
+    """The original error in a message of TensorFlow, which begins with the code through which the error passed."""
     lines = [line.strip() for line in re.sub("\x1b\\[[0-9;]*m", "", said).splitlines() if line.strip()]
     errors = [place for place, line in enumerate(lines) if re.match(r"\w+(Error|Exception): ", line)]
     place = errors[-1] if errors else 0

@@ -1,4 +1,4 @@
-"""Conversion of PyTorch modules and torch.export programs to .tflite bytes, by litert-torch."""
+"""Converts PyTorch modules and torch.export programs to .tflite bytes, with litert-torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from litebnn.frontends.interface import keyed, set_interface
 from litebnn.frontends.tensor_names import Part, part_name, rename_tensors
 from litebnn.unique_names import unique_names
 
-# Advice on what to change, by a part of PyTorch's or litert-torch's error message.
+# Advice on changes to the module, by a part of PyTorch's or litert-torch's error message.
 _ADVICE = {
     "Could not guard on data-dependent": "a branch in it depends on values: choose by torch.where instead",
     "boolean indices must be concrete": "it writes where a condition holds, as y[x < 0] = -1 does: use torch.where",
@@ -34,12 +34,12 @@ def torch_to_tflite(module: Any, example_inputs: Any, channels_last: bool) -> by
     """The float .tflite file of a module in evaluation mode; the module itself is unchanged.
 
     `module` is a `torch.nn.Module` in float32 on the CPU. `example_inputs` is a tensor, a list with one tensor for each
-    input, or a dictionary of them by the names of `forward`'s arguments. The file's inputs get their shapes.
-    `channels_last` is True to turn the module's inputs and outputs [n, channels, height, width] into [n, height, width,
-    channels] in the file.
+    input, or a dictionary of tensors by the names of `forward`'s arguments. The file's inputs get the shapes of these
+    tensors. `channels_last` is True to transpose the module's inputs and outputs [n, channels, height, width] to [n,
+    height, width, channels] in the file.
 
     Raises:
-        ConversionError: PyTorch or litert-torch is missing or cannot export the module. Or the module is not such a
+        ConversionError: PyTorch or litert-torch is missing or cannot export the module. Or `module` is not such a
             module, fails on the inputs, or returns something other than tensors.
     """
     torch = _load("torch")
@@ -86,7 +86,7 @@ def _trains(node: Any) -> bool:
 
 
 def _load(name: str) -> Any:
-    # The variable silences the native libraries; it must be set before they are loaded.
+    # This variable silences the native libraries. It must be set before the libraries are loaded.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         with redirect_stderr(io.StringIO()):
@@ -98,7 +98,7 @@ def _load(name: str) -> Any:
 
 
 def _check_tensors(torch: Any, module: Any) -> None:
-    """Refuses tensors on which litert-torch fails, or whose type the converter would leave alone."""
+    """Refuses tensors on which litert-torch fails, and tensors of types that the converter would leave unchanged."""
     for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
         if tensor.device.type != "cpu":
             raise ConversionError(f'"{name}" of the module is on {tensor.device}: move it to the CPU (module.cpu())')
@@ -108,7 +108,7 @@ def _check_tensors(torch: Any, module: Any) -> None:
 
 
 def _arguments(torch: Any, example_inputs: Any) -> tuple[list[Any], dict[str, Any]]:
-    """The positional and the named arguments of `forward`, each a tensor."""
+    """The positional and the named arguments of `forward`; each argument is a tensor."""
     if isinstance(example_inputs, Mapping):
         arguments, named = [], {str(name): value for name, value in example_inputs.items()}
     elif isinstance(example_inputs, list | tuple):
@@ -183,9 +183,10 @@ def _export(torch: Any, module: Any, arguments: list[Any], named: dict[str, Any]
 
 
 def _parts(flat: Any) -> Callable[[str], Part | None]:
-    """Finds modules by the classes on the path to them, and names them by the attributes, such as "features.2".
+    """Finds modules by the classes on the path to them, and names them by the attributes on this path, such as
+    "features.2".
 
-    If one module holds a submodule and another one calls it, the caller is found.
+    If one module holds a submodule and another module calls it, the calling module is found.
     """
     paths = {"": _class_path(flat)}
     parts: dict[str, Part] = {}
@@ -205,7 +206,7 @@ def _parts(flat: Any) -> Callable[[str], Part | None]:
 
 
 def _largest_weight(module: Any) -> int:
-    """The number of elements of a module's largest weight, including weights computed by a parametrization."""
+    """The number of elements of a module's largest weight. Weights that a parametrization computes count too."""
     own = (p for name, p in module.named_parameters() if "." not in name or name.startswith("parametrizations."))
     return max((int(parameter.numel()) for parameter in own), default=0)
 
@@ -215,7 +216,7 @@ def _class_path(part: Any) -> str:
 
 
 def _permuted(tensor: Any, order: tuple[int, ...]) -> Any:
-    """The tensor with permuted axes if it has four, else unchanged."""
+    """The tensor with permuted axes if it has four axes, else unchanged."""
     return tensor.permute(*order) if tensor.dim() == len(order) else tensor
 
 
@@ -228,7 +229,7 @@ def _argument_names(module: Any, arguments: list[Any]) -> list[str]:
 
 
 def _one_line(error: Exception) -> str:
-    """An error as one line: its first line, the place in the model, and advice if there is any."""
+    """An error as one line: its first line, its location in the model, and advice if there is any."""
     text = str(error)
     line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
     places = [place for place in re.findall(r'File "([^"]+)", line (\d+)', text) if place[0] != __file__]

@@ -1,4 +1,4 @@
-"""A .tflite model as a graph that is easy to rewrite; it knows nothing of the file's layout."""
+"""A .tflite model as a graph that is easy to rewrite. This folder knows nothing of the file's layout."""
 
 from litebnn.graph.compact import compact
 from litebnn.graph.control_dependencies import check_control_dependencies, drop_control_dependencies

@@ -1,4 +1,4 @@
-"""Removes tensors, buffers and operator codes that nothing refers to."""
+"""Removes unused tensors, buffers and operator codes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from litebnn.graph.graph import Buffer, Model
 
 
 def compact(model: Model) -> None:
-    """Removes tensors, buffers and operator codes that nothing refers to; equal constants share a buffer."""
+    """Removes tensors, buffers and operator codes that nothing refers to. Equal constants then share a buffer."""
     empty = Buffer()
     by_content: dict[bytes, Buffer] = {}
     kept: dict[Buffer, None] = {empty: None}

@@ -1,8 +1,9 @@
-"""Control dependencies: metadata of TensorFlow, `model_control_dependencies`, by which an op waits for others that it
-reads nothing from.
+"""Control dependencies are metadata of TensorFlow, `model_control_dependencies`. They make an op wait for other ops
+whose outputs it does not read.
 
-It names ops by their indices. When a delegate is applied, runtimes look up these indices in their current plan. If ops
-or an earlier delegate have changed the plan, they write out of bounds, or find no order and skip the delegate.
+The metadata names ops by their indices. When a delegate is applied, runtimes look up these indices in their current
+plan. If ops or an earlier delegate have changed the plan, runtimes write out of bounds, or find no order and skip the
+delegate.
 """
 
 from __future__ import annotations
@@ -19,18 +20,19 @@ _MOST_BYTES = 5  # in the encoding of a 32-bit number, 7 bits in each byte
 
 
 def drop_control_dependencies(model: Model) -> None:
-    """Removes the dependencies of a model that will be rewritten, which changes the indices of its ops.
+    """Removes the control dependencies of a model that will be rewritten, because a rewrite changes the indices of
+    ops.
 
-    Without them, runtimes keep ops with side effects in the order of the file.
+    Without control dependencies, runtimes keep ops with side effects in the order of the file.
     """
     model.metadata = [(name, buffer) for name, buffer in model.metadata if name != _NAME]
 
 
 def check_control_dependencies(model: Model) -> None:
-    """Refuses dependencies of ops that do not exist, or on later ops.
+    """Refuses control dependencies of ops that do not exist, and dependencies on later ops.
 
     Raises:
-        ConversionError: the message names the ops.
+        ConversionError: a dependency is invalid; the message names the ops.
     """
     for name, buffer in model.metadata:
         if name != _NAME or buffer.data is None or not buffer.data.size:
@@ -65,7 +67,7 @@ def _mistake(what: str) -> ConversionError:
 
 
 def _numbers(data: Array) -> Iterator[int]:
-    """Decodes Protobuf's varints."""
+    """Decodes a sequence of Protobuf's varints."""
     value = places = 0
     for byte in data.tobytes():
         value |= (byte & 0x7F) << 7 * places
@@ -78,5 +80,5 @@ def _numbers(data: Array) -> Iterator[int]:
 
 
 def _signed(number: int) -> int:
-    """Decodes Protobuf's zigzag numbers: 0, -1, 1, -2, 2…"""
+    """Decodes one of Protobuf's zigzag numbers: 0, -1, 1, -2, 2…"""
     return -(number + 1) // 2 if number % 2 else number // 2

@@ -1,4 +1,4 @@
-"""Dependencies between ops that a runtime would follow out of bounds are refused."""
+"""Tests that dependencies between ops that a runtime would follow out of bounds are refused."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_a_count_as_large_as_it_may_be_takes_no_time() -> None:
 
 
 def test_ops_of_litebnn_wait_for_none() -> None:
-    """Runtimes look up the indices again, among the remaining nodes, when the next delegate is applied."""
+    """When the next delegate is applied, runtimes look up the ops' indices again, among the remaining nodes."""
     model = _of_three_ops(bytes([1, 1, 1, 0, 2]))
     model.graphs[0].ops[2].code = OpCode("CUSTOM", "LceQuantize")
     with pytest.raises(ConversionError, match="op 1 waits for op 0, expected none in a model with litebnn's ops"):

@@ -25,15 +25,17 @@ from litebnn.graph.graph import NUMPY_TYPES, Buffer, Graph, Op, Tensor, packed_w
 
 Dims = tuple[int, ...]
 
-# The limit on repacked weights: bytes for any model, and a multiple of the constants for larger models.
+# The limit on repacked weights: a number of bytes for any model, and a multiple of the constants' bytes for larger
+# models.
 _REPACKED_BYTES, _REPACKED_TIMES = 1 << 24, 16
 
 
 def check_custom_ops(graph: Graph) -> None:
-    """Checks every op of litebnn like the library does when it loads a model.
+    """Checks every op of litebnn as the library checks it when it loads a model.
 
     Raises:
-        ConversionError: the library would refuse the model; the message names op, tensor and what was expected.
+        ConversionError: the library would refuse the model; the message names the op and the tensor, and says what was
+            expected.
     """
     left = _REPACKED_BYTES + _REPACKED_TIMES * sum(map(_bytes, {tensor.buffer for tensor in graph.all_tensors()}))
     for index, op in enumerate(graph.ops):
@@ -49,7 +51,8 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def mistakes(op: Op) -> Iterator[str]:
-    """Yields the reasons for which the library would refuse an op; none for ops that it accepts, and for other ops."""
+    """Yields the reasons for which the library would refuse an op. Yields none for valid ops, and for ops that are not
+    litebnn's."""
     if op.name not in _CHECKS:
         return
     wanted = _INPUTS.get(op.name, range(1, 2))
@@ -177,7 +180,7 @@ def _packed(dims: Dims) -> Dims:
 
 
 def _values(tensor: Tensor) -> Iterator[str]:
-    """Checks an input or output of any op: its number of values is limited, and a constant is a plain array."""
+    """Checks an input or output of any op: its number of values is limited, and a constant must be a plain array."""
     if len(tensor.dims) > MOST_DIMENSIONS:
         yield f'"{tensor.name}" has {len(tensor.dims)} dimensions, expected at most {MOST_DIMENSIONS}'
     elif 0 in tensor.dims or math.prod(max(size, 1) for size in tensor.dims) > MOST_VALUES:
@@ -204,7 +207,7 @@ def _grid(tensor: Tensor) -> Iterator[str]:
 
 
 def _zero_point(tensor: Tensor) -> Iterator[str]:
-    """Checks the zero point. Runtimes use 0 unless there is exactly one."""
+    """Checks the zero point of a tensor. Runtimes use 0 unless the tensor has exactly one zero point."""
     points = np.zeros(1, np.int64) if tensor.quantization is None else tensor.quantization.zero_point
     if tensor.type == "INT8" and points.size == 1 and not -128 <= points[0] <= 127:
         yield f'"{tensor.name}" has zero point {points[0]}, expected -128 to 127'

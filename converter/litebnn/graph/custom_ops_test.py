@@ -72,7 +72,7 @@ def test_a_pool_of_another_rank_is_named() -> None:
 
 
 def conv(**changed: Any) -> bytes:
-    """An LceBconv2d with changed options; None omits an option."""
+    """A model of an LceBconv2d with changed options; None omits an option."""
     return Conv((1, 4, 4, 64), 6, changed=changed).model()
 
 
@@ -81,7 +81,7 @@ def packed_conv(channels_in: int, padding: int = 0) -> bytes:
 
 
 def conv_of(filter_words: tuple[int, ...], channels_in: int, *, is_constant: bool = True) -> bytes:
-    """An LceBconv2d whose filter does not fit its options and tensors."""
+    """A model of an LceBconv2d whose filter does not fit its options and tensors."""
     graph = lce_models.Graph()
     source = graph.tensor((1, 4, 4, -(-channels_in // 32)), name="input")
     words = graph.tensor(filter_words, data=np.zeros(filter_words, np.int32) if is_constant else None, name="filter")
@@ -100,7 +100,7 @@ def wide_pool(width: int) -> bytes:
     return lce_models.bmaxpool_model((1, 4, 4, 2), (2, 2), (2, 1), 0, {"filter_width": width})
 
 
-# The messages are the op library's: "litebnn: OP: ...".
+# Models to refuse, with the op library's messages: "litebnn: OP: ...".
 REFUSED: dict[str, tuple[bytes, str]] = {
     "zero point above int8": (lce_models.quantize_model((2, 40), "int8", 0.5, 128), "zero point 128, expected"),
     "zero point below int8": (lce_models.quantize_model((2, 40), "int8", 0.5, -129), "zero point -129, expected"),
@@ -227,7 +227,7 @@ def test_more_bits_than_a_sum_holds() -> None:
 def test_constants_are_shared_only_so_often() -> None:
     graph = read_model(conv_of((2, 64, 64, 64), 2048)).graphs[0]
     [op] = graph.ops
-    # The constants have 2 MiB, so the limit is 16 MiB plus 16 times 2 MiB.
+    # The constants have 2 MiB, so the limit on repacked weights is 16 MiB plus 16 times 2 MiB.
     for _ in range(8 + 16 - 1):
         graph.insert(Op(op.code, list(op.inputs), list(op.outputs), op.options, op.custom_options))
     check_custom_ops(graph)

@@ -1,4 +1,4 @@
-"""Every field of the .tflite schema: what its numbers refer to, and how the writer treats it."""
+"""Every field of the .tflite schema: what its numbers refer to, and how the writer treats the field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Fate(Enum):
-    """The treatment of a field by the reader and the writer."""
+    """The way in which the reader and the writer treat a field."""
 
     KEPT = "It is written as it was read."
     RENUMBERED = "It stands for an object of the graph, and the writer finds the number that this object has by then."
@@ -24,14 +24,14 @@ class Field:
     # The kind of things that the field's numbers count or refer to; "" for a plain value.
     holds: str = ""
     fate: Fate = Fate.KEPT
-    # The range of the field's numbers in any model; None if there is no limit.
+    # The least and the greatest valid number of the field in any model; None if there is no limit.
     least: int | None = None
     most: int | None = None
     # True if -1 means that the field refers to nothing.
     is_optional: bool = False
 
     def mistake(self, value: Any) -> str:
-        """The reason why a value is out of range; "" if it is in range."""
+        """The reason why a value of the field is out of range; "" if it is in range."""
         numbers = [] if value is None or isinstance(value, str | bytes) else [*np.ravel(value)]
         for number in numbers if self.least is not None or self.most is not None else ():
             if self.least is not None and number < self.least:
@@ -41,7 +41,7 @@ class Field:
         return ""
 
 
-# Runtimes multiply sizes as int32, so counts have a limit far below its maximum.
+# The largest valid count. Runtimes multiply sizes as int32, so the limit is far below the maximum of int32.
 _MOST = 1 << 24
 
 VALUE = Field()
@@ -68,7 +68,7 @@ PLACES = Field("elements", least=0)
 
 
 def _fields(names: str, **others: Field) -> dict[str, Field]:
-    """The fields of a table: names of those with plain values, and a `Field` for each other one."""
+    """The fields of a table: the names of the fields with plain values, and a `Field` for each other field."""
     return {**dict.fromkeys(names.split(), VALUE), **others}
 
 
@@ -78,7 +78,7 @@ _RNN = "fused_activation_function asymmetric_quantize_inputs"
 _LSTM = f"{_RNN} cell_clip proj_clip"
 _SAME = "padding fused_activation_function"
 
-# The tables of tensors, subgraphs and files.
+# The fields of the schema's tables for tensors, subgraphs and files.
 _FORMAT: dict[str, dict[str, Field]] = {
     "Model": _fields(
         "version description",
@@ -139,7 +139,7 @@ _FORMAT: dict[str, dict[str, Field]] = {
     **{f"{kind}Vector": {"values": PLACES} for kind in ("Int32", "Uint16", "Uint8")},
 }
 
-# The options of StableHLO ops, some of which runtimes support.
+# The fields of the options of StableHLO ops, some of which runtimes support.
 _STABLEHLO: dict[str, dict[str, Field]] = {
     "StablehloGatherOptions": _fields(
         "indices_are_sorted",
@@ -205,7 +205,7 @@ _STABLEHLO: dict[str, dict[str, Field]] = {
     "StablehloShiftLeftOptions": {},
 }
 
-# Kinds of options without fields.
+# The kinds of options that have no fields.
 _WITHOUT = """ATan2 Abs AddN AssignVariable BatchToSpaceND Bitcast BitwiseXor BroadcastTo Cos Densify Dequantize Dilate
     DynamicUpdateSlice Equal Exp ExpandDims Fill FloorDiv FloorMod GatherNd Greater GreaterEqual HardSwish
     HashtableFind HashtableImport HashtableSize Less LessEqual LogSoftmax LogicalAnd LogicalNot LogicalOr MatrixDiag
@@ -214,7 +214,7 @@ _WITHOUT = """ATan2 Abs AddN AssignVariable BatchToSpaceND Bitcast BitwiseXor Br
     Square SquaredDifference Tile TopKV2 Transpose UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd
     UnsortedSegmentSum Where ZerosLike"""
 
-# The options of the other builtin ops.
+# The fields of the options of all other builtin ops.
 _OPTIONS: dict[str, dict[str, Field]] = {
     "Conv2DOptions": _fields(f"{_SAME} quantized_bias_type", **_CONV),
     "Conv3DOptions": _fields(_SAME, stride_d=STEP, dilation_d_factor=STEP, **_CONV),

@@ -1,7 +1,7 @@
 """A .tflite model as a graph that is easy to rewrite.
 
 Tensors, buffers and ops are compared by identity. Fields that no rewrite uses, such as sparsity and debug indices, are
-kept in `carried`. Only the reader and the writer understand it.
+kept in the attribute `carried`. Only the reader and the writer understand these fields.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ NUMPY_TYPES: dict[str, np.dtype[Any]] = {
     )
 }
 
-# Limits on the elements that rewrites may compute from constants: a fixed number, plus a number for each byte of
-# constants. Networks need a few for each byte; a damaged file of 58 kB has asked for 4.8 GB and 39 s.
+# Limits on the number of elements that rewrites may compute from constants: a fixed number, plus a number for each byte
+# of constants. Networks need a few elements for each byte. A damaged file of 58 kB once asked for 4.8 GB and 39 s.
 _WORK, _WORK_PER_BYTE = 1 << 24, 64
 
 
 @dataclass(eq=False)
 class Buffer:
-    """Bytes that tensors or metadata refer to.
+    """The bytes of a tensor or of metadata.
 
     `data` is None for an empty buffer; the data of a `large` buffer is stored after the flatbuffer.
     """
@@ -50,7 +50,7 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class Quantization:
-    """The grid of a quantized tensor: real value = scale · (level - zero point)."""
+    """The quantization of a tensor: real value = scale · (level - zero point)."""
 
     scale: Array  # float32 [1], or [channels] along `axis`
     zero_point: Array  # int64 of the same shape
@@ -72,10 +72,10 @@ class QuantizationDetails:
 
 @dataclass(eq=False)
 class Tensor:
-    """A tensor: `type` is TFLite's name of the element type, and `shape` has 1 for an unknown dimension.
+    """A tensor of a graph. `type` is TFLite's name of the element type, and `shape` has 1 for an unknown dimension.
 
-    `shape_signature` has -1 for such a dimension, and is None if all are known. `origin` is the source of its values;
-    None if that is unknown. A tensor has `quantization`, `details` or neither.
+    `shape_signature` has -1 for an unknown dimension, and is None if all dimensions are known. `origin` is the source
+    of the tensor's values; None if that is unknown. A tensor has either `quantization` or `details`, or neither.
     """
 
     name: str
@@ -106,7 +106,7 @@ class Tensor:
 
     @property
     def array(self) -> Array | None:
-        """The constant's value as a read-only view; None for tensors that are not plain dense constants."""
+        """The value of a constant tensor as a read-only view; None for tensors that are not plain dense constants."""
         dtype = NUMPY_TYPES.get(self.type)
         if not self.is_constant or dtype is None or self.is_sparse or self.is_variable:
             return None
@@ -116,7 +116,7 @@ class Tensor:
 
     @property
     def companions(self) -> list[Tensor]:
-        """The tensors that this tensor's quantization refers to, which must stay in the graph with it."""
+        """The tensors to which this tensor's quantization refers. They must stay in the graph with this tensor."""
         named = () if self.details is None else self.details.tensors.values()
         return [tensor for tensor in named if tensor is not None]
 
@@ -139,7 +139,7 @@ class OpCode:
 
 
 class Options(SimpleNamespace):
-    """A builtin op's options by their names in the format; omitted ones have the format's defaults.
+    """The options of a builtin op by their names in the format; omitted options have the format's defaults.
 
     `table` is the format's name for the kind of options, and empty for an op without options.
 
@@ -165,7 +165,7 @@ class Op:
 
     @property
     def name(self) -> str:
-        """The builtin's name, or the custom operator's own."""
+        """The name of a builtin op, or the custom operator's own name."""
         return self.code.custom if self.code.builtin == "CUSTOM" else self.code.builtin
 
     @property
@@ -173,7 +173,7 @@ class Op:
         return self.outputs[0]
 
     def input(self, index: int) -> Tensor:
-        """A required input by its index; optional inputs come last and may be absent."""
+        """A required input of the op, by its index. Optional inputs come last and may be absent."""
         tensor = self.optional(index)
         assert tensor is not None
         return tensor
@@ -184,7 +184,7 @@ class Op:
 
 
 def constant(name: str, value: Array) -> Tensor:
-    """A constant tensor of `value`'s type and shape."""
+    """Makes a constant tensor of `value`'s type and shape."""
     type_name = next(name for name, dtype in NUMPY_TYPES.items() if value.dtype == dtype)
     data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
     return Tensor(name, type_name, tuple(value.shape), Buffer(data))
@@ -248,7 +248,8 @@ class Graph:
         return self._producer.get(tensor)
 
     def ask(self, question: Question[_Answer], tensor: Tensor) -> _Answer:
-        """The answer to a question about a tensor, computed at most once between edits that it depends on."""
+        """The answer to a question about a tensor. The graph computes the answer again only after an edit that may
+        change it."""
         return self._answers.ask(self, question, tensor)
 
     def reconsider(self, op: Op) -> None:
@@ -260,11 +261,11 @@ class Graph:
         return list(self._consumers.get(tensor, ()))
 
     def is_output(self, tensor: Tensor) -> bool:
-        """True if the tensor is visible outside the graph."""
+        """True if the tensor is an output of the graph, so that it is visible outside."""
         return tensor in self.outputs or tensor in self.inputs or tensor in self.pinned
 
     def sole_consumer(self, tensor: Tensor) -> Op | None:
-        """The only op that reads `tensor`; None if there are others, or if it is an output."""
+        """The only op that reads `tensor`; None if there are several, or if the tensor is an output of the graph."""
         consumers = self._consumers.get(tensor, [])
         return consumers[0] if len(consumers) == 1 and not self.is_output(tensor) else None
 
@@ -312,7 +313,7 @@ class Graph:
         self._answers.drop((old, tensor))
 
     def replace(self, old: Op, new: Op) -> Op:
-        """Replaces `old` by `new`, which computes the same outputs."""
+        """Replaces the op `old` by the op `new`, which computes the same outputs."""
         self.insert(new, before=old)
         self.remove(old)
         for tensor in new.outputs:
@@ -321,14 +322,15 @@ class Graph:
         return new
 
     def redirect(self, old: Tensor, new: Tensor) -> None:
-        """Makes every op that reads `old` read `new` instead."""
+        """Makes every op that reads the tensor `old` read the tensor `new` instead."""
         for op in self.consumers(old):
             for index, tensor in enumerate(op.inputs):
                 if tensor is old:
                     self.set_input(op, index, new)
 
     def bypass(self, op: Op, source: Tensor) -> bool:
-        """Removes an op whose output has the values of `source`; returns False if the output is visible outside."""
+        """Removes an op whose output has the values of `source`. Returns False if the output is visible outside the
+        graph."""
         if self.is_output(op.output):
             return False
         self.redirect(op.output, source)
@@ -336,7 +338,7 @@ class Graph:
         return True
 
     def spend(self, elements: int) -> None:
-        """Counts elements that will be computed from constants.
+        """Counts elements that a rewrite will compute from constants.
 
         Raises:
             ConversionError: the total exceeds the limit for the file's constants.
@@ -346,8 +348,8 @@ class Graph:
             raise ConversionError("far more is computed from the model's constants than they are large")
 
     def all_tensors(self) -> Iterable[Tensor]:
-        """All tensors of the graph, each once: the listed ones, those that ops read or write, outputs, and the tensors
-        that quantize these.
+        """All tensors of the graph, each once. They are the listed ones, those that ops read or write, the outputs, and
+        the tensors that hold the scales of others.
         """
         of_ops = (tensor for op in self.ops for tensor in (*op.inputs, *op.outputs))
         found = dict.fromkeys(tensor for tensor in (*self.tensors, *of_ops, *self.outputs) if tensor is not None)
@@ -380,11 +382,12 @@ class Model:
 
     @property
     def input_names(self) -> list[str]:
-        """The names of the first subgraph's inputs in the signature; the tensors' own names if it lacks them."""
+        """The names of the first subgraph's inputs in the signature; the tensors' own names if the model has no
+        signature."""
         keys = {t: key for signature in reversed(self.signatures or ()) for key, t in signature.inputs}
         return [keys.get(tensor, tensor.name) for tensor in self.graphs[0].inputs]
 
 
 def packed_words(channels: int) -> int:
-    """The number of int32 words that hold the signs of that many channels."""
+    """The number of int32 words that hold the signs of `channels` channels."""
     return -(-channels // BITS_PER_WORD)

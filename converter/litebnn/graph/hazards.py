@@ -1,7 +1,8 @@
-"""Checks a model for hazards: properties that runtimes assume, and without which they access memory out of bounds.
+"""Checks a model for hazards: a runtime that assumes certain properties accesses memory out of bounds if the model
+lacks them.
 
-It goes beyond the needs of the rewrites (`graph.validate`), and covers ops and tensors that litebnn does not read.
-Shapes, indices and types that are known only at run time cannot be checked here.
+These checks go beyond the needs of the rewrites (`graph.validate`), and cover ops and tensors that litebnn does not
+read. Shapes, indices and types that are known only at run time cannot be checked here.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ _HANDLES = ("RESOURCE", "VARIANT")
 
 
 def check_model(model: Model) -> None:
-    """Refuses a model whose tensors or operands would lead a runtime out of bounds, or which litebnn's ops refuse.
+    """Refuses a model whose tensors or operands would make a runtime access memory out of bounds, or which litebnn's
+    ops refuse.
 
     Raises:
-        ConversionError: the message names the op and the tensor.
+        ConversionError: the model has a hazard; the message names the op and the tensor.
     """
     for graph in (*model.graphs[:1], *(signature.graph for signature in model.signatures or ())):
         for tensor in (*graph.inputs, *graph.outputs):
@@ -60,7 +62,7 @@ def _check_size(tensor: Tensor) -> None:
 
 
 def _grids(op: Op) -> Iterator[str]:
-    """Checks the scales of ops on quantized values: runtimes divide by them, and abort if there are none."""
+    """Checks the scales of ops on quantized values. Runtimes divide by the scales, and abort if there are none."""
     int8 = facts(op).int8
     for tensor in (*op.inputs, *op.outputs) if int8 is not None and not int8.same_parameters else ():
         if tensor is not None and not tensor.is_constant and tensor.type == "INT8" and tensor.quantization is None:
@@ -78,7 +80,7 @@ def _strided_slice(op: Op) -> Iterator[str]:
     given = [values for values in operands if values is not None]
     options = op.options
     masks = {key: int(getattr(options, f"{key}_mask", 0)) for key in ("begin", "shrink_axis", "ellipsis", "new_axis")}
-    # A new axis uses up no axis of the source; an ellipsis uses up any number of them.
+    # A new axis uses up no axis of the source, and an ellipsis any number of axes.
     adds_axes = masks["ellipsis"] or masks["new_axis"]
     if len({len(values) for values in given}) > 1 or (
         not adds_axes and source.shape and any(len(values) > len(source.shape) for values in given)
@@ -141,7 +143,7 @@ def _amounts(op: Op) -> Iterator[str]:
 
 
 def _numbers(tensor: Tensor | None) -> list[int] | None:
-    """The value of a constant of integers; None for other tensors."""
+    """The integers of a constant tensor; None for other tensors."""
     array = None if tensor is None else tensor.array
     return None if array is None or array.dtype.kind not in "iu" else [int(value) for value in array.reshape(-1)]
 

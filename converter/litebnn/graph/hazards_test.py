@@ -1,4 +1,5 @@
-"""Models that lead a runtime out of bounds are refused, and similar sound models are not."""
+"""Tests that models that make a runtime access memory out of bounds are refused, and that similar valid models are
+not."""
 
 from collections.abc import Callable
 from typing import Any

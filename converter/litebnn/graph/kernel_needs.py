@@ -1,4 +1,4 @@
-"""Checks of operands that kernels of builtin ops do not check, and that can crash the runtime's process."""
+"""Checks operands that the kernels of builtin ops do not check, although wrong ones can crash the runtime's process."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from litebnn.graph.graph import NUMPY_TYPES, Op
 
-# Ops whose results must have the type of their first operand, or of all operands. Kernels copy or compute without a
-# check of that.
+# Ops whose results must have the type of their first operand, or of all operands. Their kernels copy or compute without
+# checking the type.
 _COPY_FIRST = """AVERAGE_POOL_2D BATCH_TO_SPACE_ND BROADCAST_TO CUMSUM DEPTH_TO_SPACE DILATE DYNAMIC_UPDATE_SLICE
     EXPAND_DIMS GATHER GATHER_ND L2_POOL_2D MATRIX_DIAG MATRIX_SET_DIAG MAX_POOL_2D MEAN MIRROR_PAD PAD PADV2
     REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_WINDOW RESHAPE REVERSE_SEQUENCE REVERSE_V2 SLICE SPACE_TO_BATCH_ND
@@ -32,14 +32,14 @@ _COPIED: dict[str, slice] = {
 }
 _RECURRENT = """BIDIRECTIONAL_SEQUENCE_LSTM BIDIRECTIONAL_SEQUENCE_RNN LSTM RNN SVDF UNIDIRECTIONAL_SEQUENCE_LSTM
     UNIDIRECTIONAL_SEQUENCE_RNN"""
-# For each op, the index of an input. If that input is FLOAT32, the results and the state must be too.
+# For each op, the index of an input. If this input is FLOAT32, the results and the state must be FLOAT32, too.
 _LAYERS = "BATCH_MATMUL CONV_2D CONV_3D DEPTHWISE_CONV_2D FULLY_CONNECTED MUL SOFTMAX"
 _COMPUTED = {
     **dict.fromkeys((*_RECURRENT.split(), *_LAYERS.split()), 0),
     "EMBEDDING_LOOKUP": 1,
     **dict.fromkeys(("CONV_3D_TRANSPOSE", "TRANSPOSE_CONV"), 2),
 }
-# For each op, the types that its results may have for any operands.
+# For each op, the types that its results may have, whatever its operands are.
 _COMPARISONS = "EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL NOT_EQUAL REDUCE_ALL REDUCE_ANY"
 _RESULTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_COMPARISONS.split(), ("BOOL",)),
@@ -47,7 +47,7 @@ _RESULTS: dict[str, tuple[str, ...]] = {
     "DEQUANTIZE": ("FLOAT32",),
     "QUANTIZE": ("INT4", "INT8", "INT16", "INT32", "UINT8"),
 }
-# The numbers of inputs and outputs of ops on resources, and of those that draw random numbers.
+# The numbers of inputs and outputs of ops on resources, and of ops that draw random numbers.
 _COUNTS = {
     "ASSIGN_VARIABLE": (2, 0),
     "CALL_ONCE": (0, 0),
@@ -100,8 +100,8 @@ def _types(op: Op) -> Iterator[str]:
 
 
 _LSTM_TYPES = ("FLOAT32", "INT8", "INT16", "UINT8")
-# For each LSTM, the input indices of an input gate's weights, recurrent weights and bias. All of them are omitted, or
-# none.
+# For each kind of LSTM, the input indices of the input gate's weights, recurrent weights and bias. Either all of them
+# are omitted, or none.
 _GATES = {
     "BIDIRECTIONAL_SEQUENCE_LSTM": ((1, 5, 12), (18, 22, 29)),
     "LSTM": ((1, 5, 12),),
@@ -132,7 +132,7 @@ def _densify(op: Op) -> Iterator[str]:
 
 
 def _layer(filters: int, axis: int, bias: int) -> Callable[[Op], Iterator[str]]:
-    """The check of a layer's bias: XNNPACK reads one number for each of the filter's output channels."""
+    """Makes the check of a layer's bias. XNNPACK reads one number for each of the filter's output channels."""
 
     def check(op: Op) -> Iterator[str]:
         weights, offsets = op.optional(filters), op.optional(bias)
@@ -152,7 +152,7 @@ def _broadcast_shapes(op: Op) -> Iterator[str]:
 
 
 def _dense(op: Op) -> Iterator[str]:
-    """Runtimes check the shapes only if the weights are dense constants."""
+    """Checks a dense layer, because runtimes check its shapes only if the weights are dense constants."""
     yield from _layer(1, 0, 2)(op)
     data, weights, result = op.input(0), op.optional(1), op.output
     if (
@@ -186,7 +186,7 @@ def _same_shape(op: Op) -> Iterator[str]:
 
 
 def _windows(op: Op) -> Iterator[str]:
-    """Sizes, strides and dilations of windows must be positive, because the kernel divides by them."""
+    """Checks that sizes, strides and dilations of windows are positive, because the kernel divides by them."""
     for tensor in op.inputs[2:]:
         array = None if tensor is None else tensor.array
         if tensor is not None and array is not None and array.size and array.min() < 1:

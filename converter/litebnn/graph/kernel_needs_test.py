@@ -1,4 +1,4 @@
-"""`convert` and `check` refuse operands with which a kernel would crash the runtime's process."""
+"""Tests that `convert` and `check` refuse operands with which a kernel would crash the runtime's process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def of(*shape: int, type: str = "FLOAT32", name: str = "x", is_variable: bool = 
 
 
 def copying(name: str, operands: int = 0) -> Graph:
-    """An op whose output is FLOAT32 of a FLOAT64 operand, after `operands` others."""
+    """A graph of an op with a FLOAT32 output and a FLOAT64 operand. `operands` other operands come before the
+    latter."""
     others = [constant(f"operand{i}", np.int32(0)) for i in range(operands)]
     return one(name, [*others, of(4, 8, type="FLOAT64", name="wide")], of(4, 8, name="y"))
 
@@ -42,13 +43,13 @@ def dense(data: tuple[int, ...], weights: tuple[int, int], result: tuple[int, ..
 
 
 def gated(*left_out: int, count: int = 24) -> Graph:
-    """An LSTM without the inputs at these indices."""
+    """A graph of an LSTM without the inputs at these indices."""
     operands = [None if place in left_out else of(2, 4, name=f"x{place}") for place in range(count)]
     return one("LSTM", [*operands], of(2, 4, name="y"))
 
 
 def convolution(bias: int, name: str = "CONV_2D") -> Graph:
-    """A layer with 6 output channels and a bias of another size."""
+    """A graph of a layer with 6 output channels and a bias of another size."""
     ones = constant("ones", np.ones(bias, np.float32))
     operands = [of(1, 4, 4, 6), of(*((1, 1, 1, 6) if "DEPTH" in name else (6, 1, 1, 6)), name="w"), ones]
     table = {"CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions"}[name]

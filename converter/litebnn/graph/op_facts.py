@@ -1,6 +1,6 @@
-"""Facts about each kind of builtin op: the only table that validation and rules use.
+"""Facts about each kind of builtin op. Validation and rules use no other table.
 
-A kind of op that is not in the table may do anything, so it is kept unchanged.
+A kind of op that is not in the table may do anything, so the converter keeps such ops unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MANY = 1 << 31
 
 @dataclass(frozen=True)
 class Int8:
-    """The int8 form of an op (https://ai.google.dev/edge/litert/models/quantization_spec)."""
+    """Facts about the int8 form of an op (https://ai.google.dev/edge/litert/models/quantization_spec)."""
 
     # The first operator version that supports int8.
     version: int
@@ -34,10 +34,10 @@ class Int8:
 class Facts:
     """The facts about one kind of op."""
 
-    # The range of the number of inputs; `most` is 0 if it is unknown.
+    # The least and the greatest number of inputs; `most` is 0 if the number is unknown.
     least: int = 0
     most: int = 0
-    # The format's name for the table of the op's options; "" if it has none.
+    # The format's name for the table of the op's options; "" if the op has no options.
     options: str = ""
     # Options that new ops get, if the format has no default or rules read the option.
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -48,12 +48,12 @@ class Facts:
     # The number of dimensions of each input (`ranks`) and of the output (`rank`); 0 for any.
     ranks: tuple[int, ...] = ()
     rank: int = 0
-    # The name in reports, if the op is a layer with trained weights.
+    # The kind of layer in reports; "" if the op is no layer with trained weights.
     layer: str = ""
-    # The indices of a layer's data, and of its weights and bias.
+    # The indices of a layer's data input, and of its weights and bias.
     data: int = 0
     constants: tuple[int, ...] = ()
-    # The op's int8 form, if it is known.
+    # The facts about the op's int8 form, if they are known.
     int8: Int8 | None = None
     # The fused activation with the same effect, if the op is an activation.
     clamp: Activation | None = None

@@ -1,5 +1,5 @@
-"""Compares the table of facts with a second one, sorted by fact, from TFLite's operator definitions and int8
-specification."""
+"""Compares the table of facts with a second table, which is sorted by fact and made from TFLite's operator definitions
+and int8 specification."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Checks options that count an op's operands, or that name axes, against the operands."""
+"""Checks options that count an op's operands, or that name axes. They must fit the operands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from litebnn.graph.graph import Op, Tensor
 
 
 def option_mistakes(op: Op) -> Iterator[str]:
-    """Yields the reasons why an op's options lead runtimes out of bounds."""
+    """Yields the reasons why an op's options make runtimes access memory out of bounds."""
     kind, least, check = _CHECKS.get(op.code.builtin, ("", 0, None))
     if check is None:
         return
@@ -51,7 +51,8 @@ def _listed(op: Op, key: str) -> list[int]:
 
 
 def _picks_windows(op: Op, window: Tensor, windows: str, left_out: str, starts: str) -> Iterator[str]:
-    """Checks STABLEHLO_GATHER and SCATTER: windows of the first operand, at positions that the second one lists."""
+    """Checks STABLEHLO_GATHER and SCATTER. Both select windows of the first operand, at positions that the second
+    operand lists."""
     source, indices = op.input(0), op.input(1)
     rank, vector = len(source.dims), int(op.options.index_vector_dim)
     if not vector < len(indices.dims):

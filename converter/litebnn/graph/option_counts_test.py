@@ -12,7 +12,7 @@ Build = Callable[[FloatModel], Tensor]
 
 
 def gather_windows(**changed: Any) -> Build:
-    """STABLEHLO_GATHER of two windows [1, 2, 2] from [3, 4, 2], which removes their first axis."""
+    """A builder of a STABLEHLO_GATHER of two windows [1, 2, 2] from [3, 4, 2], which removes their first axis."""
     options = {
         "offset_dims": [1, 2],
         "collapsed_slice_dims": [0],
@@ -31,7 +31,7 @@ def gather_windows(**changed: Any) -> Build:
 
 
 def scatter_windows(windows: int = 2, **changed: Any) -> Build:
-    """STABLEHLO_SCATTER of two windows [2, 2] into [3, 4, 2]."""
+    """A builder of a STABLEHLO_SCATTER of two windows [2, 2] into [3, 4, 2]."""
     options = {
         "update_window_dims": [1, 2],
         "inserted_window_dims": [0],

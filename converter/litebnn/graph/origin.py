@@ -1,6 +1,6 @@
-"""Origins of tensors: recorded when a rule rewrites one, stored in the file, and read to compare two models.
+"""Origins of tensors: recorded when a rule rewrites a tensor, stored in the file, and read to compare two models.
 
-A tensor without a record has the values of the source's tensor with the same name, if there is one.
+A tensor without a record has the values of the tensor of the same name in the source model, if there is one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Transposed:
 
 @dataclass(frozen=True)
 class Reshaped:
-    """A reshape that keeps the elements in order; a dimension of -1 is known at run time."""
+    """A reshape that keeps the elements in order; a dimension of -1 is known only at run time."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -47,7 +47,8 @@ class Reshaped:
 
 @dataclass(frozen=True)
 class Negated:
-    """A negation of channels: "1" for each negated one and "0" for the others, or one letter for all channels."""
+    """A negation of channels, as a text: "1" for each negated channel and "0" for each other one, or one letter for all
+    channels."""
 
     channels: str
 
@@ -60,7 +61,8 @@ class Negated:
 
 @dataclass(frozen=True)
 class Counted:
-    """Levels written as several signs, concatenated along the channels: a level is middle + Σ scales[j] · sign[j]."""
+    """Levels written as several signs, which are concatenated along the channels. A level is middle + Σ scales[j] ·
+    sign[j]."""
 
     middle: float
     scales: tuple[float, ...]
@@ -110,7 +112,7 @@ class Origin:
         return values
 
     def restored(self, values: Array) -> Array:
-        """The inverse of `made`."""
+        """Computes the values of the source's tensor from the tensor's own. It is the inverse of the method `made`."""
         for move in reversed(self.moves):
             values = move.undone(values)
         return values
@@ -142,7 +144,8 @@ def begin_origins(model: Model) -> None:
 
 
 def write_origins(model: Model) -> None:
-    """Stores the origins of the first subgraph's tensors in the model's metadata, if they differ from the names."""
+    """Stores the origins of the first subgraph's tensors in the model's metadata, unless an origin is the source's
+    tensor of the same name."""
     graph = model.graphs[0]
     computed = {tensor for op in graph.ops for tensor in op.outputs}
     records = {
@@ -158,7 +161,7 @@ def write_origins(model: Model) -> None:
 
 
 def read_origins(model: Model) -> None:
-    """Sets the origins of the first subgraph's tensors from the metadata; invalid records are ignored."""
+    """Reads the origins of the first subgraph's tensors from the metadata. Invalid records are ignored."""
     tensors = list(model.graphs[0].all_tensors())
     for name, buffer in model.metadata:
         if name != METADATA or buffer.data is None:
@@ -188,7 +191,7 @@ def _ints(values: Any) -> tuple[int, ...]:
 def _encoded(name: str, origin: Origin | None) -> list[Any]:
     """The metadata's record for the tensor `name`.
 
-    If the source's name is a prefix of `name`, only its length is stored.
+    If the name of the source's tensor is a prefix of `name`, only its length is stored.
     """
     assert origin is not None
     source = len(origin.source) if name.startswith(origin.source) else origin.source

@@ -14,12 +14,13 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, eq=False)
 class Question(Generic[_Answer]):
-    """A question about any tensor of a graph, which the graph answers once until something upstream is edited."""
+    """A question that can be asked about any tensor of a graph. The graph keeps the answer until an op upstream is
+    edited."""
 
     # A function that computes the answer. It may ask further questions, and reads the graph only by `producer`.
     answer: Callable[[Graph, Tensor], _Answer]
-    # The inputs of a tensor's producer that `answer` asks the same question about. They are answered first, so that a
-    # long chain of ops needs no recursion.
+    # A function that lists the inputs of an op about which `answer` asks the same question. They are answered first, so
+    # that a long chain of ops needs no recursion.
     follows: Callable[[Op], Iterable[Tensor | None]] = lambda op: ()
 
     def __call__(self, graph: Graph, tensor: Tensor) -> _Answer:
@@ -30,7 +31,8 @@ _Key: TypeAlias = "tuple[Question[Any], Tensor]"
 
 
 class Answers:
-    """The answers about one graph. Each answer remembers which producers and other answers it was computed from."""
+    """The answers about one graph. Each answer remembers the producers and the other answers from which it was
+    computed."""
 
     def __init__(self) -> None:
         self._known: dict[_Key, Any] = {}

@@ -1,4 +1,4 @@
-"""Checks references to tensors and subgraphs other than the inputs and outputs of ops."""
+"""Checks all references to tensors and subgraphs except the inputs and outputs of ops."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from litebnn.graph.graph import Graph, Op, QuantizationDetails, Tensor
 
 _BLOCKWISE = "BlockwiseQuantization"
 _BLOCK_TYPES, _SCALE_TYPES, _POINT_TYPES = ("INT4", "INT2"), ("FLOAT16",), ("INT8", "INT16", "INT32", "INT64")
-# The input of each op that may be quantized by another tensor; other ops would read scales of a single grid.
+# The ops with an input that another tensor may quantize, and the index of this input. Other ops would read the scales
+# of a single tensor.
 _READ_DETAILS = {"FULLY_CONNECTED": 1, "EMBEDDING_LOOKUP": 1}
 _READ_SPARSE = {"FULLY_CONNECTED": 1, "DENSIFY": 0}
-# Ops whose first operand selects the subgraph to run; the others are the subgraph's inputs.
+# Ops whose first operand selects the subgraph to run. Their other operands are the inputs of this subgraph.
 _BRANCHES = ("IF", "STABLEHLO_CASE")
 _LOOPS = ("WHILE", "STABLEHLO_WHILE")
 _CALLS = ("CALL", "CALL_ONCE", "STABLEHLO_COMPOSITE")
-# Operands that may be omitted. Runtimes read those of other ops without a check.
+# Operands that may be omitted. Runtimes read the operands of other ops without a check.
 _LEAVE_OUT = {
     *("CONV_2D", "CONV_3D", "CONV_3D_TRANSPOSE", "CUSTOM", "DELEGATE", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"),
     *("BIDIRECTIONAL_SEQUENCE_LSTM", "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "SVDF", "TRANSPOSE_CONV"),
@@ -31,10 +32,10 @@ _LEAVE_OUT = {
 
 
 def check_details(graph: Graph) -> None:
-    """Checks the tensors that quantize other tensors.
+    """Checks the tensors that hold the scales of other tensors.
 
     Raises:
-        ConversionError: the message names both.
+        ConversionError: a reference is invalid; the message names both tensors.
     """
     for tensor in graph.outputs:
         if tensor.is_sparse or tensor.details is not None:
@@ -49,10 +50,11 @@ def check_details(graph: Graph) -> None:
 
 
 def check_operands(what: str, op: Op) -> None:
-    """Refuses omitted operands, and sparse ones or ones quantized by other tensors, if the op does not support them.
+    """Refuses operands that an op does not support: omitted ones, sparse ones, and ones whose scales are other
+    tensors.
 
     Raises:
-        ConversionError: the message names the op and the tensor.
+        ConversionError: an operand is not supported; the message names the op and the tensor.
     """
     name = op.code.builtin
     if name not in _LEAVE_OUT and None in op.inputs:
@@ -84,7 +86,7 @@ def _ranges(details: QuantizationDetails) -> Iterator[str]:
 
 
 def _blocks(tensor: Tensor, details: QuantizationDetails) -> Iterator[str]:
-    """Checks that there is a scale for each block of each row, because runtimes read that many."""
+    """Checks that there is a scale for each block of each row, because runtimes read one scale for each."""
     size = details.options.block_size
     if tensor.type not in _BLOCK_TYPES or not tensor.is_constant or len(tensor.shape) != 2:
         yield f"it is {tensor.type} {list(tensor.shape)}, expected a constant matrix of {' or '.join(_BLOCK_TYPES)}"
@@ -109,7 +111,7 @@ def check_subgraphs(graphs: list[Graph]) -> None:
     """Checks the subgraphs that ops run.
 
     Raises:
-        ConversionError: the message names the op.
+        ConversionError: a subgraph is invalid; the message names the op.
     """
     callees: dict[int, list[int]] = {}
     for number, graph in enumerate(graphs):
@@ -122,7 +124,7 @@ def check_subgraphs(graphs: list[Graph]) -> None:
                 callees[number].append(called)
                 for mistake in _border_mismatches(op, key, graphs[called]):
                     raise ConversionError(f"{what}: {key} is {called}, a subgraph {mistake}")
-            # STABLEHLO_CASE's kernel in LiteRT 2.3.0 reads as many branches as the file has other subgraphs.
+            # The kernel of STABLEHLO_CASE in LiteRT 2.3.0 reads as many branches as the file has other subgraphs.
             if op.code.builtin == "STABLEHLO_CASE" and len([*_called(op)]) != len(graphs) - 1:
                 raise ConversionError(
                     f"{what}: {len([*_called(op)])} branches, expected all {len(graphs) - 1} subgraphs"
@@ -131,7 +133,8 @@ def check_subgraphs(graphs: list[Graph]) -> None:
 
 
 def graphs_of_loops(graphs: list[Graph]) -> list[Graph]:
-    """The subgraphs that only a WHILE runs. Their outputs may grow from step to step, because WHILE resizes them."""
+    """The subgraphs that only a WHILE runs. The outputs of such a subgraph may grow from step to step, because WHILE
+    resizes them."""
     callers: dict[int, set[str]] = {}
     for op in (op for graph in graphs for op in graph.ops):
         for _, called in _called(op):
@@ -167,7 +170,8 @@ def _check_order(callees: dict[int, list[int]]) -> None:
 
 
 def _border_mismatches(op: Op, key: str, graph: Graph) -> Iterator[str]:
-    """Checks types and shapes at a subgraph's border, because runtimes copy operands and outputs without a check."""
+    """Checks types and shapes of a subgraph's inputs and outputs, because runtimes copy operands and outputs without a
+    check."""
     name = op.code.builtin
     for tensor in graph.outputs:
         if not (graph.producer(tensor) or tensor in graph.inputs or tensor.is_constant or tensor.is_variable):

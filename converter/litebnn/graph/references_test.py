@@ -1,4 +1,4 @@
-"""References to tensors and subgraphs other than an op's list of inputs."""
+"""Tests the checks of references to tensors and subgraphs other than an op's list of inputs."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_subgraphs_that_fit_pass() -> None:
     check_subgraphs(
         calls("STABLEHLO_CASE", "StablehloCaseOptions", SAME, SAME, types=CASE, branch_subgraph_indices=[2, 1])
     )
-    # A subgraph may run twice, and from another subgraph.
+    # A subgraph may run twice, and may be run by another subgraph.
     inner = calls("CALL", "CallOptions", subgraph=2)[0]
     check_subgraphs(
         [

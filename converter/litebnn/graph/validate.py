@@ -1,4 +1,4 @@
-"""Checks the properties of ops, tensors and their order that rewrites rely on, when a file is read."""
+"""Checks a file when it is read: the properties of ops, tensors and their order on which rewrites rely."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def check_graph(graph: Graph) -> None:
     """Checks every op against the facts about its kind.
 
     Raises:
-        ConversionError: an op's inputs, outputs or options do not fit its kind, or it precedes a producer. Or an input
-            of the graph is computed or constant.
+        ConversionError: an op's inputs, outputs or options do not fit its kind, or it precedes a producer. The same
+            error is raised if an input of the graph is computed or constant.
     """
     written_by = {tensor: i for i, op in enumerate(graph.ops) for tensor in op.outputs}
     for tensor in graph.inputs:

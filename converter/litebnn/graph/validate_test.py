@@ -13,7 +13,7 @@ KERNEL = np.ones((8, 3, 3, 32), np.float32)
 
 
 def sound() -> FloatModel:
-    """A model with a padded convolution of a sign."""
+    """A valid model with a padded convolution of a sign."""
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 32), "where_not"), [(1, 1), (1, 1)], 1.0)
     model.conv(x, KERNEL)
@@ -110,7 +110,7 @@ def test_an_input_of_the_graph_is_no_constant() -> None:
 
 
 def test_strings_come_from_somewhere() -> None:
-    """Runtimes would read strings of a tensor without data out of bounds."""
+    """If a tensor of strings has no data, runtimes read strings out of bounds."""
     words, result = Tensor("words", "STRING", (2,)), Tensor("same", "BOOL", (2,))
     op = Op(OpCode("EQUAL"), [words, words], [result])
     check_graph(Graph("main", [words, result], [words], [result], [op]))

@@ -1,6 +1,6 @@
 """Layers, quantizers and optimizers to train binarized neural networks with Keras 3, on any of its backends.
 
-Names and arguments are those of Larq, so that its users change one import::
+Names and arguments are those of Larq, so that users of Larq change only one import::
 
     import keras
     import litebnn.keras as lq
@@ -16,7 +16,7 @@ Names and arguments are those of Larq, so that its users change one import::
     ])
     lq.models.summary(model)
 
-`litebnn.convert_keras_model` makes a binary `.tflite` file of such a model on the backends TensorFlow and torch.
+`litebnn.convert_keras_model` converts such a model to a binary `.tflite` file, on the backends TensorFlow and torch.
 Importing this package imports Keras and the backend that `KERAS_BACKEND` names, and no other framework.
 """
 

@@ -1,4 +1,4 @@
-"""Activations that keep values near -1 and 1, where the following binary layer's signs are."""
+"""Activations that keep values near -1 and 1, so that the gradient of the next layer's sign does not vanish."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from keras import ops
 
 
 def hard_tanh(x: Any) -> Any:
-    """x, clipped to [-1, 1]."""
+    """Clips x to [-1, 1]."""
     return ops.clip(x, -1.0, 1.0)
 
 
 def leaky_tanh(x: Any, alpha: float = 0.2) -> Any:
-    """x, with the slope `alpha` outside of [-1, 1]."""
+    """The identity in [-1, 1], with the slope `alpha` outside of [-1, 1]."""
     clipped = ops.clip(x, -1.0, 1.0)
     return clipped + alpha * (x - clipped)
 

@@ -19,11 +19,11 @@ class HyperparameterScheduler(keras.callbacks.Callback):
     Args:
         schedule: a function of the epoch (or step), counted from 0, and optionally of the current value; returns the
             new value.
-        hyperparameter: name of the optimizer's attribute: a variable, or its learning rate.
-        optimizer: the optimizer; by default the model's.
+        hyperparameter: the name of the optimizer's attribute: a variable, or its learning rate.
+        optimizer: the optimizer; by default the optimizer of the model.
         update_freq: "epoch" or "step".
         verbose: 1 prints each value.
-        log_name: the name in the logs; by default the hyperparameter's.
+        log_name: the name in the logs; by default the name of the hyperparameter.
 
     Raises:
         ValueError: `update_freq` has another value, or the optimizer lacks the attribute or keeps it fixed.

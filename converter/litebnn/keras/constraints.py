@@ -10,9 +10,10 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class WeightClip(keras.constraints.Constraint):
-    """Clips weights to [-clip_value, clip_value] after each step, so that none drifts to where it has no gradient.
+    """Clips weights to [-clip_value, clip_value] after each step, because the gradient of a weight far from 0 is
+    zero.
 
-    The layers of `litebnn.keras.layers` take it by its name too: `kernel_constraint="weight_clip"`.
+    The layers of `litebnn.keras.layers` accept this constraint by its name too: `kernel_constraint="weight_clip"`.
     """
 
     def __init__(self, clip_value: float = 1.0) -> None:

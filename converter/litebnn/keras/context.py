@@ -1,4 +1,4 @@
-"""Scopes that make weights read as quantized values, and that set the metrics of new quantizers."""
+"""Scopes in which weights are read as quantized values, and scopes that set the metrics of new quantizers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ _training_metrics: set[str] = set()
 
 
 def should_quantize() -> bool:
-    """True if the weights of quantized layers read as their quantized values in this thread."""
+    """True if the weights of quantized layers are read as their quantized values in this thread."""
     return getattr(_state, "quantize", False)
 
 
 @contextlib.contextmanager
 def quantized_scope(quantize: bool) -> Iterator[bool]:
-    """Makes the weights that have a quantizer read as their quantized values, or as the latent ones that are trained.
+    """Chooses the values that are read from weights with a quantizer: the quantized ones, or the latent ones that are
+    trained.
 
     Example::
 
@@ -57,7 +58,7 @@ def metrics_scope(metrics: Iterable[str] = ()) -> Iterator[set[str]]:
 
 
 def get_training_metrics() -> set[str]:
-    """The names that `metrics_scope` has set: the set itself, not a copy."""
+    """The names that `metrics_scope` has set. The result is the set itself, not a copy."""
     return _training_metrics
 
 

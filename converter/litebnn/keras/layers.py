@@ -1,19 +1,19 @@
-"""Keras's convolutions and dense layer with quantizers, by Larq's names and arguments.
+"""Keras's convolutions and dense layer with quantizers, with Larq's names and arguments.
 
-Each takes the arguments of the Keras layer of its name, and some in addition. `input_quantizer` quantizes the layer's
-inputs, and `kernel_quantizer` the weights. `depthwise_quantizer` and `pointwise_quantizer` are for the kernels that
-Keras names so. `pad_values` is the padding value if padding="same", 0 by default. 1 or -1 keep the padding of signs
-binary.
+Each layer takes the arguments of the Keras layer of its name, and some in addition. `input_quantizer` quantizes the
+layer's inputs, and `kernel_quantizer` the weights. `depthwise_quantizer` and `pointwise_quantizer` are for the kernels
+to which Keras gives these names. `pad_values` is the padding value if padding="same", 0 by default. 1 and -1 keep the
+padding of signs binary.
 
-A quantizer is an object or a name of `litebnn.keras.quantizers`; a constraint may be "weight_clip", and an activation
-the name of a quantizer. Weights keep their latent values, which are trained and saved; `context.quantized_scope` shows
-the quantized values.
+A quantizer is an object or a name of `litebnn.keras.quantizers`. A constraint may be "weight_clip", and an activation
+may be the name of a quantizer. Weights keep their latent values, which are trained and saved; `context.quantized_scope`
+shows the quantized values.
 
     >>> layer = QuantDense(16, input_quantizer="ste_sign", kernel_quantizer="ste_sign", kernel_constraint="weight_clip")
     >>> layer(numpy.ones((1, 32))).shape
     (1, 16)
 
-Keras 3 has no locally connected layers, so there are none here either.
+Keras 3 has no locally connected layers, so this module has none either.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _SEPARABLE_QUANTIZERS = {"depthwise_kernel": "depthwise_quantizer", "pointwise_k
 
 
 class _Convolution(QuantizedLayer, SamePadding):
-    """A mixin before a Keras convolution among the base classes: takes the convolution's arguments in Larq's order."""
+    """A mixin that a layer lists before a Keras convolution among its base classes. It takes the convolution's
+    arguments in Larq's order."""
 
     def __init__(
         self,

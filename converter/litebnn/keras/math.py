@@ -8,10 +8,10 @@ from keras import ops
 
 
 def sign(x: Any) -> Any:
-    """-1 where x < 0, else 1, in the type of x; unlike `keras.ops.sign` it is never 0."""
+    """Returns -1 where x < 0, else 1, in the type of x; unlike `keras.ops.sign` it is never 0."""
     return ops.sign(ops.sign(x) + 0.1)
 
 
 def heaviside(x: Any) -> Any:
-    """1 where x > 0, else 0, in the type of x."""
+    """Returns 1 where x > 0, else 0, in the type of x."""
     return ops.sign(ops.relu(x))

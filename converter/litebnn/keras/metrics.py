@@ -1,4 +1,4 @@
-"""Metrics of a binary network in training."""
+"""Metrics of a binary network during its training."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class FlipRatio(keras.metrics.Metric):
         float(metric.result())  # 0.75
 
     Args:
-        values_dtype: type to keep the values in.
+        values_dtype: the type in which the values are kept.
         name: the metric's name.
-        dtype: type of the mean.
+        dtype: the type of the mean.
     """
 
     def __init__(self, values_dtype: str = "int8", name: str = "flip_ratio", dtype: Any = None) -> None:
@@ -32,7 +32,8 @@ class FlipRatio(keras.metrics.Metric):
         self.built = False
 
     def build(self, input_shape: Any) -> None:
-        """Creates the variables for values of this shape; otherwise the first update does so."""
+        """Creates the variables for values of this shape. If this method is not called, the first update creates
+        them."""
         self.previous_values = self.add_variable(
             tuple(input_shape), "zeros", dtype=self.values_dtype, name="previous_values"
         )

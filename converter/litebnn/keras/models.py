@@ -1,4 +1,4 @@
-"""The summary of a model by the precision of its weights and operations."""
+"""Summarizes a model by the precision of its weights and operations."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _WITH_MACS = (
 
 @dataclass(frozen=True)
 class Weight:
-    """A weight of a layer: its count, bits per number, and the multiply-accumulates that use it.
+    """A weight of a layer: its number of values, its bits per value, and the multiply-accumulates that use it.
 
-    `macs` is None if the layer's sizes are unknown; `mac_bits` is the larger of the weight's and the input's bits.
+    `macs` is None if the layer's sizes are unknown. `mac_bits` is the larger of the weight's and the input's bits.
     """
 
     count: int
@@ -97,7 +97,8 @@ def _weight(weight: Any, input_bits: int, positions: int | None) -> Weight:
 
 
 def _positions(layer: Any) -> int | None:
-    """The number of uses of each weight for one sample: 0 in layers that do not multiply, None for unknown sizes."""
+    """The number of uses of each weight for one sample: 0 in layers that do not multiply, None if the sizes are
+    unknown."""
     if not isinstance(layer, _WITH_MACS):
         return 0
     shape = _shape(layer, "input" if isinstance(layer, _TRANSPOSED) else "output")
@@ -109,7 +110,8 @@ def _positions(layer: Any) -> int | None:
 
 
 def _shape(layer: Any, side: str) -> Any:
-    """The shape of a layer's input or output, or a list of several, or None for a layer that has none or many."""
+    """The shape of a layer's input or output, a list of several shapes, or None for a layer with many or without
+    any."""
     try:
         tensors = getattr(layer, side)
     except (AttributeError, ValueError):

@@ -1,4 +1,4 @@
-"""Networks of several layers: weights that larq saved, and the summary."""
+"""Tests networks of several layers: weights that larq saved, and the summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimizers for binary weights, and one that gives each variable to an optimizer of its own."""
+"""Optimizers for binary weights, and an optimizer that assigns each variable to one of several others."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ Schedule = keras.optimizers.schedules.LearningRateSchedule
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class Bop(keras.optimizers.Optimizer):
-    """An optimizer without latent weights: it flips a binary weight if the moving average of its gradients is large.
+    """An optimizer without latent weights. It flips a binary weight if the moving average of its gradients is large.
 
-    The average of a weight w is m := m + gamma (gradient - m), and w becomes -w where w m > threshold. It is meant for
-    the weights of layers with `kernel_quantizer=NoOp(precision=1)`, which a `CaseOptimizer` can assign to it.
+    The average of a weight w is m := m + gamma (gradient - m), and w becomes -w where w m > threshold. The optimizer is
+    meant for the weights of layers with `kernel_quantizer=NoOp(precision=1)`. A `CaseOptimizer` can assign these
+    weights to it.
 
     Args:
         threshold: the least average that flips a weight: a number or a schedule.
         gamma: the rate at which the average follows the gradients, similar to a learning rate: a number or a schedule.
         name: the optimizer's name.
 
-    Source: Helwegen et al., "Latent Weights Do Not Exist", https://arxiv.org/abs/1906.02107
+    Source: Source: Helwegen et al., "Latent Weights Do Not Exist", https://arxiv.org/abs/1906.02107
     """
 
     def __init__(self, threshold: Any = 1e-8, gamma: Any = 1e-4, name: str = "Bop", **kwargs: Any) -> None:
@@ -74,7 +75,7 @@ class Bop(keras.optimizers.Optimizer):
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class CaseOptimizer(keras.optimizers.Optimizer):
-    """Trains each variable with the optimizer whose predicate claims it.
+    """Trains each variable with the optimizer whose predicate is true for the variable.
 
     Example::
 
@@ -84,14 +85,16 @@ class CaseOptimizer(keras.optimizers.Optimizer):
         )
 
     Args:
-        predicate_optimizer_pairs: pairs of a predicate of variables and the optimizer for variables where it is true.
+        predicate_optimizer_pairs: pairs of a predicate of variables and the optimizer for variables for which it is
+            true.
         default_optimizer: the optimizer for all other variables, which are not trained without it. Callbacks see its
             learning rate.
         name: the optimizer's name.
 
     Raises:
         TypeError: a predicate is not callable, or an optimizer is not an optimizer.
-        ValueError: two predicates claim one variable, or an optimizer has no variables; raised when training starts.
+        ValueError: two predicates are true for one variable, or an optimizer has no variables; raised when training
+            starts.
     """
 
     def __init__(
@@ -112,7 +115,8 @@ class CaseOptimizer(keras.optimizers.Optimizer):
         self.optimizers = [optimizer for _, optimizer in predicate_optimizer_pairs]
         if default_optimizer is not None:
             self.optimizers.append(default_optimizer)
-        # The index of each variable's optimizer, in the model's order; predicates are evaluated when training starts.
+        # The index of each variable's optimizer, in the model's order. The predicates are evaluated when training
+        # starts.
         self.claims: list[int | None] | None = None
 
     def build(self, variables: list[Any]) -> None:
@@ -177,7 +181,8 @@ class CaseOptimizer(keras.optimizers.Optimizer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> CaseOptimizer:
-        """Restores the optimizer without its predicates, which cannot be saved; variables are matched by order."""
+        """Restores the optimizer without its predicates, which cannot be saved. Variables are matched by their
+        order."""
 
         def restored(part: Any) -> Any:
             return keras.saving.deserialize_keras_object(part, custom_objects=custom_objects)

@@ -1,4 +1,4 @@
-"""Optimizers against larq's, where larq is installed, and in the training of a model."""
+"""Compares optimizers with larq's, if larq is installed, and tests them in the training of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixins of all layers with quantizers: quantized inputs and weights, and padding with values other than zero."""
+"""Mixins of all layers with quantizers: they quantize inputs and weights, and pad with values other than zero."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from litebnn.keras.quantized_variable import quantized
 
 _CONSTRAINTS = {"weight_clip": constraints.WeightClip}
 _ACTIVATIONS = {"hard_tanh": activations.hard_tanh, "leaky_tanh": activations.leaky_tanh}
-# Warnings skip the stack frames of these modules, which hold layers' constructors, and point at the caller.
+# Warnings skip the stack frames of these modules, which contain the constructors of layers, and point at the caller.
 _MODULES = (__name__, "litebnn.keras.layers")
 
 
 class QuantizedLayer(keras.layers.Layer):
-    """A mixin before a Keras layer among the base classes: makes the layer quantize its inputs and its weights.
+    """A mixin that a class lists before a Keras layer among its base classes. It makes the layer quantize its inputs
+    and its weights.
 
     Attributes:
-        weight_quantizers: the name of the quantizer argument by the weight's name.
+        weight_quantizers: the name of the quantizer argument for each weight, by the weight's name.
     """
 
     weight_quantizers: ClassVar[dict[str, str]] = {"kernel": "kernel_quantizer"}
@@ -75,10 +76,11 @@ def _named(argument: str, value: Any) -> Any:
 
 
 class SamePadding(keras.layers.Layer):
-    """A mixin before a Keras convolution among the base classes: pads with `pad_values` if padding="same".
+    """A mixin that a class lists before a Keras convolution among its base classes. It pads with `pad_values` if
+    padding="same".
 
-    For values other than zero the input is padded first, and the convolution runs with padding="valid", which its
-    attribute `padding` then shows.
+    For values other than zero, the input is padded first, and the convolution runs with padding="valid". The attribute
+    `padding` then shows "valid".
 
     Raises:
         ValueError: padding is "causal" and `pad_values` is not zero.
@@ -115,7 +117,7 @@ class SamePadding(keras.layers.Layer):
 
     def build(self, input_shape: Any) -> None:
         super().build(self._padded_shape(input_shape))
-        # A model without an input shape may be called on a size other than the one it was built with.
+        # A model without an input shape may be called on a size other than the one with which it was built.
         self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2)
 
     def compute_output_shape(self, input_shape: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A weight that reads as its quantized value while the network computes with it."""
+"""A weight that is read as its quantized value while the network computes with it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class QuantizedVariable(keras.Variable):
 def quantized(variable: Any, quantizer: Any) -> Any:
     """Attaches a quantizer to a variable and returns the same variable.
 
-    Keras creates a layer's variables with a class that the layer cannot choose, so the variable's class is replaced
-    afterwards.
+    Keras creates the variables of a layer with a class that the layer cannot choose. Therefore the class of the
+    variable is replaced afterwards.
     """
     variable.__class__ = QuantizedVariable
     variable.quantizer = quantizer

@@ -1,7 +1,7 @@
-"""Quantizers: they replace a layer's inputs or weights by few values, and define a gradient for training.
+"""Quantizers: they replace a layer's inputs or weights by few different values, and define a gradient for training.
 
-A quantizer is a Keras layer. The layers of `litebnn.keras.layers` take one as an object, or by the name that Larq
-gives it: `kernel_quantizer="ste_sign"` is `kernel_quantizer=SteSign()`.
+A quantizer is a Keras layer. The layers of `litebnn.keras.layers` take a quantizer as an object, or by the name that
+Larq gives it: `kernel_quantizer="ste_sign"` is `kernel_quantizer=SteSign()`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from litebnn.keras.metrics import FlipRatio
 
 
 def ste_sign(x: Any, clip_value: float | None = 1.0) -> Any:
-    """The sign of x. Its gradient is 1 where |x| <= clip_value, else 0; None makes it 1 everywhere."""
+    """The sign of x. Its gradient is 1 where |x| <= clip_value, else 0. If clip_value is None, the gradient is 1
+    everywhere."""
     return with_gradient(math.sign, _clipped(clip_value), x)
 
 
@@ -37,16 +38,16 @@ def swish_sign(x: Any, beta: float = 5.0) -> Any:
 
 
 def ste_heaviside(x: Any, clip_value: float | None = 1.0) -> Any:
-    """1 where x > 0, else 0. Its gradient is that of `ste_sign`."""
+    """Returns 1 where x > 0, else 0. Its gradient is that of `ste_sign`."""
     return with_gradient(math.heaviside, _clipped(clip_value), x)
 
 
 def ste_tern(
     x: Any, threshold_value: float = 0.05, ternary_weight_networks: bool = False, clip_value: float | None = 1.0
 ) -> Any:
-    """1 where x > threshold, -1 where x < -threshold, else 0. Its gradient is that of `ste_sign`.
+    """Returns 1 where x > threshold, -1 where x < -threshold, else 0. Its gradient is that of `ste_sign`.
 
-    The threshold is `threshold_value`, or 0.7 times the mean of |x| with `ternary_weight_networks`.
+    The threshold is `threshold_value`. If `ternary_weight_networks` is true, it is 0.7 times the mean of |x|.
     """
 
     def ternary(x: Any) -> Any:
@@ -66,7 +67,8 @@ def with_gradient(function: Callable[[Any], Any], gradient: Callable[[Any, Any],
     """Evaluates function(x) with a custom backward pass, gradient(x, dy)."""
 
     def forward(x: Any) -> tuple[Any, Callable[..., Any]]:
-        # Keras passes the gradient as the only argument, but in torch by name after the inputs.
+        # Keras passes the gradient as the only argument, but with torch it passes the gradient by name after the
+        # inputs.
         return function(x), lambda *arguments, upstream=None: gradient(
             x, arguments[0] if upstream is None else upstream
         )
@@ -75,17 +77,18 @@ def with_gradient(function: Callable[[Any], Any], gradient: Callable[[Any, Any],
 
 
 class Quantizer(keras.layers.Layer):
-    """Base class of quantizers. To write one, inherit from it, set `precision`, and override `quantized_values`.
+    """The base class of quantizers. To write a quantizer, inherit from this class, set `precision`, and override
+    `quantized_values`.
 
     Attributes:
-        precision: bits of a quantized value; `models.summary` and `Bop.is_binary_variable` read it.
+        precision: the number of bits of a quantized value; `models.summary` and `Bop.is_binary_variable` read it.
 
     Args:
-        metrics: names of metrics to record in training: "flip_ratio" or none. None takes those of
-            `context.metrics_scope` if the quantizer is a kernel's.
+        metrics: names of metrics to record in training: "flip_ratio" or none. If it is None, a quantizer of weights
+            records those of `context.metrics_scope`.
 
     Raises:
-        ValueError: a metric is unknown, or the backend is JAX, where layers cannot record metrics in training.
+        ValueError: a metric is unknown, or the backend is JAX, with which layers cannot record metrics in training.
     """
 
     precision: int | None = None
@@ -97,7 +100,7 @@ class Quantizer(keras.layers.Layer):
             self.measure(metrics)
 
     def measure(self, metrics: Iterable[str]) -> None:
-        """Sets the metrics; the quantizer must not have been called yet."""
+        """Sets the metrics to record. The quantizer must not have been called yet."""
         self.measured = tuple(metrics)
         context.check_metrics(self.measured)
         if self.measured and keras.config.backend() == "jax":
@@ -125,7 +128,7 @@ class Quantizer(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class NoOp(Quantizer):
-    """Changes nothing, but marks a weight as one of `precision` bits, for `Bop` and for metrics."""
+    """A quantizer that changes nothing, but marks a weight as one of `precision` bits, for `Bop` and for metrics."""
 
     def __init__(self, precision: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -136,7 +139,7 @@ class NoOp(Quantizer):
 
 
 class _ClippedQuantizer(Quantizer):
-    """A quantizer whose gradient stops where |x| > clip_value; None never stops it."""
+    """A quantizer whose gradient is 0 where |x| > clip_value. If clip_value is None, no gradient is set to 0."""
 
     def __init__(self, clip_value: float | None = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -148,9 +151,9 @@ class _ClippedQuantizer(Quantizer):
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class SteSign(_ClippedQuantizer):
-    """The sign with the straight-through estimator: gradient 1 where |x| <= clip_value.
+    """The sign with the straight-through estimator: its gradient is 1 where |x| <= clip_value.
 
-    Source: Hubara et al., "Binarized Neural Networks", https://arxiv.org/abs/1602.02830
+    Source: Source: Hubara et al., "Binarized Neural Networks", https://arxiv.org/abs/1602.02830
     """
 
     precision = 1
@@ -163,7 +166,7 @@ class SteSign(_ClippedQuantizer):
 class ApproxSign(Quantizer):
     """The sign with the gradient of a piecewise quadratic function: 2 - 2 |x| where |x| <= 1.
 
-    Source: Liu et al., "Bi-Real Net", https://arxiv.org/abs/1808.00278
+    Source: Source: Liu et al., "Bi-Real Net", https://arxiv.org/abs/1808.00278
     """
 
     precision = 1
@@ -174,9 +177,10 @@ class ApproxSign(Quantizer):
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class SwishSign(Quantizer):
-    """The sign with the gradient of the sign-swish function; the larger beta, the nearer to the sign's own.
+    """The sign with the gradient of the sign-swish function. The larger beta is, the nearer this function is to the
+    sign.
 
-    Source: Darabi et al., "BNN+: Improved Binary Network Training", https://arxiv.org/abs/1812.11800
+    Source: Source: Darabi et al., "BNN+: Improved Binary Network Training", https://arxiv.org/abs/1812.11800
     """
 
     precision = 1
@@ -194,9 +198,10 @@ class SwishSign(Quantizer):
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class MagnitudeAwareSign(_ClippedQuantizer):
-    """The sign times the mean of |x| in each output channel (the last axis), with the gradient of `SteSign` times it.
+    """The sign times the mean of |x| in each output channel (the last axis). Its gradient is that of `SteSign` times
+    this mean.
 
-    Source: Liu et al., "Bi-Real Net", section 3.3, https://arxiv.org/abs/1808.00278
+    Source: Source: Liu et al., "Bi-Real Net", section 3.3, https://arxiv.org/abs/1808.00278
     """
 
     precision = 1
@@ -208,7 +213,7 @@ class MagnitudeAwareSign(_ClippedQuantizer):
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class SteHeaviside(_ClippedQuantizer):
-    """1 where x > 0, else 0, with the gradient of `SteSign`."""
+    """The step function: 1 where x > 0, else 0, with the gradient of `SteSign`."""
 
     precision = 1
 
@@ -218,13 +223,13 @@ class SteHeaviside(_ClippedQuantizer):
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class SteTern(_ClippedQuantizer):
-    """-1, 0 or 1, with 0 where |x| is below a threshold, and the gradient of `SteSign`.
+    """The ternary quantizer: -1, 0 or 1, with 0 where |x| is below a threshold, and the gradient of `SteSign`.
 
     Args:
         threshold_value: the threshold.
-        ternary_weight_networks: make the threshold 0.7 times the mean of |x| instead.
+        ternary_weight_networks: True to make the threshold 0.7 times the mean of |x| instead.
 
-    Source: Li et al., "Ternary Weight Networks", https://arxiv.org/abs/1605.04711
+    Source: Source: Li et al., "Ternary Weight Networks", https://arxiv.org/abs/1605.04711
     """
 
     precision = 2
@@ -259,13 +264,13 @@ class DoReFa(Quantizer):
     the scaled tanh; rounding passes the gradient unchanged.
 
     Args:
-        k_bit: bits of a value.
+        k_bit: the number of bits of a value.
         mode: "activations" or "weights".
 
     Raises:
         ValueError: the mode is unknown.
 
-    Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
+    Source: Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
     """
 
     def __init__(self, k_bit: int = 2, mode: str = "activations", **kwargs: Any) -> None:
@@ -293,7 +298,7 @@ class DoReFa(Quantizer):
         return {**super().get_config(), "k_bit": self.precision, "mode": self.mode}
 
 
-# Earlier names of quantizers in Larq, which still work.
+# Earlier names of Larq's quantizers, which still work.
 DoReFaQuantizer = DoReFa
 NoOpQuantizer = NoOp
 
@@ -319,10 +324,10 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
 
 
 def get(identifier: Any) -> Any:
-    """The quantizer for a name, a class name or a configuration; functions and quantizers are returned unchanged.
+    """The quantizer for a name, a class name or a configuration. Functions and quantizers are returned unchanged.
 
     Raises:
-        ValueError: the identifier is none of these.
+        ValueError: the identifier is no known name, configuration, function or quantizer.
     """
     if identifier is None:
         return None
@@ -339,7 +344,7 @@ def get(identifier: Any) -> Any:
 
 
 def get_kernel_quantizer(identifier: Any) -> Any:
-    """Calls `get`; the quantizer records the metrics of `context.metrics_scope`, unless it has its own."""
+    """Calls `get`. The quantizer records the metrics of `context.metrics_scope`, unless it has metrics of its own."""
     quantizer = get(identifier)
     if isinstance(quantizer, Quantizer) and quantizer.measured is None:
         quantizer.measure(sorted(context.get_training_metrics()))

@@ -1,4 +1,5 @@
-"""Quantizers against larq's, if larq is installed: values and gradients, including the points where pieces meet."""
+"""Compares quantizers with larq's, if larq is installed: values and gradients, including the points at which pieces
+meet."""
 
 from __future__ import annotations
 

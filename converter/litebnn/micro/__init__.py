@@ -1,1 +1,1 @@
-"""Networks as C for microcontrollers."""
+"""Exports networks as C code for microcontrollers."""

@@ -1,4 +1,4 @@
-"""The arena: one static block of memory. The offset of every tensor in it is planned at export."""
+"""The arena: one static block of memory for all tensors. The export plans the offset of each tensor in it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Buffer:
 
 
 def plan(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
-    """Plans the offset of each buffer, and the size of the arena. Large buffers come first. Each gets the lowest gap
-    between buffers in use at that time.
+    """Plans the offset of each buffer, and the size of the arena. Large buffers are placed first. Each buffer gets the
+    lowest gap between buffers that are in use at the same time.
 
     >>> plan([Buffer(16, 0, 1), Buffer(32, 1, 2), Buffer(16, 2, 3)])
     ([32, 0, 32], 48)
@@ -39,7 +39,7 @@ def plan(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
 
 
 def least(buffers: Iterable[Buffer]) -> int:
-    """The largest sum of buffer sizes that are in use at one step: no plan can need less."""
+    """The largest sum of the sizes of buffers that are in use at one step. No plan can need less memory."""
     known = list(buffers)
     return max((sum(_aligned(b.bytes) for b in known if b.first <= at.first <= b.last) for at in known), default=0)
 

@@ -1,6 +1,7 @@
-"""The kernel of a binary layer: the cheapest of `pack.KERNELS` for its shape on a target.
+"""Chooses the kernel of a binary layer: the cheapest of `pack.KERNELS` for the layer's shape on a target.
 
-`costs.json` has the measured instructions of each kernel, by target; `python -m bench.micro --write` measures them.
+The file `costs.json` has the measured instructions of each kernel, by target; `python -m bench.micro --write` measures
+them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from litebnn.contract import BITS_PER_WORD
 from litebnn.micro.pack import COUNT_BITS, KERNELS, Geometry
 
 COSTS_FILE = Path(__file__).parent / "costs.json"
-# The kinds of output other than bits; "fixed" is int8 computed by integers.
+# The kinds of output other than bits; "fixed" is int8 that is computed with integers.
 NUMBERS = ("int8", "fixed", "float32")
 # Kernels whose weights take more than one bit each.
 LARGE = ("triples",)
@@ -21,8 +22,8 @@ LARGE = ("triples",)
 
 def features(geometry: Geometry, kernel: str, output: str) -> list[int]:
     """The quantities for one output pixel that are multiplied with measured costs and added up. They are 1, the words
-    of the window, the blocks of channels, and the words of all blocks. Blocks and channels follow, once for each of
-    NUMBERS.
+    of the window, the blocks of channels, and the words of all blocks. The numbers of blocks and channels follow, once
+    for each of NUMBERS.
     """
     way = KERNELS[kernel]
     words = -(-geometry.depth // BITS_PER_WORD)
@@ -45,7 +46,8 @@ def instructions(geometry: Geometry, target: str, kernel: str, output: str) -> f
 
 
 def choose_kernel(geometry: Geometry, target: str, kernels: str, output: str = "bits") -> str:
-    """The name of the kernel with the fewest instructions; `kernels` is "compact" or "fast"."""
+    """The name of the kernel with the fewest instructions. `kernels` is "compact" or "fast" and selects the group of
+    kernels."""
     if geometry.depth.bit_length() > COUNT_BITS:
         return "popcount"
     known = [name for name in _costs()[target] if kernels == "fast" or name not in LARGE]

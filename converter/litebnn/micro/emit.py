@@ -1,4 +1,4 @@
-"""The text of `NAME.c` and `NAME.h`."""
+"""Writes the text of the C files `NAME.c` and `NAME.h`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from litebnn.micro.program import (
 )
 
 _LINE = 116
-# The one C type that needs a larger alignment than that of a word.
+# The only C type that needs a larger alignment than a word.
 _ALIGNED = "ALIGNED"
 
 
 def in_comment(text: object) -> str:
-    """A name from the model, made safe for a comment in C."""
+    """A name from the model, changed so that it is safe in a C comment."""
     return re.sub(
         r"[*/\\?]{2,}", lambda found: "_" * len(found[0]), printable(text).encode("ascii", "replace").decode()
     )
@@ -75,7 +75,7 @@ def array_text(name: str, values: Array, attribute: str = "") -> str:
 
 
 class Constants:
-    """The constant arrays and structures of a file; arrays with equal bytes are one."""
+    """The constant arrays and structures of a file. Arrays with equal bytes are written once."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -83,7 +83,7 @@ class Constants:
         self._names: dict[tuple[object, ...], str] = {}
 
     def array(self, data: Data, hint: str, attribute: str = "") -> str:
-        """The name of a constant array; the array is defined unless one with the same values exists."""
+        """The name of a constant array. The array is defined unless one with the same values exists."""
         values = np.ascontiguousarray(data.values)
         key = (values.dtype.str, values.size, values.tobytes(), attribute)
         if key not in self._names:
@@ -143,7 +143,7 @@ class _Writer:
         self.index = {op: index for index, op in enumerate(placement.graph.ops)}
 
     def pointer(self, tensor: Tensor, step: Step, offset: str = "") -> str:
-        """An expression for the first element that a call reads or writes."""
+        """The C expression for the address of the first element that a call reads or writes."""
         if tensor.is_constant:
             assert tensor.array is not None
             values = tensor.array.view(np.uint32) if tensor.type == "INT32" else tensor.array
@@ -160,7 +160,8 @@ class _Writer:
         return min(self.index[op] for op in self.placement.graph.consumers(tensor))
 
     def _row_offset(self, tensor: Tensor, op: Op, step: Step) -> str:
-        """The offset of an iteration's row in a tensor that exists as a whole, as C; empty for others."""
+        """The C expression for the offset of an iteration's row in a tensor that is stored as a whole; empty for other
+        tensors."""
         if tensor not in step.parts or (op is step.ops[0][0] and tensor in op.inputs):
             return ""
         return f"row * {step.parts[tensor] * strides_of(tensor.shape)[1]}"

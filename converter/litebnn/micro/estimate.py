@@ -1,4 +1,4 @@
-"""Estimated instructions and cycles of an exported network's steps."""
+"""Estimates the instructions and cycles of an exported network's steps."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from litebnn.micro.placement import Step
 
-# Instructions for each unit of work of a C function; `python -m bench.micro.builtin` measures them in QEMU.
+# The file of instructions for each unit of work of a C function. `python -m bench.micro.builtin` measures them in QEMU.
 COSTS_FILE = Path(__file__).parent / "builtin_costs.json"
-# Work under this name needs no factor: it is a number of instructions.
+# The name of work that is itself a number of instructions, so it needs no factor.
 INSTRUCTIONS = "instructions"
-# Cycles per instruction, from LLVM's models of the binary kernels' inner loops, without wait states of the flash.
-# RV32IMC has no model: an instruction of a simple core takes at least one cycle.
+# Cycles per instruction, from LLVM's models of the binary kernels' inner loops, without wait states of the flash. LLVM
+# has no model of RV32IMC; an instruction of a simple core takes at least one cycle.
 CYCLES = {"cortex-m4": 1.1, "cortex-m7": 0.61, "cortex-m55": 1.17, "rv32imc": 1.0}
 
 
@@ -23,7 +23,7 @@ def work_of(step: Step) -> Counter[tuple[str, str]]:
     """The amounts of work in a step, by C function."""
     found: Counter[tuple[str, str]] = Counter()
     for index, (_, lowered) in enumerate(step.ops):
-        # The first op of a strip gives the work of all iterations; the work of the other ops is for one iteration.
+        # The first op of a strip gives the work of all iterations. The other ops give the work of one iteration.
         times = step.iterations if index else 1
         for call in lowered.calls:
             found[call.function, "calls"] += step.iterations * call.images

@@ -22,7 +22,7 @@ from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
 
-# Names that a network cannot have: headers of the C library, and targets of CMake or of the folder's own build.
+# Names that a network cannot have: headers of the C library, and targets of CMake or of the exported build.
 _TAKEN = re.compile(
     "assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|main|math|setjmp|signal|stdarg|stdbool|stddef|"
     "stdint|stdio|stdlib|string|tgmath|time|wchar|wctype|all|clean|help|install|package|selftest|test|litebnn.*"
@@ -56,15 +56,15 @@ class Export:
     """The result of `export_c`.
 
     Attributes:
-        folder: the folder.
+        folder: the exported folder.
         name: the name of the network in C.
-        kernels: "compact" or "fast".
-        target: the microcontroller that kernels were selected for.
-        steps: what runs, in order.
-        arena_bytes: the size of the static memory.
-        constant_bytes: the size of the constants in flash, without code.
-        input_bytes, output_bytes: the size of the caller's memory.
-        exact: true if all results are those of TFLite's reference kernels to the last bit.
+        kernels: the group of kernels: "compact" or "fast".
+        target: the microcontroller for which kernels were selected.
+        steps: the steps of the network, in the order in which they run.
+        arena_bytes: the size of the static memory in bytes.
+        constant_bytes: the size of the constants in flash in bytes, without code.
+        input_bytes, output_bytes: the size in bytes of the memory that the caller provides.
+        exact: true if all results equal those of TFLite's reference kernels to the last bit.
     """
 
     folder: str
@@ -80,7 +80,7 @@ class Export:
 
     @property
     def instructions(self) -> int:
-        """The estimated instructions of a run, without those of functions that were not measured."""
+        """The estimated instructions of a run. Functions whose costs were not measured are not included."""
         return sum(step.instructions or 0 for step in self.steps)
 
     @property
@@ -106,22 +106,22 @@ def export_c(
 ) -> Export:
     """Writes a `.tflite` model as a folder of C99 that compiles for any microcontroller.
 
-    A model that is not converted yet is converted first. The folder has the network and the kernels that it calls in
-    `src/`, a self-test with its own vectors, a CMakeLists.txt and a Makefile.
+    A model that is not converted yet is converted first. The folder gets the network and the kernels that it calls in
+    `src/`, a self-test with test vectors, a CMakeLists.txt and a Makefile.
 
     Args:
         model: the model's bytes, or the path of its file.
-        folder: the folder to write; it is new, empty, or an earlier export.
-        name: the network's name in C: `NAME_run` in `NAME.h`.
+        folder: the folder to write. It is new, empty, or an earlier export.
+        name: the network's name in C: the function is `NAME_run` in `NAME.h`.
         kernels: "compact" for the least flash, "fast" for the fewest instructions.
-        target: the microcontroller that kernels are selected for: cortex-m4, cortex-m7, cortex-m55 or rv32imc.
+        target: the microcontroller for which kernels are selected: cortex-m4, cortex-m7, cortex-m55 or rv32imc.
         packages: wrappers to add: arduino, platformio, zephyr, esp-idf.
         samples: inputs of the self-test, an array [samples, ...] for each of the model's inputs; by default random.
         title: the model's name in comments; by default the file's name.
 
     Raises:
         ConversionError: the model cannot be read, converted or exported; the message names op and layer.
-        ValueError: an option has a value that it cannot have, or the folder is another's.
+        ValueError: an option has a value that it cannot have, or the folder contains other files.
         OSError: the folder cannot be written.
 
     Example:
@@ -169,7 +169,7 @@ def export_c(
 
 
 def estimate_c(model: bytes | str | os.PathLike[str], *, kernels: str = "compact", target: str = "cortex-m4") -> Export:
-    """Plans what `export_c` would write, and estimates flash, RAM, instructions and cycles; nothing is written.
+    """Plans what `export_c` would write, and estimates flash, RAM, instructions and cycles. Nothing is written.
 
     Raises:
         ConversionError: the model cannot be read, converted or exported; the message names op and layer.
@@ -218,7 +218,7 @@ def _converted(model: bytes | str | os.PathLike[str], title: str) -> tuple[bytes
     from litebnn.convert import convert_tflite
 
     with warnings.catch_warnings():
-        # A network without binary layers is exported as well.
+        # The warning is ignored, because a network without binary layers can be exported, too.
         warnings.filterwarnings("ignore", message="no binary layer")
         content: bytes = convert_tflite(model)
     is_path = isinstance(model, str | os.PathLike)
@@ -226,7 +226,8 @@ def _converted(model: bytes | str | os.PathLike[str], title: str) -> tuple[bytes
 
 
 def _sources(emitted: Emitted) -> dict[str, str]:
-    """The C files of the functions that the network calls, with all files that these need, by file name."""
+    """The texts of the C files with the functions that the network calls, and of all files that these need, by file
+    name."""
     folder = sources_folder()
     defining = _definitions(folder)
     files: dict[str, str] = {}

@@ -1,6 +1,7 @@
-"""Int8 outputs of binary layers by integers alone, for CPUs whose floats are slow.
+"""Computes int8 outputs of binary layers with integers alone, for CPUs whose float arithmetic is slow.
 
-A count of bits takes few different values, so the integer computation is compared with the floats for each of them.
+A count of bits takes few different values. Therefore the integer computation is compared with the float computation for
+each of them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MOST_NUMBERS = 1 << 24
 
 @dataclass(frozen=True)
 class FixedOutput:
-    """The fields `fixed_multiplier`, `fixed_bias` and `fixed_shift` of `litebnn_bconv2d`."""
+    """The fields `fixed_multiplier`, `fixed_bias` and `fixed_shift` of the C structure `litebnn_bconv2d`."""
 
     multiplier: npt.NDArray[np.int32]
     bias: npt.NDArray[np.int32]
@@ -43,13 +44,13 @@ def int8_output(dots: Array, multiplier: Array, bias: Array, zero_point: int) ->
 def fixed_output(
     geometry: Geometry, multiplier: Array, bias: Array, clamp: tuple[int, int], zero_point: int
 ) -> FixedOutput | None:
-    """Finds 32-bit integers that give the same outputs for all counts; None if there are none.
+    """Finds 32-bit integers that give the same outputs as floats for all counts; None if there are none.
 
     Args:
-        multiplier, bias: float32 by channel, divided by the output's scale.
-        clamp: the fused activation on the integers.
+        multiplier, bias: the multiplier of each channel, float32, divided by the output's scale.
+        clamp: the fused activation, as a clamp of the integers.
     """
-    # Dot products of windows padded with zeros may be even or odd; those of others are all even or all odd.
+    # The dot products of windows padded with zeros may be even or odd. Those of other windows are all even or all odd.
     step = 1 if geometry.zero_padding else 2
     dots = np.unique(np.clip(np.arange(-geometry.depth, geometry.depth + 1, step), *clamp))
     if dots.size * multiplier.size > MOST_NUMBERS:
@@ -57,7 +58,7 @@ def fixed_output(
     largest = np.abs(dots).max() * np.abs(multiplier.astype(np.float64)) + np.abs(bias) + HIGH - LOW
     if not np.all(np.isfinite(largest)):
         return None
-    # One bit is left free, so that changed multipliers and biases fit too.
+    # One bit is left free, so that changed multipliers and biases fit into it.
     shift = np.minimum(29 - np.frexp(largest)[1], 28).astype(np.int64)
     if np.any(shift < 1):
         return None

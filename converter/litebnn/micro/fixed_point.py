@@ -1,4 +1,4 @@
-"""The integers that stand for real factors in TensorFlow Lite's int8 kernels, and gemmlowp's exponential function."""
+"""The integers that represent real factors in TensorFlow Lite's int8 kernels, and gemmlowp's exponential function."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def _round_half_away(value: float) -> int:
 
 
 def rounded(value: float) -> int:
-    """`TfLiteRound` on float32: half away from zero."""
+    """Rounds like `TfLiteRound` on float32: halves away from zero."""
     return _round_half_away(float(np.float32(value)))
 
 
 def softmax_exponents(scale: float, beta: float) -> Array:
-    """int32 [256]: exp(-d * scale * beta) as a fraction of 2^31 for each distance d from the largest value."""
+    """The table int32 [256] for softmax: exp(-d * scale * beta) as a fraction of 2^31 for each distance d from the
+    largest value."""
     factor = min(beta * scale * (1 << (31 - _SOFTMAX_INTEGER_BITS)), (1 << 31) - 1.0)
     multiplier, shift = quantized_multiplier(factor)
     limit = math.floor(((1 << _SOFTMAX_INTEGER_BITS) - 1) * (1 << (31 - _SOFTMAX_INTEGER_BITS)) / (1 << max(shift, 0)))
@@ -76,16 +77,17 @@ def _divided_by_power(a: int, exponent: int) -> int:
 
 
 def scaled_twice(a: int, multiplier: int, shift: int) -> int:
-    """a * multiplier * 2^(shift - 31), rounded as `MultiplyByQuantizedMultiplier` does."""
+    """Computes a * multiplier * 2^(shift - 31), rounded as `MultiplyByQuantizedMultiplier` rounds."""
     return _divided_by_power(_high_product(_wrapped(a << max(shift, 0)), multiplier), max(-shift, 0))
 
 
-# exp(-2^k) as a fraction of 2^31, from k = -2 on.
+# The values exp(-2^k) as fractions of 2^31, from k = -2 on.
 _POWERS_OF_E = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
 
 
 def _exp_on_negative_values(a: int) -> int:
-    """exp of a number below 1 with 5 integer bits, as a fraction of 2^31: gemmlowp's `exp_on_negative_values`."""
+    """Computes exp of a negative number with 5 integer bits, as a fraction of 2^31. It is gemmlowp's
+    `exp_on_negative_values`."""
     if a == 0:
         return _HIGHEST
     fractional_bits = 31 - _SOFTMAX_INTEGER_BITS
@@ -100,7 +102,7 @@ def _exp_on_negative_values(a: int) -> int:
 
 
 def _exp_below_quarter(a: int) -> int:
-    """exp of a fraction between -1/4 and 0, by four terms around -1/8."""
+    """Computes exp of a fraction between -1/4 and 0, with four terms of the series around -1/8."""
     constant, third = 1895147668, 715827883
     x = a + (1 << 28)
     squared = _high_product(x, x)

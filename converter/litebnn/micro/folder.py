@@ -1,4 +1,4 @@
-"""The folder of an exported network: written whole under another name, then renamed."""
+"""The folder of an exported network. It is written completely under another name, then renamed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 
 from litebnn.errors import printable
 
-# The file that marks a folder as an export, which another export may replace.
+# The file that marks a folder as an export, which a later export may replace.
 MARK = "litebnn-export.json"
 
 
 def sources_folder() -> Path:
-    """The folder of the C sources: inside an installed package, or in a checkout.
+    """The folder of the C sources of the kernels: inside an installed package, or in a source checkout.
 
     Raises:
-        FileNotFoundError: it is in neither of these places.
+        FileNotFoundError: the sources are in neither of these places.
     """
     return _shipped("sources", "ops/micro")
 
@@ -46,7 +46,8 @@ def check_folder(folder: Path) -> None:
     """Refuses a folder that an export may not replace.
 
     Raises:
-        ValueError: it is a file, or holds something that no export has written, or there is no folder to make it in.
+        ValueError: the path is a file, the folder holds something that no export has written, or its parent folder is
+            missing.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise ValueError(f"{folder} is no folder: expected a new folder, an empty one, or one of an earlier export")
@@ -61,7 +62,7 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> None:
 
     Raises:
         ValueError: the folder may not be replaced.
-        OSError: a file cannot be written; the folder is as it was.
+        OSError: a file cannot be written; an earlier folder is unchanged.
     """
     check_folder(folder)
     folder = folder.absolute()
@@ -69,7 +70,7 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> None:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name[:64]}.") as temporary:
             _replace(folder, Path(temporary), files)
     except OSError as error:
-        # The temporary folder's name would mean nothing to the user.
+        # The message names the final folder, because the temporary folder's name would mean nothing to the user.
         raise OSError(error.errno, os.strerror(error.errno or 0), printable(folder)) from None
 
 
@@ -92,7 +93,7 @@ def _replace(folder: Path, temporary: Path, files: Mapping[str, str]) -> None:
 def filled(template: str, values: Mapping[str, object]) -> str:
     """A file of `templates/` with the placeholders between @ signs replaced.
 
-    Placeholders in the values stay.
+    Placeholders in the values are not replaced.
     """
     text = (Path(__file__).parent / "templates" / template).read_text(encoding="utf-8")
     return re.sub("@([A-Z_]+)@", lambda found: str(values[found[1]]), text)

@@ -1,6 +1,7 @@
-"""Packs the constants of a binary convolution in the order that a kernel of ops/micro reads.
+"""Packs the constants of a binary convolution in the order in which a kernel of ops/micro reads them.
 
-`ops/micro/litebnn_micro.h` describes the orders. A dense layer is a convolution of 1x1 pixel with a filter of 1x1.
+`ops/micro/litebnn_micro.h` describes these orders. A dense layer is packed as a convolution of a 1x1 image with a 1x1
+filter.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ Array = npt.NDArray[Any]
 
 # The largest number of bits of a counter, in kernels that keep counters as bit planes.
 COUNT_BITS = 16
-# The number of words that follow the carries in the packed weights.
+# The number of words that follow the words of carries in packed weights.
 CARRY_REST = 3
 INT32 = np.iinfo(np.int32)
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """The sizes of a convolution, by the names of `litebnn_bconv2d`; channels without padding bits."""
+    """The sizes of a convolution, with the names of the C structure `litebnn_bconv2d`. Channels are counted without
+    padding bits."""
 
     input_height: int
     input_width: int
@@ -54,13 +56,13 @@ class Geometry:
 
     @property
     def depth(self) -> int:
-        """The number of products in an output."""
+        """The number of products that are added to an output value."""
         return self.filter_height * self.filter_width * self.group_inputs
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of ops/micro. Its fields are those of `litebnn_kernel`, and four more."""
+    """A kernel of ops/micro. Its fields are those of the C structure `litebnn_kernel`, and four more."""
 
     lanes: int
     record_words: int
@@ -74,7 +76,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Packed:
-    """The fields of `litebnn_bconv2d` that depend on the kernel; None for a null pointer."""
+    """The fields of the C structure `litebnn_bconv2d` that depend on the kernel; None for a null pointer."""
 
     kernel: str
     weights: npt.NDArray[np.uint32]
@@ -89,24 +91,24 @@ class Packed:
 
 
 def words_of(bits: Array) -> npt.NDArray[np.uint32]:
-    """Packs bits along the last axis, whose length is a multiple of 32, the first in the least significant bit."""
+    """Packs bits along the last axis, whose length is a multiple of 32. The first bit is the least significant one."""
     little = np.packbits(bits.astype(np.uint8), axis=-1, bitorder="little")
     return np.ascontiguousarray(little).view("<u4").astype(np.uint32)
 
 
 def bits_of(words: Array, count: int) -> npt.NDArray[np.uint8]:
-    """The first `count` bits along the last axis of packed words."""
+    """Unpacks the first `count` bits along the last axis of packed words."""
     little = np.ascontiguousarray(words.astype("<u4", casting="unsafe")).view(np.uint8)
     return np.unpackbits(little, axis=-1, count=count, bitorder="little")
 
 
 def _lanes(bits: Array) -> npt.NDArray[np.uint32]:
-    """Transposes bits [..., lanes, n] to words [..., n, lanes / 32]; a word has one bit for each of 32 channels."""
+    """Transposes bits [..., lanes, n] to words [..., n, lanes / 32]. Each word has one bit for each of 32 channels."""
     return words_of(np.swapaxes(bits, -1, -2))
 
 
 def _flat(words: Array) -> Array:
-    """Splits words into blocks, [groups, blocks, words of a block]."""
+    """Reshapes words to blocks, [groups, blocks, words of a block]."""
     return words.reshape(*words.shape[:2], -1)
 
 
@@ -150,10 +152,10 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
     """Packs a layer's filters and thresholds for one kernel.
 
     `kernel` is a name of `KERNELS`. `filters` are packed words of the model file, [channels_out, height, width, words
-    of a group]. `thresholds` is int32 for each output channel, if the output is bits; None for int8 and float.
+    of a group]. `thresholds` is an int32 for each output channel, if the output is bits; None for int8 and float.
 
     Raises:
-        ValueError: the kernel cannot count as far, or half a product would have to be counted.
+        ValueError: the kernel cannot count that many bits, or half a product would have to be counted.
     """
     way = KERNELS[kernel]
     taps = geometry.filter_height * geometry.filter_width
@@ -178,7 +180,7 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
     classes, row_class, column_class = _classes(geometry)
     padded, ones = _padded(geometry, classes, bits)
     if thresholds is None:
-        # Ones of padded taps count equally in every channel, so one depth (number of products) serves all channels.
+        # Padded taps count equally in every channel, so one depth (number of products) serves all channels.
         presets = ones.max(axis=1, keepdims=True) - ones
         depths = geometry.depth - padded + 2 * ones.max(axis=1)
     else:
@@ -194,7 +196,7 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
         planes = way.first_planes
         planes += max(-(-(bits_of_count - planes) // way.carried_planes), 0) * way.carried_planes
         in_planes = _threshold_planes(presets, planes) if thresholds is not None else _summand_planes(presets, planes)
-        # The axis of planes comes before the axis of a block's lanes.
+        # The axis of planes is moved before the axis of a block's lanes.
         presets = np.moveaxis(words_of(by_block(in_planes)), 0, -2)
     records = -(-window_words // 3) * way.record_words
     numbers = max(-(-way.lanes // 2), -(-geometry.group_outputs // BITS_PER_WORD))
@@ -213,27 +215,29 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
 
 
 def _threshold_planes(thresholds: Array, planes: int) -> Array:
-    """Start values with which a bit-sliced counter overflows when its count exceeds the channel's threshold.
+    """The start values of a bit-sliced counter, with which the counter overflows when its count exceeds the channel's
+    threshold.
 
-    Bits [planes + 1, classes, channels]; pixels of one class have the same taps inside the input.
+    The result is bits [planes + 1, classes, channels]. Pixels of one class have the same taps inside the input.
     """
     start = np.clip(2**planes - 1 - thresholds, 0, 2**planes - 1)
     return np.stack([*(start >> plane & 1 for plane in range(planes)), thresholds < 0])
 
 
 def _summand_planes(presets: Array, planes: int) -> Array:
-    """Counters that start at `presets`, as bits [planes + 1, classes, channels]."""
+    """The start values `presets` of bit-sliced counters, as bits [planes + 1, classes, channels]."""
     return np.stack([presets >> plane & 1 for plane in range(planes + 1)])
 
 
 def _padded_taps(outputs: int, inputs: int, taps: int, stride: int, dilation: int, before: int) -> list[Array]:
-    """For each output along an axis: bool [taps], true for taps outside of the input."""
+    """A mask for each output position along an axis: bool [taps], true for taps outside of the input."""
     at = np.arange(outputs)[:, None] * stride - before + np.arange(taps) * dilation
     return list((at < 0) | (at >= inputs))
 
 
 def _classes(geometry: Geometry) -> tuple[list[Array], Array | None, Array | None]:
-    """The distinct sets (classes) of padded taps, bool [taps] each, and the classes of rows and columns of outputs."""
+    """The distinct masks (classes) of padded taps, bool [taps] each, and the classes of the rows and columns of
+    outputs."""
     g = geometry
     rows = _padded_taps(g.output_height, g.input_height, g.filter_height, g.stride_height, g.dilation_height, g.pad_top)
     columns = _padded_taps(g.output_width, g.input_width, g.filter_width, g.stride_width, g.dilation_width, g.pad_left)

@@ -1,4 +1,4 @@
-"""Plans the memory of each tensor: an argument of the caller, a constant, or bytes of the arena."""
+"""Plans the memory of each tensor: an argument from the caller, a constant, or bytes of the arena."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Step:
     ops: tuple[tuple[Op, Lowered], ...]
     # The number of times that the ops run: 1, or for a strip once for each row of its last output.
     iterations: int = 1
-    # For each tensor between the ops of a strip: the number of rows that it holds, which one iteration needs.
+    # The number of rows that each tensor between the ops of a strip holds. One iteration needs that many rows.
     heights: dict[Tensor, int] = field(default_factory=dict)
-    # Rows that one iteration reads or writes, for the strip's other tensors. The input of the first op is not among
-    # them.
+    # The number of rows that one iteration reads or writes, for the strip's other tensors. The input of the first op is
+    # not among them.
     parts: dict[Tensor, int] = field(default_factory=dict)
 
     @property
@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Place:
-    """A tensor's memory: an argument of `NAME_run`, or bytes of the arena."""
+    """A tensor's memory: an argument of the C function `NAME_run`, or bytes of the arena."""
 
     argument: str = ""
     offset: int = 0
@@ -44,16 +44,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Placement:
-    """A network whose tensors have memory."""
+    """A network with planned memory for all its tensors."""
 
     graph: Graph
     # The steps, in the order in which they run.
     steps: tuple[Step, ...]
     # The memory of each computed tensor: an argument of the C function, or bytes of the arena.
     places: dict[Tensor, Place]
-    # The offset in the arena of the scratch memory, for each step that needs some.
+    # The offset in the arena of the scratch memory, for each step that needs scratch memory.
     scratch: dict[int, int]
-    # Outputs that are copied at the end, each with the tensor that it is a copy of.
+    # The outputs that are copied at the end, each with the tensor from which it is copied.
     copies: tuple[tuple[str, Tensor], ...]
     arena_bytes: int
     # The number of bytes of the arena that are in use at each step.
@@ -70,10 +70,10 @@ def argument_names(graph: Graph) -> tuple[list[str], list[str]]:
 
 
 def place(graph: Graph, kernels: str, target: str) -> Placement:
-    """Lowers a graph and plans its memory.
+    """Lowers a graph to C calls and plans its memory.
 
     Raises:
-        ConversionError: an op cannot be exported; the message names it.
+        ConversionError: an op cannot be exported; the message names the op.
     """
     for tensor in graph.inputs:
         if min(tensor.dims[1:], default=1) < 0:
@@ -106,7 +106,7 @@ def _fold_constants(graph: Graph) -> None:
 
 
 def _shared(graph: Graph) -> dict[Tensor, Tensor]:
-    """For each tensor that a reshape makes: the tensor whose memory it shares."""
+    """For each tensor that a reshape makes, the tensor with which it shares memory."""
     roots: dict[Tensor, Tensor] = {}
     for op in graph.ops:
         if op.name in RESHAPES:
@@ -120,7 +120,8 @@ def _shared(graph: Graph) -> dict[Tensor, Tensor]:
 def _step(context: Context, found: Strip | Op) -> Step:
     if isinstance(found, Op):
         return Step(((found, lower(context, found)),))
-    # The last output and the operands from outside the strip exist as a whole; an iteration works on one of their rows.
+    # The last output, and the operands from outside the strip, are stored as a whole. An iteration works on one of
+    # their rows.
     chained = {found.ops[0].input(0), *found.heights}
     rows = dict(found.heights)
     for op in found.ops[1:]:

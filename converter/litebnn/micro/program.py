@@ -1,6 +1,7 @@
-"""A network as calls of C functions: the form between a graph and the C source.
+"""A network as calls of C functions. This form lies between a graph and the C source.
 
-`lowering` makes the calls, `strips` and `arena` plan the memory of their tensors, and `emit` writes the calls.
+The folder `lowering` makes the calls, `strips` and `arena` plan the memory of their tensors, and `emit` writes the
+calls.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from litebnn.contract import MOST_VALUES
 from litebnn.errors import ConversionError
 from litebnn.graph import Array, Graph, Op, Tensor
 
-# For each element type: its C type, the member of the arena's union that holds it, and its size in bytes. INT32 tensors
+# The C type of each element type, the member of the arena's union that holds it, and its size in bytes. INT32 tensors
 # are packed signs.
 C_TYPES: Mapping[str, tuple[str, str, int]] = {
     "FLOAT32": ("float", "floats", 4),
@@ -37,7 +38,7 @@ Value: TypeAlias = "int | float | Data | Symbol | tuple[Value, ...] | Mapping[st
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A constant array of the program."""
+    """A constant array of the C program."""
 
     values: Array
 
@@ -51,7 +52,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Struct:
-    """A constant structure, which a function takes by its address."""
+    """A constant structure, which a C function takes by its address."""
 
     type: str
     fields: Mapping[str, Value]
@@ -59,7 +60,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class Literal:
-    """A structure that a function takes by value."""
+    """A structure that a C function takes by value."""
 
     type: str
     fields: Mapping[str, Value]
@@ -67,28 +68,29 @@ class Literal:
 
 @dataclass(frozen=True)
 class Read:
-    """A pointer to an input; a constant of the file, or a computed tensor."""
+    """A pointer to an input of a call: a constant of the file, or a computed tensor."""
 
     tensor: Tensor
 
 
 @dataclass(frozen=True)
 class Write:
-    """A pointer to an output."""
+    """A pointer to an output of a call."""
 
     tensor: Tensor
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """A pointer to scratch memory, which is used only during the call."""
+    """A pointer to scratch memory, which a call uses only while it runs."""
 
     words: int
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The two arguments `first_row` and `rows`: all rows of an output, or in a strip those of an iteration."""
+    """The two arguments `first_row` and `rows` of a call: all rows of an output, or in a strip the rows of one
+    iteration."""
 
     count: int
 
@@ -102,8 +104,8 @@ class Call:
 
     function: str
     arguments: tuple[Argument, ...]
-    # The C file in `builtin/` that defines the function; empty for binary kernels, whose files are found by the
-    # function.
+    # The C files in `builtin/` that define the function; empty for binary kernels, whose files are found by the
+    # function's name.
     sources: tuple[str, ...]
     # The amounts of work from which instructions are estimated, such as "macs" and "outputs".
     work: Mapping[str, int] = field(default_factory=dict)
@@ -119,24 +121,24 @@ class Lowered:
     calls: tuple[Call, ...]
     # True if the op's output may share the memory of its first input.
     in_place: bool = False
-    # True if the result is that of TFLite's reference kernel to the last bit.
+    # True if the result equals that of TFLite's reference kernel to the last bit.
     exact: bool = True
 
 
 @dataclass
 class Context:
-    """The options and the graph that lowering an op depends on."""
+    """The options and the graph on which the lowering of an op depends."""
 
     graph: Graph
-    # The kind of kernels for binary layers: "compact" or "fast".
+    # The group of kernels for binary layers: "compact" or "fast".
     kernels: str = "compact"
     # The microcontroller, a name of `TARGETS`.
     target: str = "cortex-m4"
-    # The number of rows of each tensor that a strip holds only a few rows of.
+    # The number of rows of each tensor of which a strip holds only a few rows.
     heights: Mapping[Tensor, int] = field(default_factory=dict)
 
     def shape(self, tensor: Tensor) -> tuple[int, ...]:
-        """A tensor's shape, with the height that it has in a strip."""
+        """The shape of a tensor, with the height that the tensor has in a strip."""
         rows = self.heights.get(tensor)
         return tensor.shape if rows is None else (tensor.shape[0], rows, *tensor.shape[2:])
 
@@ -146,12 +148,12 @@ class Context:
 
 
 def refuse(message: str) -> ConversionError:
-    """The error for an op that cannot be lowered; the caller adds the op and its layer."""
+    """The error for an op that cannot be lowered. The caller adds the op and its layer to the message."""
     return ConversionError(message)
 
 
 def check_types(op: Op, *expected: str) -> None:
-    """Refuses an op whose first input or outputs have another type than one of `expected`."""
+    """Refuses an op if the type of its first input or of an output is none of `expected`."""
     tensors = (*(tensor for tensor in op.inputs[:1] if tensor is not None), *op.outputs)
     for tensor in tensors:
         if tensor.type not in expected:
@@ -159,10 +161,10 @@ def check_types(op: Op, *expected: str) -> None:
 
 
 def constant_of(tensor: Tensor | None, what: str) -> Array:
-    """A constant's value.
+    """The value of a constant tensor.
 
     Raises:
-        ConversionError: it is computed at run time.
+        ConversionError: the tensor is computed at run time.
     """
     value = None if tensor is None else tensor.array
     if value is None:
@@ -174,7 +176,7 @@ def grid(tensor: Tensor) -> tuple[float, int]:
     """The scale and zero point of an int8 tensor.
 
     Raises:
-        ConversionError: it has none, or several scales.
+        ConversionError: the tensor has no scale, or several.
     """
     parameters = tensor.per_tensor_quantization
     if parameters is None:
@@ -194,7 +196,7 @@ class Axis:
 
     @property
     def padding(self) -> int:
-        """The padding before the image. If the padding is odd, TensorFlow puts the smaller half there."""
+        """The amount of padding before the image. If the total is odd, TensorFlow puts the smaller half there."""
         return max(self.span - self.size, 0) // 2
 
     @property
@@ -206,11 +208,12 @@ class Axis:
         """The axis with a stride of 1 if there is only one output, and a dilation of 1 if there is only one tap.
 
         Raises:
-            ConversionError: positions might overflow in C.
+            ConversionError: positions on the axis might overflow in C.
         """
         steps = self.stride if self.outputs > 1 else 1, self.dilation if self.taps > 1 else 1
         axis = Axis(self.size, self.outputs, self.taps, *steps)
-        # The C loops compute one position beyond the last window and beyond its last tap, which must not overflow.
+        # The C loops compute one position beyond the last window and beyond its last tap. These positions must not
+        # overflow.
         reach = axis.span + axis.stride + axis.dilation
         if reach > MOST_VALUES:
             raise refuse(f"its windows reach over {reach} positions of an axis, expected at most {MOST_VALUES}")

@@ -1,4 +1,4 @@
-"""TensorFlow Lite's reference kernels, by which tables are filled and exported networks are tested."""
+"""Runs TensorFlow Lite's reference kernels, with which tables are filled and exported networks are tested."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def reference_interpreter(model: bytes, *, with_library: bool) -> Any:
             interpreter.allocate_tensors()
             return interpreter
         except FAILURES as error:
-            # ELU and a few others have no reference kernel.
+            # ELU and a few other ops have no reference kernel.
             if resolver is resolvers[-1] or "Didn't find op" not in str(error):
                 raise ValueError(f"the runtime refuses the model: {reason(error)}") from None
     raise AssertionError("the last resolver returns or raises")
 
 
 def run_reference(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:
-    """The outputs for one set of inputs."""
+    """Runs the interpreter on one set of inputs and returns the outputs."""
     for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
         interpreter.set_tensor(detail["index"], array)
     interpreter.invoke()
@@ -52,12 +52,13 @@ def run_reference(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:
 
 
 def check_shapes(graph: Graph) -> None:
-    """Compares the shapes in a model with those that the runtime computes, which an export relies on.
+    """Compares the shapes in a model with those that the runtime computes, because an export relies on the shapes in
+    the model.
 
     Shapes of litebnn's own ops are left out: `check_custom_ops` checks these.
 
     Raises:
-        ConversionError: a shape is another; the message names the tensor.
+        ConversionError: the runtime computes another shape; the message names the tensor.
         ValueError: the runtime refuses the model.
     """
     own = [op for op in graph.ops if op.name in CUSTOM_OPS]
@@ -81,13 +82,14 @@ def _model_of(graph: Graph) -> Model:
 
 
 def _outputs(op: Op, inputs: Sequence[Tensor], values: Sequence[Array]) -> Array:
-    """The output of a model of one op."""
+    """Runs a model of one op and returns the op's output."""
     graph = Graph("main", [*inputs, op.output], list(inputs), [op.output], [op])
     return run_reference(reference_interpreter(write_model(_model_of(graph)), with_library=False), values)[0]
 
 
 def outputs_of_op(op: Op, values: Mapping[Tensor, Array]) -> Array:
-    """The output of one op without constants, whose inputs get other shapes with `values`."""
+    """The output of one op without constants. `values` are the values of its inputs, whose shapes may differ from those
+    in the model."""
     renamed = {
         tensor: Tensor(tensor.name, tensor.type, values[tensor].shape, quantization=tensor.quantization)
         for tensor in values
@@ -102,10 +104,10 @@ def outputs_of_op(op: Op, values: Mapping[Tensor, Array]) -> Array:
 def dense_rounds_once() -> bool:
     """True if the runtime's int8 dense layers round the scaled sum once.
 
-    TensorFlow Lite rounds twice, as gemmlowp does. LiteRT 2.3 rounds once, also with its reference kernels.
+    TensorFlow Lite rounds the sum twice, as gemmlowp does. LiteRT 2.3 rounds it once, also with its reference kernels.
     """
     rows = np.arange(-128, 128).astype(np.int8).reshape(-1, 1)
-    # Products by 127 become a little less than v / 2, which rounds up only if it is rounded twice.
+    # Products by 127 become slightly less than v / 2, which rounds up only if it is rounded twice.
     grids = {"one": _grid(1.0), "factor": _grid((1 << 18) / 1032)}
     x = Tensor("x", "INT8", rows.shape, quantization=grids["one"])
     kernel = constant("kernel", np.full((1, 1), 127, np.int8))

@@ -1,9 +1,10 @@
-"""The only lists of kernels, targets and wrappers that an export can be asked for. It imports nothing."""
+"""The kernels, targets and wrappers that an export can have. This module imports nothing, and no other module repeats
+the lists."""
 
 KERNELS = ("compact", "fast")
 TARGETS = ("cortex-m4", "cortex-m7", "cortex-m55", "rv32imc")
 
-# Each wrapper, and the kind of package that it turns the folder into.
+# The wrappers, and the kind of package that each makes of the exported folder.
 PACKAGES = {
     "arduino": "a library of the Arduino IDE",
     "platformio": "a library of PlatformIO",

@@ -1,7 +1,8 @@
-"""Strips: chains of ops that are computed a few rows at a time, so that large images between them are never whole.
+"""Strips are chains of ops that are computed a few rows at a time. Therefore large images between the ops are never
+stored as a whole.
 
-A convolution's float output is large, and the signs that are packed from it are small. So the convolution computes a
-few rows, from which the next ops compute rows of the chain's last output. The next rows use the same memory.
+A convolution's float output is large, and the signs that are packed from it are small. Therefore the convolution
+computes a few rows, from which the next ops compute rows of the chain's last output. The next rows use the same memory.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Strip:
     ops: tuple[Op, ...]
     # The number of rows of the last output; each iteration computes one.
     iterations: int
-    # For each tensor between the ops, the number of rows that an iteration needs.
+    # The number of rows that an iteration needs of each tensor between the ops.
     heights: dict[Tensor, int]
 
 
@@ -42,14 +43,14 @@ def find_strips(graph: Graph, shared: dict[Tensor, Tensor]) -> Iterator[Strip | 
     """Yields the graph's ops in order, with chains of ops as strips if these need less memory.
 
     Args:
-        shared: for tensors that share another's memory, that other tensor. They cannot be part of a strip.
+        shared: the tensors that share another tensor's memory, with that other tensor. They cannot be part of a strip.
     """
     taken: set[Op] = set()
     strips: dict[Op, Strip] = {}
     for op in graph.ops:
         if op not in taken and (strip := _strip_from(graph, op, shared)) is not None:
             taken.update(strip.ops)
-            # The strip runs in place of its last op, when all other inputs of its ops have been computed.
+            # A strip takes the place of its last op, when all other inputs of its ops have been computed.
             strips[strip.ops[-1]] = strip
     for op in graph.ops:
         if op in strips:
@@ -67,7 +68,7 @@ def bytes_of(tensor: Tensor, rows: int | None = None) -> int:
 
 
 def _strip_from(graph: Graph, head: Op, shared: dict[Tensor, Tensor]) -> Strip | None:
-    """The chain that starts with `head` and needs the least memory; None if no chain saves memory."""
+    """The chain that starts with the op `head` and needs the least memory; None if no chain saves memory."""
     if head.name not in _HEADS or len(head.output.shape) != 4 or head.output.shape[0] != 1:
         return None
     best, chain, steps = None, [head], [1]
@@ -97,13 +98,14 @@ def _follower(graph: Graph, tensor: Tensor, shared: dict[Tensor, Tensor]) -> Op 
 
 
 def _reads_a_later_tensor(graph: Graph, head: Op, op: Op, chained: Tensor) -> bool:
-    """True if another input of `op` is an image of another size, which the strip would make live longer."""
+    """True if another input of `op` is an image of another size. The strip would make this image live longer."""
     others = [tensor for tensor in op.inputs if tensor is not None and tensor is not chained and not tensor.is_constant]
     return any(tensor.shape[:3] != op.output.shape[:3] and len(tensor.shape) == 4 for tensor in others)
 
 
 def _rows_of(op: Op) -> int:
-    """The number of input rows that an op needs for one output row; 0 for other ops, and if windows share rows."""
+    """The number of input rows that an op needs for one output row; 0 if its windows share rows, and for other kinds of
+    ops."""
     if op.name in _BY_PIXEL:
         return 1 if op.input(0).shape[:3] == op.output.shape[:3] else 0
     if op.name in _BINARY:

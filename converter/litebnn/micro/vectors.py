@@ -1,4 +1,4 @@
-"""Inputs and outputs by which an exported network tests itself."""
+"""Makes test vectors: inputs and outputs with which an exported network tests itself."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from litebnn.micro.reference import check_shapes, reference_interpreter, run_ref
 from litebnn.report.op_properties import channels_of_bits
 
 MOST_VECTORS = 3
-# Vectors of large images are fewer, so that a board has room for them.
+# The number of bytes of all test vectors. A network on large images gets fewer vectors, so that a board has room for
+# them.
 MOST_BYTES = 1 << 16
-# The tolerance of outputs, relative to the largest value, if some op is not exact.
+# The tolerance of float outputs, relative to the largest value, if some op is not exact.
 TOLERANCE = 2e-6
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Inputs and outputs [vectors, ...] in the model's order, and the tolerance of float outputs."""
+    """Test vectors: inputs and outputs [vectors, ...] in the model's order, and the tolerance of float outputs."""
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
@@ -34,7 +35,7 @@ class Vectors:
 
 
 def random_inputs(graph: Graph, rng: np.random.Generator) -> list[Array]:
-    """One set of random inputs."""
+    """Makes one set of random inputs."""
     bits = channels_of_bits(graph)
     return [_random(tensor, bits, rng) for tensor in graph.inputs]
 
@@ -51,11 +52,11 @@ def _random(tensor: Tensor, bits: Mapping[Tensor, int], rng: np.random.Generator
 
 
 def make_vectors(model: bytes, graph: Graph, is_exact: bool, samples: Sequence[Array] | None, seed: int = 0) -> Vectors:
-    """Runs the reference on random inputs, or on the caller's samples.
+    """Makes test vectors by running the reference on random inputs, or on the caller's samples.
 
     Raises:
         ConversionError: the samples do not have the model's shapes and types, or the runtime refuses the model, or
-            computes other shapes than the model's.
+            computes other shapes than those in the model.
     """
     size = sum(C_TYPES[t.type][2] * int(np.prod(t.shape, dtype=np.int64)) for t in (*graph.inputs, *graph.outputs))
     count = max(1, min(MOST_VECTORS, MOST_BYTES // max(size, 1)))
@@ -100,7 +101,7 @@ def _for_c(values: Array) -> Array:
 
 
 def vectors_header(vectors: Vectors, placement: Placement, name: str) -> str:
-    """The text of `NAME_vectors.h`."""
+    """The text of the C header `NAME_vectors.h`."""
     inputs, outputs = argument_names(placement.graph)
     arrays = [*zip(inputs, vectors.inputs, strict=True), *zip(outputs, vectors.outputs, strict=True)]
     texts = (array_text(f"{name}_vectors_{text}", _for_c(np.ascontiguousarray(values))) for text, values in arrays)

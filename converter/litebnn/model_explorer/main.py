@@ -1,4 +1,5 @@
-"""The adapter that Model Explorer finds by this module's name: it shows `.tflite` files with packed signs unpacked."""
+"""The adapter that Model Explorer finds by the name of this module. It shows `.tflite` files with packed signs
+unpacked."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from litebnn.flatbuffer import read_model
 from litebnn.model_explorer.signs import show_signs
 from litebnn.model_files import read_file
 
-# Elements of a constant that Model Explorer shows by default.
+# The number of elements of a constant that Model Explorer shows by default.
 _ELEMENTS = 16
 
 
@@ -29,7 +30,7 @@ class LitebnnAdapter(Adapter):
         """The graphs of the file at `model_path`.
 
         Raises:
-            ConversionError: it is not a `.tflite` file, or an op in it violates docs/ops.md.
+            ConversionError: the file is not a `.tflite` file, or an op in it violates docs/ops.md.
         """
         model = read_model(read_file(model_path))
         found = BuiltinTfliteFlatbufferAdapter().convert(model_path, settings)

@@ -27,8 +27,8 @@ _NAMES: dict[str, type[IntEnum]] = {
 def show_signs(graph: Graph, shown: dict[str, Any], limit: int) -> None:
     """Rewrites the JSON graph that Model Explorer's TFLite adapter made.
 
-    Packed filters show their first `limit` signs (all if it is negative) as +1 and -1. Packed tensors show their real
-    number of channels. Options of our ops show the names of their values.
+    A packed filter is shown as its first `limit` signs (all if it is negative), +1 or -1. A packed tensor is shown with
+    its real number of channels, and options of litebnn's ops with the names of their values.
 
     `graph` is the graph in the file. `shown` is Model Explorer's graph as JSON, which is changed in place. `limit` is
     the number of elements of a constant to show.

@@ -20,7 +20,7 @@ def read(name: str) -> bytes:
 
 
 def shown(name: str, limit: int = 16) -> dict:
-    """The nodes by their ids."""
+    """The nodes of Model Explorer's graph by their ids."""
     [graph] = copy.deepcopy(RECORDED[name])
     show_signs(read_model(read(name)).graphs[0], graph, limit)
     return {node["id"]: node for node in graph["nodes"]}
@@ -53,7 +53,7 @@ def test_a_filter_is_shown_as_signs() -> None:
     nodes = shown("grouped.lce", 40)
     shape = attributes(filter_of(nodes, "1")["outputsMetadata"][0])["tensor_shape"]
     value = attributes(filter_of(nodes, "1"))["__value"]
-    # Each of the 4 groups has 32 channels, which fill one word; the second row begins with the next word.
+    # Each of the 4 groups has 32 channels, which fill one word. The second row of the filter begins with the next word.
     assert shape == "signs[32,3,3,32]"
     assert value.startswith("[[[[-1, -1, +1, +1, ")
     rows = json.loads(value.replace("+", ""))[0][0]

@@ -1,4 +1,4 @@
-"""The comparison of two models: outputs, layers and sizes."""
+"""Compares two models: outputs, layers and sizes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from litebnn.report.op_properties import channels_of_bits
 from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.predictor import arrays_of
 
-# Limits on the time of a comparison in seconds, fixed and for each sample.
+# The time limit of a comparison in seconds: a fixed part, and a part for each sample.
 _SECONDS, _SECONDS_PER_SAMPLE = 60, 30
 _MEMORY, _MEMORY_PER_BYTE = 4 << 30, 16
 
 
 @dataclass(frozen=True)
 class OutputDifference:
-    """An output of two models."""
+    """The difference of an output between two models."""
 
     # The output's name in the first model.
     name: str
@@ -77,7 +77,7 @@ def compare_models(first: bytes, second: bytes, inputs: Any = None, *, samples: 
 
     Raises:
         ConversionError: a model cannot be read or run, or they have different inputs or outputs.
-        ValueError: the inputs do not match the models'.
+        ValueError: the inputs do not match the models' inputs.
 
     Example:
         >>> compare_models(Path("float.tflite").read_bytes(), Path("binary.tflite").read_bytes()).difference < 1e-5
@@ -122,11 +122,11 @@ def _shapes(shapes: list[tuple[int, ...]]) -> str:
 
 
 def compare_as_dict(first: bytes, second: bytes, inputs: list[Array] | None, samples: int, seed: int) -> dict[str, Any]:
-    """The comparison as JSON can hold it; a runtime's error becomes a ConversionError about the model."""
+    """The comparison in a form that JSON can hold. A runtime's error becomes a ConversionError about the model."""
     models = [read_strictly(content) for content in (first, second)]
     for model in models:
         check_model(model)
-    # Random samples are made for a model with float inputs; the other model's inputs are quantized.
+    # Random samples are made for a model with float inputs. The other model's inputs are quantized from them.
     floats = [all(tensor.type == "FLOAT32" for tensor in model.graphs[0].inputs) for model in models]
     source = models[0 if floats[0] or not floats[1] else 1]
     limits = _range_of_inputs(models)

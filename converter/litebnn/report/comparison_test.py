@@ -52,7 +52,7 @@ def test_the_first_layer_that_differs_is_found_among_floats_and_among_bits() -> 
         assert layer.layer.removesuffix("/bits") == sign
         assert 0 < layer.flipped < layer.signs
         assert layer.samples == 3
-        # If both models have packed signs, the sums are unknown, and with them their distance from zero.
+        # If both models have packed signs, the sums are unknown, and so is their distance from zero.
         assert np.isnan(layer.distance) == (first is converted)
 
 

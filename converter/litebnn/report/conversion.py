@@ -24,7 +24,7 @@ class ConversionReport:
         layers: one row for each convolution and dense layer of the source, in order of execution.
         noted: notable changes to tensors and ops, one line each, beginning with their names.
         advice: changes to make in the model, one line each, beginning with the layer's name.
-        bytes_before, bytes_after: sizes of the files.
+        bytes_before, bytes_after: the sizes of the source file and of the result.
         status: "converted", "already converted" or "no binary layer".
         verification: the result of `verify`; None if it was not requested.
 
@@ -82,7 +82,7 @@ class ConversionReport:
         return "\n".join([*lines, self.summary(), *self.remarks()])
 
     def remarks(self) -> list[str]:
-        """Lines of advice, and lines on signs that rounding flipped."""
+        """The lines of advice, and the lines on signs that rounding flipped."""
         found = () if self.verification is None else self.verification.lines()
         return [printable(line) for line in (*self.warnings, *found)]
 

@@ -1,7 +1,8 @@
 """The cost of ops on each board: a table of cycles, from which times are estimated.
 
-`python -m bench.costs` writes `costs.json`, which has a row for each board and, for this machine, for each instruction
-set (ISA). A row gives the cycles of each kind of op for each amount of `workload.py`; the estimated time is their sum.
+`python -m bench.costs` writes `costs.json`. It has a row for each board and, for this machine, for each instruction set
+(ISA). A row gives the cycles of each kind of op for each amount of `workload.py`. The estimated time is the sum of
+these products.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _CPUS = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Costs:
-    """The costs of one board (for hosts, of one ISA): a row of the table."""
+    """The costs of ops on one board, or for hosts with one ISA. They are a row of the table."""
 
     # The board's short name: "rpi3", "rpi4", "rpi5" or "host".
     board: str
@@ -31,7 +32,7 @@ class Costs:
     description: str
     # The instruction set that litebnn uses on the board.
     isa: str
-    # CPU features, by the operating system's names. The row applies to CPUs that have all of them.
+    # CPU features, as the operating system names them. The row applies to CPUs that have all of them.
     needs: tuple[str, ...]
     # The clock rate at which the cycles were measured, in GHz.
     ghz: float
@@ -46,13 +47,13 @@ class Costs:
     tables: int
     # The number of lookup tables that adjacent windows share, for each tile; 0 if they share none.
     shared_tables: int
-    # The row of the ISA that computes layers that use a table less often; None if there is none.
+    # The row of the ISA that computes layers with rarely used tables; None if there is no such ISA.
     without: Costs | None
     # The cycles for one unit of each amount, by kind of op.
     cycles: Mapping[str, Mapping[str, float]]
 
     def seconds(self, work: Workload) -> float | None:
-        """The time of an op's work in seconds; None if the table lacks its kind."""
+        """The time of an op's work in seconds; None if the table has no costs for this kind of op."""
         terms = self.cycles.get(work.kind)
         if terms is None:
             return None
@@ -60,7 +61,7 @@ class Costs:
 
 
 def estimate(op: Op, costs: Costs, delegated: Collection[Op], adds: bool) -> float | None:
-    """The estimated time of an op on a board in seconds; None if the table lacks its kind."""
+    """The estimated time of an op on a board in seconds; None if the table has no costs for this kind of op."""
     row = row_for(op, costs)
     work = workload_of(op, delegated, adds, row.tile)
     return None if work is None else row.seconds(work)
@@ -75,7 +76,7 @@ def row_for(op: Op, costs: Costs) -> Costs:
 
 
 def boards() -> tuple[Costs, ...]:
-    """The rows of this machine and of each other board."""
+    """The rows of this machine and of all other boards."""
     others: dict[str, Costs] = {}
     for row in _table():
         if row.board != HOST:
@@ -84,7 +85,7 @@ def boards() -> tuple[Costs, ...]:
 
 
 def features_lacking() -> dict[str, list[str]]:
-    """The features that this machine's kind of CPU can have and this CPU lacks, by the ISA that needs them."""
+    """The CPU features that this CPU lacks, although CPUs of its kind can have them, by the ISA that needs them."""
     words, rows = _words_of_cpu(), [row for row in _table() if row.board == HOST and row.needs]
     if not any(words.intersection(row.needs) for row in rows):
         return {}
@@ -99,7 +100,7 @@ def tiles() -> dict[str, int]:
 def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
     """The first row for hosts whose required CPU features this CPU has, renamed to this machine.
 
-    A CPU that matches no row gets the slowest one, which is the last host row.
+    A CPU that matches no row gets the last row for hosts, which is the slowest.
     """
     rows = list(table)
     fitting = (row for row in rows if set(row.needs) <= set(words) and (row.needs or row.board == HOST))
@@ -116,7 +117,7 @@ def read_costs(content: str) -> tuple[Costs, ...]:
 
 
 def write_costs(rows: Iterable[Costs]) -> str:
-    """The inverse of `read_costs`."""
+    """Writes rows as the text that `read_costs` parses."""
     written = [{**vars(row), "without": "" if row.without is None else row.without.isa} for row in rows]
     return json.dumps(written, indent=1) + "\n"
 

@@ -1,4 +1,5 @@
-"""Replaces weights that a source model computes at run time by the converter's constants, for verification."""
+"""Replaces weights that a source model computes at run time by the constants that the converter computes, for
+verification."""
 
 from __future__ import annotations
 
@@ -17,10 +18,11 @@ def with_folded_weights(purpose: str, source: bytes) -> bytes:
     """The source model with computed weights replaced by constants, so that a runtime's rounding of weights does not
     affect the layers.
 
-    A scale that is the mean of millions of weights differs by 10⁻⁴ between runtimes, and batch norms amplify that.
+    The mean of millions of weights, used as a scale, differs by 10⁻⁴ between runtimes. Batch norms amplify this
+    difference.
 
     Args:
-        purpose: the purpose, for messages.
+        purpose: the purpose of the comparison, for messages.
     Raises:
         ConversionError: the installed runtime computes other weights from the same constants.
     """

@@ -1,4 +1,4 @@
-"""The ops of a model and their costs: the data of `litebnn inspect`, and of all that shows it."""
+"""The ops of a model and their costs: the data of `litebnn inspect`, and of all pages and tables that show it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from litebnn.runtime.claimed import claimed_ops, joined_in_place
 
 @dataclass(frozen=True)
 class TensorRow:
-    """A tensor."""
+    """A tensor of a model."""
 
     # The tensor's index in its subgraph, as in the file.
     index: int
@@ -136,23 +136,23 @@ class Inspection:
 
     @property
     def weight_bytes(self) -> int:
-        """Total size of the constants that ops read, each counted once."""
+        """The total size in bytes of the constants that ops read. Each constant is counted once."""
         read = {index for row in self.ops for index in row.constants}
         return sum(self.tensors[index].bytes for index in read)
 
     @property
     def activation_bytes(self) -> int:
-        """Total size of the activations that ops read and write."""
+        """The total size in bytes of the activations that ops read and write."""
         return sum(row.activation_bytes for row in self.ops)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Estimated time of one inference on each board, without ops that the cost table lacks."""
+        """The estimated time of one inference on each board, without ops that the cost table lacks."""
         return {board.name: sum(row.seconds.get(board.name, 0.0) for row in self.ops) for board in self.boards}
 
     @property
     def ops_without_seconds(self) -> dict[str, int]:
-        """The number of ops that `seconds` leaves out, because the board's costs lack their kind."""
+        """For each board, the number of ops that `seconds` leaves out, because the board's costs lack their kind."""
         return {board.name: sum(board.name not in row.seconds for row in self.ops) for board in self.boards}
 
     @property
@@ -185,7 +185,7 @@ def inspect_model(model: bytes | str | os.PathLike[str], *, name: str = "") -> I
         model: the bytes of a `.tflite` file, or its path.
         name: the model's name in the inspection; by default the file's name.
     Raises:
-        ConversionError: it cannot be read; the message says what was found.
+        ConversionError: the model cannot be read; the message says what was found.
         OSError: the file cannot be read.
 
     Example:
@@ -240,7 +240,7 @@ def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions:
 
 
 def _priced(row: OpRow, graph: Graph, op: Op, seconds: Mapping[str, float]) -> OpRow:
-    """Adds to an op's row its times, and those broken rules that cost time."""
+    """Adds times to an op's row, and those broken rules that cost time."""
     broken = []
     for rule, finding in findings(graph, op):
         costs = {

@@ -27,7 +27,7 @@ class Macs(NamedTuple):
 
 
 def count_macs(model: bytes) -> Macs:
-    """The multiply-accumulates of the convolutions and dense layers, for one inference.
+    """Counts the multiply-accumulates of the convolutions and dense layers, for one inference.
 
     Layers that read int8 count as int8.
 
@@ -42,7 +42,7 @@ def count_macs(model: bytes) -> Macs:
 
 
 def sum_of_macs(counts: Iterable[Macs]) -> Macs:
-    """The multiply-accumulates of several ops together."""
+    """The sum of the multiply-accumulates of several ops."""
     binary, int8, real = (sum(column) for column in zip(Macs(0, 0, 0), *counts, strict=True))
     return Macs(binary, int8, real)
 

@@ -8,17 +8,17 @@ from typing import Any
 from litebnn.errors import ConversionError
 from litebnn.report.inspection import Inspection
 
-# Background and text colour of each precision, the same as on the report's page.
+# The background and text colour of each precision, which are the same as on the report's page.
 COLOURS = {"binary": ("#0b63c5", "#ffffff"), "int8": ("#b9500a", "#ffffff"), "float": ("#7a8594", "#000000")}
 
 
 def node_data(inspection: Inspection, name: str, milliseconds: Mapping[int, float]) -> dict[str, Any]:
     """The times of ops, coloured by precision, in Model Explorer's form GraphNodeData.
 
-    Its adapters for `.tflite` files name a node by the op's index.
+    Model Explorer's adapters for `.tflite` files name a node by the op's index.
 
     Args:
-        inspection: the model's ops.
+        inspection: the ops of the model.
         name: the label of the times.
         milliseconds: the known times, by the op's index.
 
@@ -38,10 +38,10 @@ def node_data(inspection: Inspection, name: str, milliseconds: Mapping[int, floa
 
 
 def estimated_node_data(inspection: Inspection, board: str) -> dict[str, Any]:
-    """The `node_data` of the times that are estimated for a board.
+    """The `node_data` with the times that are estimated for a board.
 
     Raises:
-        ConversionError: no times are estimated for that board.
+        ConversionError: no times are estimated for this board.
     """
     known = [each.name for each in inspection.boards]
     if board not in known:

@@ -50,7 +50,7 @@ def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
 
 
 def _is_plain(op: Op) -> bool:
-    """True if an op writes floats with at most a RELU, which the delegate requires of additions and pools."""
+    """True if an op writes floats with no activation or a RELU, which the delegate requires of additions and pools."""
     return op.output.type == "FLOAT32" and _activation(op) in (Activation.NONE, Activation.RELU)
 
 
@@ -66,8 +66,8 @@ def fused_additions(graph: Graph) -> dict[Op, Op]:
 def convolution_that_adds(graph: Graph, op: Op) -> Op | None:
     """The binary convolution into which the delegate fuses an addition; None if there is none.
 
-    The convolution's float output must have the sum's shape and no other consumer; of two convolutions the later one is
-    chosen.
+    The convolution's float output must have the shape of the sum, and no other consumer. If both addends are such
+    convolutions, the later one is chosen.
     """
     if op.name != "ADD" or not _is_plain(op) or not _same_shapes(op):
         return None
@@ -77,7 +77,7 @@ def convolution_that_adds(graph: Graph, op: Op) -> Op | None:
 
 
 def fused_in(op: Op, additions: Mapping[Op, Op]) -> tuple[str, ...]:
-    """Operations that are fused into an op, such as RELU or scale."""
+    """The operations that are fused into an op, such as RELU or scale."""
     if op.name == LCE_BCONV_2D:
         return tuple(_fused_in_bconv(op, additions))
     bias = facts(op).constants[1:]
@@ -105,7 +105,7 @@ def _activation(op: Op) -> Activation:
 
 
 def short_name(name: str) -> str:
-    """The layer's name from a tensor's name. Exporters join the names of all fused ops there."""
+    """The name of a layer, taken from a tensor's name, in which exporters join the names of all fused ops."""
     parts = name.split(";")
     layers = [part for part in parts if any(kind in part.lower() for kind in ("conv", "dense", "matmul"))]
     name = (layers or parts[:1])[-1]
@@ -113,17 +113,18 @@ def short_name(name: str) -> str:
 
 
 def type_of(tensor: Tensor, channels: Channels) -> str:
-    """The type "bits", "float", "int8", or TFLite's name in lower case."""
+    """A tensor's type: "bits", "float", "int8", or TFLite's name in lower case."""
     return BITS if tensor in channels else _TYPES.get(tensor.type, tensor.type.lower())
 
 
 def shape_of(tensor: Tensor, channels: Channels) -> tuple[int, ...]:
-    """The shape in channels, even if the tensor's own shape counts words."""
+    """A tensor's shape in channels, even if its last axis counts words of packed signs."""
     return (*tensor.shape[:-1], channels[tensor]) if tensor in channels else tensor.shape
 
 
 def bytes_of(tensor: Tensor) -> int:
-    """The size of a tensor in memory: of its stored data, or by its shape if that is known."""
+    """The size of a tensor in memory, in bytes. It is the size of the stored data, or is computed from the shape, if
+    the shape is known."""
     if tensor.is_constant:
         assert tensor.buffer.data is not None
         return tensor.buffer.data.size
@@ -148,7 +149,8 @@ def precision_of(op: Op, channels: Channels) -> str:
 
 
 def filter_shape(op: Op) -> tuple[int, ...]:
-    """Height, width and input channels of an op's window, height and width for a pool; empty without a window."""
+    """Height, width and input channels of an op's window, or height and width for a pool; empty for ops without a
+    window."""
     if op.name == LCE_BCONV_2D:
         return (*op.input(1).shape[1:3], channels_per_group(op))
     if op.name == LCE_BMAXPOOL_2D:

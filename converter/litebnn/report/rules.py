@@ -1,4 +1,4 @@
-"""Rules for models that run fast: they find the ops of a graph that break them, and the cost of that.
+"""Rules for models that run fast. They find the ops of a graph that break them, and the cost of each break.
 
 `python -m bench.rules` measures each cost with two networks that differ in one rule, for each instruction set (ISA).
 `rules.json` has the figures, and docs/rules-for-models.md shows them.
@@ -21,7 +21,7 @@ from litebnn.report.op_properties import convolution_that_adds
 from litebnn.report.workload import edge_share
 
 FILE = Path(__file__).with_name("rules.json")
-# Findings that cost less than this share of the layer's time are not reported.
+# The least share of a layer's time that a finding must cost to be reported.
 WORTH_SAYING = 0.02
 # The units of measured costs, from the least to the most preferred.
 _UNITS = ("instructions", "cycles", "ns")
@@ -59,7 +59,7 @@ class Price:
     isa: str
     # The unit: "ns" on the CPU that was timed, "cycles" by llvm-mca, or "instructions".
     unit: str
-    # The figures of the network that follows the rule and of the one that breaks it.
+    # The figures of the network that follows the rule, and of the network that breaks it.
     kept: float
     broken: float
     # The extra work in the broken network, relative to the useful work.
@@ -108,7 +108,7 @@ def nearest_to_time(rows: Iterable[Price]) -> dict[tuple[str, str], Price]:
 
 
 def read_prices(content: str) -> tuple[Price, ...]:
-    """The rows of `rules.json`."""
+    """Parses the rows of `rules.json`."""
     return tuple(Price(**row) for row in json.loads(content))
 
 

@@ -1,4 +1,4 @@
-"""An inspection as a table of text, and the lines below it."""
+"""An inspection as a table of text, and the lines below the table."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _NAMES_OF_A_LINE = 4
 
 
 def columns(inspection: Inspection) -> list[str]:
-    """The table's header; the first four and the last two columns hold words, all others numbers."""
+    """The header of the table. The first four and the last two columns hold words, all others numbers."""
     times = [f"{board.name} ms" for board in inspection.boards]
     return ["#", "layer", "op", "shape", "MACs", "weights B", "moved B", *times, "goes on", "fused"]
 
 
 def rows(inspection: Inspection) -> list[list[str]]:
-    """The table's rows: one for each op, and one with totals."""
+    """The rows of the table: one for each op, and one with totals."""
     total, missing = inspection.seconds, inspection.ops_without_seconds
     sums = ["> " * (missing[board.name] > 0) + _milliseconds(total[board.name]) for board in inspection.boards]
     sizes = [amount(inspection.weight_bytes), amount(inspection.activation_bytes)]
@@ -49,7 +49,7 @@ def notes(inspection: Inspection) -> list[str]:
 
 
 def _without_times(inspection: Inspection) -> list[str]:
-    """A line for each set of boards whose cost table lacks the same ops."""
+    """One line for each set of boards whose cost tables lack the same ops."""
     boards = [board.name for board in inspection.boards]
     ops_of: dict[tuple[str, ...], set[str]] = {}
     for row in inspection.ops:
@@ -64,7 +64,7 @@ def _without_times(inspection: Inspection) -> list[str]:
 
 
 def advice(inspection: Inspection) -> list[str]:
-    """A line for each broken rule, worst first, with what it costs on each board."""
+    """One line for each broken rule, worst first, with its cost on each board."""
     return [printable(f"#{rule.index} {rule.layer}: {_broken(rule)}") for rule in inspection.broken_rules]
 
 

@@ -11,8 +11,8 @@ def amount(value: float, unit: str = "") -> str:
     """A number with three digits and a metric prefix, from nano to giga.
 
     Args:
-        value: the number in `unit`.
-        unit: "s", "B" or another; "" for counts.
+        value: the number, in the unit `unit`.
+        unit: the unit, such as "s" or "B"; "" for counts.
 
     >>> amount(4_382_544, "B"), amount(0.01234, "s"), amount(115_605_504)
     ('4.38 MB', '12.3 ms', '116 M')

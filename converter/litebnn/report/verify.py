@@ -25,8 +25,8 @@ from litebnn.runtime.predictor import arrays_of
 # The largest error of an int8 result, relative to the values' root mean square.
 INT8_TOLERANCE = 0.5
 _RANDOM_SAMPLES = 2
-# Limits on the time of a verification in seconds, fixed and for each sample, as a board may need seconds for a large
-# network.
+# The time limit of a verification in seconds: a fixed part, and a part for each sample. A board may need seconds for a
+# large network.
 _SECONDS, _SECONDS_PER_SAMPLE = 60, 15
 _MEMORY, _MEMORY_PER_BYTE = 4 << 30, 8
 
@@ -35,13 +35,12 @@ _MEMORY, _MEMORY_PER_BYTE = 4 << 30, 8
 class Verification:
     """The result of running two models side by side."""
 
-    # The largest difference of an output, relative to the output's largest value (for int8: of root mean squares). If
-    # flipped signs move an output by more than `TOLERANCE`, it is measured with the source's signs.
+    # The largest difference of an output, relative to the output's largest value (for int8, of root mean squares). If
+    # flipped signs change an output by more than `TOLERANCE`, the difference is measured with the source's signs.
     difference: float
     # The number of samples that were compared.
     samples: int
-    # The layers whose signs rounding flipped and whose inputs are equal. Signs without an effect on the outputs count
-    # too.
+    # The layers with equal inputs in which rounding flipped signs. Signs without an effect on the outputs count too.
     flipped: tuple[Divergence, ...] = ()
     # True if one of the models rounds to integers, so that only the outputs were compared.
     in_integers: bool = False
@@ -64,8 +63,8 @@ def verify_apart(source: bytes, converted: bytes, inputs: Any = None, limits: Ra
     """Runs `verify_conversion` in another process with limits on time and memory.
 
     Raises:
-        ConversionError: `verify_conversion` raises it, or a model crashes the runtime or exceeds a limit.
-        ValueError: the inputs do not match the model's.
+        ConversionError: `verify_conversion` found a difference, or a model crashes the runtime or exceeds a limit.
+        ValueError: the inputs do not match the models' inputs.
     """
     model = read_model(source)
     samples = _RANDOM_SAMPLES
@@ -89,7 +88,7 @@ def verify_apart(source: bytes, converted: bytes, inputs: Any = None, limits: Ra
 def verify_as_dict(
     source: bytes, converted: bytes, inputs: list[Array] | None, limits: Range | None = None
 ) -> dict[str, Any]:
-    """The verification as JSON can hold it; a runtime's error becomes a ConversionError about the model."""
+    """The verification in a form that JSON can hold. A runtime's error becomes a ConversionError about the model."""
     check_model(read_strictly(source))
     try:
         return asdict(verify_conversion(source, converted, inputs, limits))
@@ -108,17 +107,17 @@ def verify_conversion(
     """Compares two models: their outputs, and each layer if the outputs do not have the same bits.
 
     The source sums floats, while the result counts bits. A value close to zero may be rounded to the other side, which
-    flips its sign and may change all that follows. In that case each layer of the result is given the source's signs.
-    Either model may compute in integers, or quantize activations at run time. Then the tolerance is half of the values'
-    root mean square, because int8 may lose that much.
+    flips its sign and may change all values after it. In that case each layer of the result is given the source's
+    signs. Either model may compute in integers, or quantize activations at run time. Then the tolerance is half of the
+    values' root mean square, because int8 may lose that much.
 
     `source` and `converted` are `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
-    `inputs` is an array, or a list or dictionary with one for each input, batch first; random values if None. `limits`
-    is the (min, max) of uniform random values; they are normal if None.
+    `inputs` is an array, or a list or dictionary with one array for each input, batch first; random values if it is
+    None. `limits` is the (min, max) of uniform random values; they are normally distributed if it is None.
 
     Raises:
-        ConversionError: the difference is too large, and the message names the first layer that differs; or there are
-            no samples.
+        ConversionError: the difference is too large, or there are no samples. The message names the first layer that
+            differs.
     """
     samples = samples_for("verify", read_model(source), inputs, count=_RANDOM_SAMPLES, limits=limits)
     return of_some(SideBySide(source, converted).compare(samples))
@@ -128,7 +127,7 @@ class SideBySide:
     """Makes two models ready to run side by side.
 
     Raises:
-        ConversionError: one of them cannot be run.
+        ConversionError: one of the models cannot be run.
     """
 
     def __init__(self, source: bytes, converted: bytes) -> None:
@@ -172,10 +171,10 @@ class SideBySide:
 
 
 def of_some(verification: Verification) -> Verification:
-    """The verification.
+    """Returns the verification, unless it compared no samples.
 
     Raises:
-        ConversionError: it is of no samples.
+        ConversionError: the verification compared no samples.
     """
     if not verification.samples:
         raise ConversionError("the model cannot be verified: there are no samples")
@@ -183,12 +182,12 @@ def of_some(verification: Verification) -> Verification:
 
 
 def _rounds(model: Model) -> bool:
-    """True if outputs of ops are quantized."""
+    """True if outputs of ops are quantized in the model."""
     return any(tensor.type in ("INT8", "INT16") for tensor in computed(model.graphs[0]))
 
 
 def _has_dynamic_range(model: Model) -> bool:
-    """True if a float layer has integer weights, with which it quantizes its input at run time."""
+    """True if the model has a float layer with integer weights. Such a layer quantizes its input at run time."""
     layers = (op for op in model.ops() if facts(op).layer)
     return any(op.output.type == "FLOAT32" and op.input(1).type.startswith("INT") for op in layers)
 

@@ -29,7 +29,7 @@ def test_verify_names_the_first_layer_that_differs() -> None:
 
 
 def two_layers(bias: float) -> bytes:
-    """A layer with a bias, and another layer that reads the signs of its sums."""
+    """A network of a layer with a bias, and another layer that reads the signs of the first layer's sums."""
     rng = np.random.default_rng(0)
     chain = FloatModel()
     x = chain.conv(chain.sign(chain.input(1, 6, 6, 32)), sign_weights(rng, 32, 3, 3, 32))
@@ -42,7 +42,7 @@ SAMPLE = np.random.default_rng(1).standard_normal((1, 6, 6, 32)).astype(np.float
 
 @pytest.mark.usefixtures("library")
 def test_after_signs_that_rounding_flipped_the_layers_are_held_to_the_source() -> None:
-    """The signs of those sums flip that are zero without the bias: about one in twenty."""
+    """The sums that are zero without the bias, about one in twenty, flip their signs."""
     source, above = two_layers(-1e-7), litebnn.convert_tflite(two_layers(1e-7))
     found = verify_conversion(source, above, SAMPLE)
     assert (found.samples, found.difference) == (1, 0)
@@ -63,7 +63,8 @@ def test_signs_that_rounding_flipped_hide_no_mistake_after_them() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_signs_that_a_mistake_has_flipped_next_to_zero_are_not_by_rounding() -> None:
-    """The weights of a float layer are made 1 % too large, which flips only signs of values next to the threshold."""
+    """The test makes the weights of a float layer 1 % too large, which flips only signs of values next to the
+    threshold."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.input(1, 6, 6, 32), np.eye(32, dtype=np.float32).reshape(32, 1, 1, 32))
@@ -79,7 +80,7 @@ def test_signs_that_a_mistake_has_flipped_next_to_zero_are_not_by_rounding() -> 
 @pytest.mark.parametrize("form", ["where_ge", "where_gt"])
 @pytest.mark.parametrize("levels", ["signs", "ternary"])
 def test_signs_of_zero_are_not_flipped_by_rounding(form: str, levels: str) -> None:
-    """Sums of ±1 are exact, so a threshold that is off by one count has the wrong sign of zero."""
+    """Sums of ±1 are exact, so a threshold that is off by one count gives zero the wrong sign."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.input(1, 6, 6, 32)
@@ -94,7 +95,7 @@ def test_signs_of_zero_are_not_flipped_by_rounding(form: str, levels: str) -> No
 
 @pytest.mark.usefixtures("library")
 def test_signs_of_zero_after_levels_may_be_flipped_by_rounding() -> None:
-    """For a black image the source adds zeros, while the result adds a rounded bias to rounded levels."""
+    """For a black image, the source adds zeros, while the result adds a rounded bias to rounded levels."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, LEVELS["dorefa"](model, model.input(1, 6, 6, 32)), 32)
@@ -119,7 +120,7 @@ def test_without_samples_nothing_is_verified() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_signs_that_a_layer_reads_as_floats_may_be_flipped_by_rounding() -> None:
-    """SIGN is 0 for an exact sum, but ±1 for a sum that rounding left next to zero."""
+    """The op SIGN gives 0 for an exact sum of 0, but ±1 for a sum that rounding left next to zero."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 8, 8, 32)), 32)

@@ -1,4 +1,4 @@
-"""The work of an op in the amounts from which its time is estimated: multiply-adds, windows, values, bytes."""
+"""Measures the work of an op in the amounts from which its time is estimated: multiply-adds, windows, values, bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BITS_OF_A_TABLE = 6
 
 @dataclass(frozen=True)
 class Workload:
-    """The work of an op."""
+    """The work of an op, in several amounts."""
 
     # The kind of op: a row of the cost table.
     kind: str
@@ -53,8 +53,8 @@ def windows_share_little(op: Op, table_channels: int, shared_tables: int, tile: 
     """True if an LceBconv2d uses each lookup table too rarely to pay for building it.
 
     `table_channels` is the number of output channels whose lookups take as long as building one table. `shared_tables`
-    is the most tables for each tile with which adjacent windows still find each other's tables in the cache. `tile` is
-    the number of output channels that are computed together.
+    is the largest number of tables for each tile that stay in the cache until adjacent windows use them again. `tile`
+    is the number of output channels that are computed together.
     """
     options, channels = bconv_options(op), _channels_of_group(op)
     _, height, width, words = op.input(1).shape
@@ -109,9 +109,10 @@ def _bconv(op: Op, adds: bool, tile: int) -> Workload:
 
 
 def _runs_of_window(op: Op) -> int:
-    """The number of contiguous runs of words in a window of an LceBconv2d: its rows, or its taps if dilated or grouped.
+    """The number of contiguous runs of words in a window of an LceBconv2d: its rows, or its taps if it is dilated or
+    grouped.
 
-    Each run starts a loop of its own, whose overhead matters if words are computed one by one.
+    Each run starts a separate loop, whose overhead matters if words are computed one by one.
     """
     options = bconv_options(op)
     _, height, width, _ = op.input(1).shape
@@ -157,7 +158,7 @@ def _layer(op: Op) -> Workload:
 
 
 def _values(kind: str) -> Callable[[Op], Workload]:
-    """The workload function of a kind whose time is proportional to the bytes that it reads and writes."""
+    """Makes the workload function of a kind of op whose time is proportional to the bytes that it reads and writes."""
 
     def work(op: Op) -> Workload:
         return Workload(kind, {"bytes": _bytes(op)})
@@ -172,7 +173,7 @@ def _runs(op: Op) -> Workload:
 
 
 def _results(kind: str) -> Callable[[Op], Workload]:
-    """The workload function of a kind whose time is proportional to the number of values that it writes."""
+    """Makes the workload function of a kind of op whose time is proportional to the number of values that it writes."""
 
     def work(op: Op) -> Workload:
         return Workload(kind, {"values": sum(math.prod(tensor.shape) for tensor in op.outputs)})

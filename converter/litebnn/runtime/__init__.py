@@ -1,4 +1,4 @@
-"""Runs converted models: finds an installed runtime and our op library, and combines the two."""
+"""Runs converted models: finds an installed runtime and litebnn's op library, and combines both."""
 
 from litebnn.runtime.compiled_model import CompiledModel
 from litebnn.runtime.delegate import load_delegate

@@ -1,7 +1,8 @@
-"""The ops that the library's delegate claims, and those that it runs without a copy: a table of the rules in claim.cc
-and fuse.cc.
+"""Finds the ops that the library's delegate claims, and those that it runs without a copy. The tables repeat the rules
+in claim.cc and fuse.cc.
 
-Time estimates need this without the library, for boards too. `claimed_test.py` compares it with the library.
+Time estimates need these rules without the library, for boards too. `claimed_test.py` compares the rules with the
+library.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _MOST_AVERAGED = 1 << 17
 
 @dataclass(frozen=True)
 class _Kind:
-    """A builtin op, as an `OpType` of the library describes it."""
+    """A kind of builtin op, as an `OpType` of the library describes it."""
 
     op: str
     # A predicate that is true if the library can compute the node.
     computes: Callable[[Op], bool]
     # The fused activations that the library supports.
     activations: Sequence[Activation] = (Activation.NONE,)
-    # The kinds of ops, one of which must produce an input of the node. If empty, any claimed op may.
+    # The kinds of ops, one of which must produce an input of the node. If empty, any claimed op may produce it.
     follows: Sequence[str] = ()
     # True if the op is also claimed when its output leads only to signs.
     passes: bool = False
@@ -252,7 +253,7 @@ def _claimed_forwards(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
 
 
 def _made_into_signs_alone(graph: Graph, kinds: Mapping[Op, str], claimed: Iterable[Op]) -> set[Op]:
-    """The ops whose outputs lead to nothing but signs."""
+    """The ops whose outputs lead only to signs."""
     found: set[Op] = set()
     taken = set(claimed)
     by_signs: set[Tensor | None] = set()
@@ -267,7 +268,8 @@ def _made_into_signs_alone(graph: Graph, kinds: Mapping[Op, str], claimed: Itera
 
 
 def joined_in_place(graph: Graph, claimed: Mapping[Op, str]) -> set[Op]:
-    """The CONCATENATIONs without a copy: the parts are written, or their signs packed, directly into the whole."""
+    """The CONCATENATIONs that need no copy: the parts are written directly into the whole, or the signs of the parts
+    are packed into it."""
     norms = {op: _packed_with(graph, claimed, op) for op in claimed if op.name == LCE_QUANTIZE}
     packed = {op for norm in norms.values() for op in norm}
     found: set[Op] = set()
@@ -293,5 +295,5 @@ def _packed_with(graph: Graph, claimed: Mapping[Op, str], packing: Op) -> list[O
 
 
 def _reads(graph: Graph, op: Op, writer: Op) -> bool:
-    """True if `op` is the only consumer of the writer's output."""
+    """True if `op` is the only consumer of the output of `writer`."""
     return graph.sole_consumer(writer.output) is op

@@ -44,7 +44,7 @@ RNG = np.random.default_rng(0)
 
 
 def next_image(model: FloatModel, rng: np.random.Generator, images: list[Tensor]) -> Tensor:
-    """Adds a random op that the delegate may claim. It reads images that the model already has."""
+    """Adds a random op that the delegate may claim. The op reads images that the model already has."""
     x = images[-1] if rng.random() < 0.8 else images[int(rng.integers(len(images)))]
     activation = str(rng.choice(["none", "none", "relu", "relu6"]))
     alike = [image for image in images if image.dims == x.dims]

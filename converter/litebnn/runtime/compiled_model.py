@@ -15,30 +15,30 @@ from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import FAILURES, Array, Predictor, read_content, reason
 from litebnn.unique_names import unique_names
 
-# LiteRT's TensorBuffer for Python supports few types, so all types are copied as bytes under this one.
+# The type under which all tensors are copied as bytes, because LiteRT's TensorBuffer for Python supports few types.
 BYTE = np.int8
-# An empty folder for LiteRT to search. Otherwise it would look for NPU libraries and load them for each model.
+# An empty folder for LiteRT to search. Otherwise LiteRT would look for NPU libraries and load them for each model.
 NO_LIBRARIES = str(Path(__file__).parent)
 
 
 class CompiledModel(Predictor):
     """Runs a `.tflite` model with litebnn's ops in LiteRT's CompiledModel, on the CPU.
 
-    It has the same inputs, outputs and bits as `litebnn.Interpreter`. Models that LiteRT's CompiledModel cannot compute
-    are refused. Such models have shapes known only at run time, outputs that are inputs or are listed twice, text,
-    or no signature of the first graph.
+    The class has the same inputs, outputs and bits as `litebnn.Interpreter`. Models that LiteRT's CompiledModel cannot
+    compute are refused. Such models have shapes known only at run time, outputs that are inputs or are listed twice,
+    text, or no signature of the first graph.
 
     Args:
         model: the model's bytes, or the path of its file.
-        num_threads: threads for the runtime's own ops and for the binary ones, 1 to 256.
+        num_threads: the number of threads for the runtime's own ops and for the binary ones, 1 to 256.
         isa: the instruction set to use, as in `litebnn.load_delegate`.
-        environment: an environment from `litebnn.environment`, to share it between models; by default a new one. It has
-            its own `isa`.
+        environment: an environment from `litebnn.environment`, which several models can share; by default a new one. An
+            environment has its own `isa`.
 
     Raises:
-        ValueError: the model cannot be read, or an op in it is refused; the message names it. `predict` raises it too,
-            for problems that only a run shows.
-        TypeError: an argument is of a type that it cannot have; the message names it.
+        ValueError: the model cannot be read, or an op in it is refused; the message names the op. `predict` raises this
+            error too, for problems that only a run shows.
+        TypeError: an argument is of a type that it cannot have; the message names the argument.
         OSError: the model cannot be read, or the op library is not found.
         ImportError: ai-edge-litert is not installed, is older than 2.1.6, or does not run on this CPU.
 
@@ -70,7 +70,7 @@ class CompiledModel(Predictor):
         elif isa is not None:
             raise ValueError("isa and environment are both given: give isa to litebnn.environment")
         litert = import_litert("compiled_model")
-        # Imported here because the module needs the schema, which is part of a runtime's package.
+        # The import is inside this function, because the module needs the schema, which is part of a runtime's package.
         from litebnn.flatbuffer.computed_shapes import find_computed_shape
         from litebnn.flatbuffer.signature import find_signature
 
@@ -82,7 +82,7 @@ class CompiledModel(Predictor):
             self._signature = find_signature(self._content)
             signature = self._model.get_signature_by_index(self._signature)
             self._key = signature["key"]
-            # This call allocates the tensors, so that an op is refused here and not in the first run.
+            # This call allocates the tensors, so that an op is refused now and not in the first run.
             self._model.get_output_tensor_details(self._key)
             self._input_buffers = self._model.create_input_buffers(self._signature)
             self._output_buffers = self._model.create_output_buffers(self._signature)
@@ -91,7 +91,8 @@ class CompiledModel(Predictor):
             self._input_names = unique_names(detail["signature_name"] for detail in self._inputs)
             self._output_names = unique_names(detail["signature_name"] for detail in self._outputs)
             _check_distinct([*self._inputs, *self._outputs])
-            # LiteRT does not resize an output's buffer when shapes change, so XNNPACK may write beyond its end.
+            # LiteRT does not resize an output's buffer when shapes change, so XNNPACK may write beyond the end of the
+            # buffer.
             if computed := find_computed_shape(self._content):
                 raise ValueError(f"the shape of {computed} is known only when it runs")
         except FAILURES as error:
@@ -116,7 +117,7 @@ class CompiledModel(Predictor):
     def _check_shapes(self) -> None:
         """Refuses an output whose shape the run has changed.
 
-        LiteRT leaves its buffer unchanged, or fills a part of it, and reports neither.
+        If the shape changes, LiteRT leaves the output's buffer unchanged, or fills a part of it, and reports no error.
         """
         # This call raises an error if an output no longer fits its buffer.
         found = self._model.get_output_tensor_details(self._key)
@@ -128,9 +129,9 @@ class CompiledModel(Predictor):
 
 
 def _details(content: bytes, signature: dict[str, Any], role: str, buffers: list[Any]) -> list[dict[str, Any]]:
-    """The details of each of the signature's "Inputs" or "Outputs", in the order of its graph.
+    """The details of each of the signature's "Inputs" or "Outputs", in the order of the graph.
 
-    `buffers` are in the signature's order.
+    `buffers` are in the order of the signature.
     """
     from litebnn.flatbuffer.signature import read_signature
 
@@ -164,7 +165,8 @@ def _check_distinct(details: list[dict[str, Any]]) -> None:
 
 
 def _reason(model: bytes | str | Path, name: str, num_threads: int, isa: str | None, error: Exception) -> str:
-    """The reason why a model was refused, from the interpreter: LiteRT prints an op's message to stderr only."""
+    """The reason why a model was refused. It comes from the interpreter, because LiteRT prints an op's message only to
+    stderr."""
     try:
         Interpreter(model, num_threads, runtime="ai-edge-litert", isa=isa)
     except ValueError as refusal:

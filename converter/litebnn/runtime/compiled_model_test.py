@@ -46,7 +46,7 @@ def test_it_computes_the_bits_of_the_interpreter(environment: Any, name: str, th
 
 
 def test_it_computes_int8_layers(capfd: pytest.CaptureFixture[str]) -> None:
-    # Imported here, because the import needs a runtime's schema.
+    # The import is inside this function, because it needs a runtime's schema.
     from tests.runtimes.cases import int8_layers
 
     for case in int8_layers():
@@ -171,7 +171,7 @@ def test_damaged_files_are_refused(environment: Any) -> None:
 
 
 def test_what_only_the_interpreter_takes_is_said_to_be_so() -> None:
-    """An environment that was not made by us lacks the accelerator."""
+    """An environment that litebnn did not make lacks the accelerator."""
     plain = importlib.import_module("ai_edge_litert.environment").Environment.create()
     path = golden("bias")[0]
     message = (
@@ -187,7 +187,7 @@ def write(graphs: list[Graph], signatures: list[Signature] | None = None) -> byt
 
 
 def binary(name: str) -> Graph:
-    """A graph of x ADD y, or of another op."""
+    """A graph of x ADD y, or of another binary op."""
     x, y, z = (Tensor(key, "FLOAT32", (1, 3)) for key in "xyz")
     return Graph(name, [x, y, z], [x, y], [z], [Op(OpCode(name), [x, y], [z], Options(f"{name.title()}Options"))])
 
@@ -209,7 +209,7 @@ def test_it_takes_the_signature_of_the_first_graph(environment: Any) -> None:
 
 @pytest.mark.parametrize("twice", [[0, 2], [2, 2]])
 def test_a_tensor_that_is_listed_twice_is_refused(environment: Any, twice: list[int]) -> None:
-    """LiteRT would leave one of its two buffers unchanged."""
+    """If a tensor is listed twice, LiteRT leaves one of its two buffers unchanged."""
     graph = binary("ADD")
     graph.outputs = [graph.tensors[place] for place in twice]
     name = graph.tensors[twice[0]].name
@@ -219,7 +219,7 @@ def test_a_tensor_that_is_listed_twice_is_refused(environment: Any, twice: list[
 
 
 def reshaped(declared: tuple[int, ...], *more: str) -> bytes:
-    """A model that reshapes an input of 12 values to the value of the input `shape`, and then applies more ops."""
+    """A model that reshapes an input of 12 values to the shape in the input `shape`, and then applies more ops."""
     x, shape = Tensor("x", "FLOAT32", (1, 12)), Tensor("shape", "INT32", (2,))
     tensors = [x, shape]
     ops = []
@@ -281,7 +281,7 @@ def test_a_cpu_that_ends_the_process_is_an_error(
     hwcap: int, refused: bool, monkeypatch: pytest.MonkeyPatch, environment: Any
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    # The package exports a function of the same name, which hides the module.
+    # The package exports a function with the name of the module, so the module is found in sys.modules.
     monkeypatch.setattr(sys.modules["litebnn.runtime.environment"], "_hwcap", lambda: hwcap)
     if refused:
         with pytest.raises(ImportError, match="libLiteRtWebGpuAccelerator.so .* use litebnn.Interpreter"):

@@ -1,4 +1,4 @@
-"""Our op library as a TensorFlow Lite delegate."""
+"""Loads litebnn's op library as a TensorFlow Lite delegate."""
 
 import ctypes
 from pathlib import Path
@@ -18,22 +18,23 @@ def load_delegate(
     """Loads the op library as a delegate, for the `experimental_delegates` of any runtime's Interpreter.
 
     The delegate runs the Lce* ops of a model. It also runs additions, max pools, concatenations, gates, PReLUs and
-    batch norms around them if it can fuse them. All other ops stay with the runtime. The result also works with the
+    batch norms that it can fuse with these ops. All other ops stay with the runtime. The result also works with the
     Interpreter of another runtime than the one that loaded it.
 
     Args:
-        num_threads: threads for the binary ops, 1 to 256; by default as many as the interpreter has.
-        isa: the instruction set to use ("portable", "avx2", "neon64", ...); by default the environment variable
+        num_threads: the number of threads for the binary ops, 1 to 256; by default as many as the interpreter has.
+        isa: the instruction set to use ("portable", "avx2", "neon64", ...); by default that in the environment variable
             LITEBNN_ISA, else the best one for the CPU.
         verbose: True to log the claimed ops and their memory.
         library: the library's path; by default `find_library()`.
         runtime: as in `find_runtime`.
 
     Returns:
-        The runtime's Delegate object. It must outlive every interpreter that uses it; interpreters hold it.
+        The runtime's Delegate object. It must outlive every interpreter that uses it; interpreters keep a reference to
+        it.
 
     Raises:
-        ValueError: an option is refused, and the message lists what is known; or the library is not ours.
+        ValueError: an option is refused, and the message lists the known values; or the library is not litebnn's.
         FileNotFoundError: the library is not found.
         ImportError: no runtime is installed.
 
@@ -47,12 +48,12 @@ def load_delegate(
     path = find_library() if library is None else Path(library)
     if not path.is_file():
         raise FileNotFoundError(f"library {path} is no file")
-    # If a library's path has no folder, Windows searches only its system folders.
+    # If the path of a library has no folder, Windows searches only its system folders.
     path = path.absolute()
     module = find_runtime(runtime)
     try:
-        # The library is loaded for a check first. If the runtime itself fails to load it, an incomplete Delegate prints
-        # errors later.
+        # The library is loaded for a check first. If the runtime itself fails to load the library, an incomplete
+        # Delegate prints errors later.
         _ = ctypes.CDLL(str(path)).tflite_plugin_create_delegate
     except (OSError, AttributeError) as error:
         raise ValueError(f"{path} is no op library of litebnn for this machine: {error}") from error

@@ -1,6 +1,6 @@
-"""A LiteRT environment whose CompiledModels know our ops.
+"""Makes a LiteRT environment whose CompiledModels know litebnn's ops.
 
-LiteRT loads an accelerator by a fixed file name from the folder that an environment names. Each environment therefore
+LiteRT loads an accelerator with a fixed file name from the folder that an environment names. Each environment therefore
 gets its own folder, with a link of that name to the op library and a file of options.
 """
 
@@ -20,8 +20,8 @@ from litebnn.runtime.find import find_library
 from litebnn.system import HERE, give_name
 
 OPTIONS_NAME = "litebnn.options"
-# For each model, LiteRT for Python loads its own accelerator after ours. That crashes on 64-bit Arm CPUs without the
-# atomic instructions of ARMv8.1, such as those of a Raspberry Pi 3 or 4.
+# The name of LiteRT's own accelerator. LiteRT for Python loads it for each model after litebnn's. It crashes on 64-bit
+# Arm CPUs without the atomic instructions of ARMv8.1, such as those of a Raspberry Pi 3 or 4.
 LITERT_ACCELERATOR = "libLiteRtWebGpuAccelerator.so"
 AT_HWCAP, HWCAP_ATOMICS = 16, 1 << 8
 
@@ -30,7 +30,7 @@ def import_litert(module: str) -> ModuleType:
     """Imports a module of ai-edge-litert's CompiledModel API.
 
     Raises:
-        ImportError: it is not installed, is older than 2.1.6, or does not run on this CPU.
+        ImportError: ai-edge-litert is not installed, is older than 2.1.6, or does not run on this CPU.
     """
     try:
         options = importlib.import_module("ai_edge_litert.options")  # missing in 2.1.4 and older
@@ -58,21 +58,21 @@ def environment(
 ) -> Any:
     """Makes a LiteRT environment in which models with Lce* ops compile for the CPU.
 
-    Callers of LiteRT's own API need it; `litebnn.CompiledModel` makes one by itself. The delegate precedes XNNPACK, as
-    with `litebnn.load_delegate`, and takes the number of threads from LiteRT's `CpuOptions`.
+    Callers of LiteRT's own API need an environment; `litebnn.CompiledModel` makes one by itself. The delegate precedes
+    XNNPACK, as with `litebnn.load_delegate`, and takes the number of threads from LiteRT's `CpuOptions`.
 
     Args:
         isa: the instruction set to use, as in `litebnn.load_delegate`.
-        verbose: log what was claimed, and the memory it takes.
+        verbose: True to log the claimed ops, and their memory.
         library: the library's path; by default `find_library()`.
         **paths: `dispatch_library_path` and `compiler_plugin_path`, for LiteRT's `Environment.create`.
 
     Returns:
-        An `ai_edge_litert.environment.Environment`. Its files are removed when it is destroyed.
+        An `ai_edge_litert.environment.Environment`. The files of the environment are removed when it is destroyed.
 
     Raises:
-        TypeError: a path is none.
-        ValueError: an option is refused, or the library is not ours.
+        TypeError: a path is of a type that it cannot have.
+        ValueError: an option is refused, or the library is not litebnn's.
         FileNotFoundError: the library is not found.
         ImportError: ai-edge-litert is not installed, is older than 2.1.6, or does not run on this CPU.
 
@@ -103,6 +103,6 @@ def environment(
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Removes the folder, except in a forked child, whose parent still needs it."""
+    """Removes the folder of an environment. A forked child does not remove it, because the parent still needs it."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)

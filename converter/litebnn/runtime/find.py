@@ -12,15 +12,15 @@ from litebnn.system import HERE
 LIBRARY_NAME = HERE.library
 LIBRARY_VARIABLE = "LITEBNN_LIBRARY"
 
-# The module that holds `Interpreter` and `load_delegate`, by the name of the package to install; the first installed
-# one is used. TensorFlow comes last because importing it takes seconds.
+# The module that holds `Interpreter` and `load_delegate`, by the name of the package to install. The first installed
+# package is used. TensorFlow comes last because importing it takes seconds.
 RUNTIMES = {
     "ai-edge-litert": "ai_edge_litert.interpreter",
     "tflite-runtime": "tflite_runtime.interpreter",
     "tensorflow": "tensorflow.lite.python.interpreter",
 }
 
-# The last release of tflite-runtime, which was compiled for NumPy 1.
+# The last release of tflite-runtime that was compiled for NumPy 1.
 LAST_FOR_NUMPY_1 = (2, 14)
 
 
@@ -34,8 +34,8 @@ def find_runtime(name: str | None = None) -> ModuleType:
         The module with the runtime's `Interpreter` and `load_delegate`.
 
     Raises:
-        ValueError: `name` is none of the three.
-        ImportError: that runtime, or any of the three, is not installed, or does not work with the NumPy that is.
+        ValueError: `name` is none of these three names.
+        ImportError: this runtime, or any of the three, is not installed, or does not work with the installed NumPy.
 
     Example:
         >>> find_runtime().__name__
@@ -52,7 +52,8 @@ def find_runtime(name: str | None = None) -> ModuleType:
 
 
 def _check_numpy(package: str) -> None:
-    """Refuses NumPy 2 with a tflite-runtime that was compiled for NumPy 1, whose own error message is misleading."""
+    """Refuses NumPy 2 with a tflite-runtime that was compiled for NumPy 1, because the runtime's own error message is
+    misleading."""
     if package == "tflite-runtime" and int(version("numpy").partition(".")[0]) >= 2:
         found = version(package)
         if tuple(map(int, found.split(".")[:2])) <= LAST_FOR_NUMPY_1:

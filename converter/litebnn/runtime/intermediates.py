@@ -1,4 +1,4 @@
-"""Reads tensors inside a model: runtimes only expose outputs, so the tensors are made outputs."""
+"""Reads tensors inside a model. Runtimes expose only outputs, so the tensors are made outputs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ def with_outputs(model: Model, tensors: list[Tensor]) -> bytes:
 
 
 def with_given(model: Model, values: Mapping[Tensor, Array], outputs: list[Tensor]) -> bytes:
-    """The file of `model`, which is changed: new inputs replace tensors of its first subgraph for all consumers.
+    """The file of a model in which new inputs replace tensors of the first subgraph for all their consumers. `model` is
+    changed.
 
     Args:
-        values: the tensors to replace. For each an input with the value's shape is added, in this order. Producers of
-            these tensors stay in the graph.
+        values: the tensors to replace, with the values that they get. For each tensor, an input with the value's shape
+            is added, in this order. The producers of these tensors stay in the graph.
         outputs: the new outputs of the first subgraph.
     """
     graph = model.graphs[0]

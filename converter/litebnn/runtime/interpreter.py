@@ -16,19 +16,19 @@ from litebnn.unique_names import unique_names
 class Interpreter(Predictor):
     """Runs a `.tflite` model with litebnn's ops in an installed TensorFlow Lite runtime.
 
-    The runtime is ai-edge-litert, tflite-runtime or TensorFlow, the first that is installed.
+    The runtime is the first installed one of ai-edge-litert, tflite-runtime and TensorFlow.
 
     Args:
         model: the model's bytes, or the path of its file.
-        num_threads: threads for the runtime's own ops and for the binary ones, 1 to 256. If the runtime's own ops are
-            too small to share, they get one thread.
+        num_threads: the number of threads for the runtime's own ops and for the binary ones, 1 to 256. If the runtime's
+            own ops are too small to share, they get one thread.
         runtime: the name of the runtime to use, as in `litebnn.runtime.find_runtime`.
         isa: the instruction set to use, as in `litebnn.load_delegate`.
 
     Raises:
-        ValueError: the model cannot be read, or an op in it is refused; the message names it. `predict` raises it too,
-            for problems that only a run shows.
-        TypeError: an argument is of a type that it cannot have; the message names it.
+        ValueError: the model cannot be read, or an op in it is refused; the message names the op. `predict` raises this
+            error too, for problems that only a run shows.
+        TypeError: an argument is of a type that it cannot have; the message names the argument.
         OSError: the model cannot be read, or the op library is not found.
         ImportError: no runtime is installed.
 
@@ -75,7 +75,8 @@ class Interpreter(Predictor):
 
 
 def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:
-    """Names of the inputs and outputs in the first signature that has all of them; else the names of the tensors."""
+    """The names of the inputs and outputs in the first signature that has all of them; else the names of the
+    tensors."""
     sides = interpreter.get_input_details(), interpreter.get_output_details()
     for key in interpreter.get_signature_list():
         runner = interpreter.get_signature_runner(key)
@@ -87,7 +88,8 @@ def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:
 
 
 def _names_in(details: list[dict[str, Any]], named: dict[str, dict[str, Any]]) -> list[str] | None:
-    """The signature's name for each tensor, the tensor's own if it is listed twice; None if a tensor has no name."""
+    """The signature's name for each tensor, or the tensor's own name if it is listed twice; None if a tensor has no
+    name."""
     names = defaultdict(list)
     for name, detail in named.items():
         # Both index and name must match, because in another subgraph's signature the same index means another tensor.
@@ -99,9 +101,11 @@ def _names_in(details: list[dict[str, Any]], named: dict[str, dict[str, Any]]) -
 
 
 def _check_structure(content: bytes) -> None:
-    """Refuses a truncated or corrupt file, on which tflite-runtime would crash; other runtimes check files themselves.
+    """Refuses a truncated or corrupt file, on which tflite-runtime would crash. Other runtimes check files
+    themselves.
 
-    The check needs the schema from ai-edge-litert, which does not exist for 32-bit Arm; there it is skipped.
+    The check needs the schema from ai-edge-litert. It is skipped on 32-bit Arm, for which ai-edge-litert does not
+    exist.
     """
     if importlib.util.find_spec("ai_edge_litert"):
         from litebnn.flatbuffer import read_strictly

@@ -14,7 +14,7 @@ from litebnn.model_files import read_file
 
 Array = npt.NDArray[Any]
 
-# Exceptions that runtimes raise because of a model; tflite-runtime raises SystemError for names that are not UTF-8.
+# The exceptions that runtimes raise because of a model. tflite-runtime raises SystemError for names that are not UTF-8.
 FAILURES = (RuntimeError, ValueError, SystemError, MemoryError, LookupError, TypeError, OverflowError)
 
 # Types whose levels differ by 128: a uint8 level n and the int8 level n - 128 stand for the same real number.
@@ -25,8 +25,8 @@ def read_content(model: bytes | str | Path) -> tuple[str, bytes]:
     """A name for the model in messages, and its bytes.
 
     Raises:
-        TypeError: it is neither bytes nor a path.
-        ValueError: it is not a .tflite file, or is too large.
+        TypeError: the model is neither bytes nor a path.
+        ValueError: the bytes are not a .tflite file, or are too large.
         OSError: the file cannot be read.
     """
     if isinstance(model, str | os.PathLike):
@@ -46,7 +46,8 @@ def reason(error: Exception) -> str:
 
 
 def arrays_of(x: Any, names: Sequence[str] = ()) -> list[Array]:
-    """A list of arrays, one for each input or output of a model, from an array, a list, or a dictionary by `names`.
+    """Makes a list of arrays, one for each input or output of a model, from an array, a list, or a dictionary by
+    `names`.
 
     Raises:
         ValueError: `x` is a dictionary with keys other than `names`.
@@ -61,8 +62,9 @@ def arrays_of(x: Any, names: Sequence[str] = ()) -> list[Array]:
 class Predictor(ABC):
     """A model that is ready to run.
 
-    A derived class sets `_inputs` and `_outputs`. They have a mapping for each tensor with `name`, `shape`, `dtype`
-    and `quantization`, as the runtimes' own interpreters return them. It also sets the names in the model's signature.
+    A derived class sets `_inputs` and `_outputs`. They have a mapping for each tensor with `name`, `shape`, `dtype` and
+    `quantization`, as the runtimes' own interpreters return them. The derived class also sets the names in the model's
+    signature.
     """
 
     _inputs: Sequence[Any]
@@ -72,7 +74,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def _run(self, arrays: list[Array]) -> list[Array]:
-        """The outputs of one run with inputs of the model's own shapes."""
+        """Runs the model once, with inputs of the model's own shapes, and returns the outputs."""
 
     @property
     def input_names(self) -> list[str]:
@@ -106,12 +108,12 @@ class Predictor(ABC):
 
     @property
     def input_quantization(self) -> list[tuple[float, int]]:
-        """The pair (scale, zero_point) of each input; (0.0, 0) if it is not quantized."""
+        """The pair (scale, zero_point) of each input; (0.0, 0) for an input that is not quantized."""
         return [detail["quantization"] for detail in self._inputs]
 
     @property
     def output_quantization(self) -> list[tuple[float, int]]:
-        """The pair (scale, zero_point) of each output; (0.0, 0) if it is not quantized."""
+        """The pair (scale, zero_point) of each output; (0.0, 0) for an output that is not quantized."""
         return [detail["quantization"] for detail in self._outputs]
 
     def predict(self, x: npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]) -> Any:
@@ -169,7 +171,7 @@ class Predictor(ABC):
         return [array if array.dtype == dtype else (array.view(np.uint8) ^ 128).view(dtype) for array, dtype in pairs]
 
     def _check_batches(self, arrays: list[Array]) -> int:
-        """The model's batch size, after checking that all `arrays` hold the same multiple of it."""
+        """Checks that all `arrays` hold the same multiple of the model's batch size, and returns the batch size."""
         shapes = self.input_shapes
         batch = shapes[0][0] if shapes[0] else 0
         for name, array, shape in zip(self._input_names, arrays, shapes, strict=True):

@@ -1,4 +1,5 @@
-"""Registers our ops as custom operators, for interpreters that take registerers instead of delegates."""
+"""Registers litebnn's ops as custom operators, for interpreters that take functions for registration instead of
+delegates."""
 
 import ctypes
 import os
@@ -6,18 +7,20 @@ from pathlib import Path
 
 from litebnn.runtime.find import find_library
 
-# tflite::MutableOpResolver::AddCustom(const char* name, const TfLiteRegistration* registration, int version)
+# The mangled name of tflite::MutableOpResolver::AddCustom(const char* name, const TfLiteRegistration* registration, int
+# version).
 ADD_CUSTOM = "_ZN6tflite17MutableOpResolver9AddCustomEPKcPK18TfLiteRegistrationi"
 
 
 class _Op(ctypes.Structure):
-    """`LitebnnOp` of litebnn.h. The runtime keeps the name's address, so it must point into the library, not a copy."""
+    """The C structure `LitebnnOp` of litebnn.h. The runtime keeps the address of the name, so the name must stay in the
+    library's memory, and not be copied."""
 
     _fields_ = (("name", ctypes.c_void_p), ("registration", ctypes.c_void_p))
 
 
 class _SharedObject(ctypes.Structure):
-    """`Dl_info` of dlfcn.h, which dladdr fills for an address."""
+    """The C structure `Dl_info` of dlfcn.h, which the function dladdr fills for an address."""
 
     _fields_ = (
         ("path", ctypes.c_char_p),
@@ -30,9 +33,9 @@ class _SharedObject(ctypes.Structure):
 def register_ops(resolver: int) -> None:
     """Adds the four Lce* ops to the op resolver of an interpreter.
 
-    Interpreters call it with the address of their `tflite::MutableOpResolver`. The runtime must export that class's
-    `AddCustom`: tflite-runtime does, ai-edge-litert and tensorflow do not. `litebnn.load_delegate` works with all of
-    them and computes the same.
+    Interpreters call this function with the address of their `tflite::MutableOpResolver`. The runtime must export that
+    class's `AddCustom`: tflite-runtime does, ai-edge-litert and tensorflow do not. `litebnn.load_delegate` works with
+    all of them and computes the same.
 
     Args:
         resolver: the address of the resolver.
@@ -68,9 +71,9 @@ def register_ops(resolver: int) -> None:
 
 
 def _shared_object_of(resolver: int) -> str:
-    """The path of the shared object that holds the resolver's class.
+    """The path of the shared object (the runtime's library) that holds the resolver's class.
 
-    It identifies the runtime, of which several may be loaded.
+    The path identifies the runtime, because several runtimes may be loaded.
     """
     dladdr = ctypes.CDLL(None).dladdr
     dladdr.argtypes = (ctypes.c_void_p, ctypes.POINTER(_SharedObject))

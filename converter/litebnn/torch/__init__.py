@@ -1,4 +1,5 @@
-"""Layers, signs and an optimizer to train binarized networks in PyTorch; `litebnn.convert_torch_model` converts them.
+"""Layers, signs and an optimizer for training binarized networks in PyTorch; `litebnn.convert_torch_model` converts
+them.
 
 ::
 

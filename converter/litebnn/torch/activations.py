@@ -10,17 +10,18 @@ from litebnn.torch.signs import Quantizer, quantizer
 
 
 def _shifted(x: Tensor, shift: Tensor) -> Tensor:
-    """`x` [n, channels, ...] plus one number for each channel."""
-    # The shift is written as a batch norm, which the exporter keeps channel-last; it would transpose an addition.
+    """Adds one number for each channel to `x` [n, channels, ...]."""
+    # The shift is written as a batch norm, because the exporter keeps a batch norm channel-last, but would transpose an
+    # addition.
     return F.batch_norm(x, torch.zeros_like(shift), torch.ones_like(shift), bias=shift, eps=0.0)
 
 
 class RSign(nn.Module):
-    """A sign with a learned threshold for each channel: +1 where x + shift >= 0 and else -1.
+    """A sign with a learned threshold for each channel: +1 where x + shift >= 0, and else -1.
 
-    From [n, channels, ...] to the same shape and dtype. The next binary layer takes `input_quantizer=None`.
+    The module maps [n, channels, ...] to the same shape and dtype. The next binary layer takes `input_quantizer=None`.
 
-    Liu et al., "ReActNet", ECCV 2020, https://arxiv.org/abs/2003.03488
+    Source: Liu et al., "ReActNet", ECCV 2020, https://arxiv.org/abs/2003.03488
 
     Args:
         channels: the number of channels.
@@ -49,9 +50,9 @@ class RSign(nn.Module):
 class RPReLU(nn.Module):
     """A PReLU with learned shifts before and after it for each channel: prelu(x - shift) + offset.
 
-    From [n, channels, ...] to the same shape and dtype. Shifts and offsets start at zero, slopes at `slope`.
+    The module maps [n, channels, ...] to the same shape and dtype. Shifts and offsets start at zero, slopes at `slope`.
 
-    Liu et al., "ReActNet", ECCV 2020, https://arxiv.org/abs/2003.03488
+    Source: Liu et al., "ReActNet", ECCV 2020, https://arxiv.org/abs/2003.03488
 
     Args:
         channels: the number of channels.

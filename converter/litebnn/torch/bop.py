@@ -1,4 +1,4 @@
-"""The optimizer that flips binary weights."""
+"""The optimizer Bop, which flips binary weights."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from litebnn.torch.signs import sign
 
 
 class Bop(torch.optim.Optimizer):
-    """Binary optimizer: a weight of ±1 flips if the running mean of its gradients is large enough.
+    """The binary optimizer: a weight of ±1 flips if the running mean of its gradients is large enough.
 
-    The mean m becomes (1 - gamma) m + gamma g; a weight flips if it has the sign of m and |m| > threshold. There are
-    no latent weights: the first step sets all weights to ±1. Float parameters need an optimizer of their own.
+    The mean m becomes (1 - gamma) m + gamma g, where g is the gradient. A weight flips if it has the sign of m and |m|
+    > threshold. There are no latent weights: the first step sets all weights to ±1. Float parameters need an optimizer
+    of their own.
 
-    Helwegen et al., "Latent Weights Do Not Exist: Rethinking Binarized Neural Network Optimization", NeurIPS 2019,
-    https://arxiv.org/abs/1906.02107
+    Source: Helwegen et al., "Latent Weights Do Not Exist: Rethinking Binarized Neural Network Optimization", NeurIPS
+    2019, https://arxiv.org/abs/1906.02107
 
     Args:
-        params: the weights of binary layers (`binary_weights`), or groups of them with options of their own.
+        params: the weights of binary layers (from `binary_weights`), or groups of them with their own options.
         threshold: the least mean gradient that flips a weight.
         gamma: the rate at which the mean follows the gradient, in (0, 1].
 
@@ -53,7 +54,7 @@ class Bop(torch.optim.Optimizer):
         """Flips weights by their gradients; a weight without a gradient is unchanged.
 
         Args:
-            closure: computes the loss again, as for PyTorch's optimizers.
+            closure: a function that computes the loss again, as for PyTorch's optimizers.
 
         Returns:
             The result of `closure`, or None.

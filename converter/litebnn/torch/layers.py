@@ -1,4 +1,4 @@
-"""Binary convolutions and dense layers: torch.nn's, with quantizers for the input and the weights."""
+"""Binary convolutions and dense layers: those of torch.nn, with quantizers for the input and the weights."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BinaryLayer(nn.Module):
         self.weight_scale = weight_scale
 
     def quantized_weight(self) -> Tensor:
-        """The weights that the layer computes with, in the shape and dtype of `weight`."""
+        """The weights with which the layer computes, in the shape and dtype of `weight`."""
         weight = self.weight if self.weight_quantizer is None else self.weight_quantizer(self.weight)
         if not self.weight_scale:
             return weight
@@ -104,26 +104,26 @@ class _BinaryConv(BinaryLayer):
         if self.pad_values == 0 and all(before == behind for before, behind in pads):
             padding = tuple(before for before, _ in pads)
         else:
-            # PyTorch lists the last axis first.
+            # PyTorch's function lists the amounts for the last axis first.
             signs = F.pad(signs, [amount for pair in reversed(pads) for amount in pair], value=self.pad_values)
         weight = self.quantized_weight()
         return type(self).convolution(signs, weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class BinaryConv2d(_BinaryConv, nn.Conv2d):
-    """`torch.nn.Conv2d` of the signs of its input with the signs of its weights.
+    """A `torch.nn.Conv2d` of the signs of its input with the signs of its weights.
 
-    From [n, in_channels, height, width] to [n, out_channels, out height, out width], n being optional. Input,
-    weights and output have the same dtype. The arguments are those of `torch.nn.Conv2d`, without `padding_mode`,
+    The layer maps [n, in_channels, height, width] to [n, out_channels, out height, out width], where n is optional.
+    Input, weights and output have the same dtype. The arguments are those of `torch.nn.Conv2d`, without `padding_mode`,
     `device` and `dtype`, and with:
 
     Args:
         padding: numbers as in PyTorch, "valid", or TensorFlow's "same". The latter gives ceil(height / stride) outputs,
             and an odd amount of padding has the extra value after the input.
         pad_values: the padding value: 0, 1 ("same-one", which is faster to run) or -1.
-        input_quantizer: a name of `SIGNS` or a function of a tensor. None is for an input that is signs already, or for
-            a first layer, whose input stays float.
-        weight_quantizer: the same for the weights, [out_channels, in_channels / groups, height, width].
+        input_quantizer: the quantizer of the input: a name of `SIGNS` or a function of a tensor. None is for an input
+            that already is signs, or for a first layer, whose input stays float.
+        weight_quantizer: the quantizer of the weights, [out_channels, in_channels / groups, height, width].
         weight_scale: True to multiply each output channel by the mean of its |weight|, as in Rastegari et al.,
             "XNOR-Net", ECCV 2016, https://arxiv.org/abs/1603.05279
 
@@ -131,7 +131,7 @@ class BinaryConv2d(_BinaryConv, nn.Conv2d):
         ValueError: an argument is out of range.
         RuntimeError: the input has another number of channels or axes.
 
-    Courbariaux et al., "Binarized Neural Networks", 2016, https://arxiv.org/abs/1602.02830
+    Source: Courbariaux et al., "Binarized Neural Networks", 2016, https://arxiv.org/abs/1602.02830
 
     Example:
         >>> layer = BinaryConv2d(32, 64, 3, stride=2, padding="same", pad_values=1, bias=False)
@@ -144,9 +144,9 @@ class BinaryConv2d(_BinaryConv, nn.Conv2d):
 
 
 class BinaryConv1d(_BinaryConv, nn.Conv1d):
-    """`torch.nn.Conv1d` of the signs of its input with the signs of its weights.
+    """A `torch.nn.Conv1d` of the signs of its input with the signs of its weights.
 
-    From [n, in_channels, length] to [n, out_channels, out length]; everything else is as in `BinaryConv2d`.
+    The layer maps [n, in_channels, length] to [n, out_channels, out length]; everything else is as in `BinaryConv2d`.
 
     Example:
         >>> layer = BinaryConv1d(32, 64, 3, padding=1)
@@ -159,10 +159,10 @@ class BinaryConv1d(_BinaryConv, nn.Conv1d):
 
 
 class BinaryLinear(BinaryLayer, nn.Linear):
-    """`torch.nn.Linear` of the signs of its input with the signs of its weights.
+    """A `torch.nn.Linear` of the signs of its input with the signs of its weights.
 
-    From [..., in_features] to [..., out_features], in the dtype of the input. The quantizers and the scale are as in
-    `BinaryConv2d`; the weights are [out_features, in_features].
+    The layer maps [..., in_features] to [..., out_features], in the dtype of the input. The quantizers and the scale
+    are as in `BinaryConv2d`; the weights are [out_features, in_features].
 
     Raises:
         ValueError: an argument is out of range.

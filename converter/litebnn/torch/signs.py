@@ -1,7 +1,8 @@
-"""Signs for training: forward +1 where x >= 0, else -1; backward an estimate, because the true gradient is zero.
+"""Signs for training. Forward they give +1 where x >= 0, else -1. Backward they estimate the gradient, because the true
+gradient is zero.
 
-Every class is a module without parameters that keeps the shape and dtype of its input. Layers take an object, or a
-name in `SIGNS` for the defaults.
+Every class is a module without parameters that keeps the shape and dtype of its input. Layers take a sign as an object,
+or by its name in `SIGNS`, which stands for the defaults.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ Quantizer = Callable[[Tensor], Tensor]
 
 
 def sign(x: Tensor) -> Tensor:
-    """+1 where x >= 0 and else -1, as a tensor of the shape and dtype of `x`; without a gradient.
+    """The sign of `x`, in the same shape and dtype and without a gradient: +1 where x >= 0 and else -1.
 
     Example:
         >>> sign(torch.tensor([-0.5, 0.0, 2.0]))
         tensor([-1.,  1.,  1.])
     """
-    # The exporter keeps this form channel-last, but puts transposes around torch.where with two constants.
+    # The exporter keeps this form of a sign channel-last, but puts transposes around torch.where with two constants.
     return (x >= 0).to(x.dtype) * 2 - 1
 
 
@@ -54,9 +55,10 @@ class EstimatedSign(nn.Module):
 
 
 class SteSign(EstimatedSign):
-    """The straight-through estimator: the slope is 1 where |x| <= `clip_value`, else 0; with None it is 1 everywhere.
+    """The straight-through estimator: the slope is 1 where |x| <= `clip_value`, else 0. If `clip_value` is None, the
+    slope is 1 everywhere.
 
-    Hubara et al., "Binarized Neural Networks", NeurIPS 2016, https://arxiv.org/abs/1602.02830
+    Source: Hubara et al., "Binarized Neural Networks", NeurIPS 2016, https://arxiv.org/abs/1602.02830
 
     Raises:
         ValueError: `clip_value` is not positive.
@@ -84,7 +86,7 @@ class SteSign(EstimatedSign):
 class ApproxSign(EstimatedSign):
     """A sign with the slope of a piecewise polynomial: 2 - 2|x| where |x| <= 1, else 0.
 
-    Liu et al., "Bi-Real Net", ECCV 2018, https://arxiv.org/abs/1808.00278
+    Source: Liu et al., "Bi-Real Net", ECCV 2018, https://arxiv.org/abs/1808.00278
 
     Example:
         >>> x = torch.tensor([-2.0, 0.25], requires_grad=True)
@@ -100,7 +102,7 @@ class ApproxSign(EstimatedSign):
 class SwishSign(EstimatedSign):
     """A sign with the slope of SignSwish: b (2 - b x tanh(b x / 2)) / (1 + cosh(b x)) with b = `beta`.
 
-    Darabi et al., "Regularized Binary Network Training" (BNN+), 2018, https://arxiv.org/abs/1812.11800
+    Source: Darabi et al., "Regularized Binary Network Training" (BNN+), 2018, https://arxiv.org/abs/1812.11800
 
     Raises:
         ValueError: `beta` is not positive.
@@ -119,7 +121,7 @@ class SwishSign(EstimatedSign):
 
     def slope(self, x: Tensor) -> Tensor:
         scaled = self.beta * x
-        # The hyperbolic cosine overflows to infinity far from zero, where the quotient is the zero that it should be.
+        # Far from zero, the hyperbolic cosine overflows to infinity. The quotient is then zero, which is right.
         return self.beta * (2 - scaled * torch.tanh(scaled / 2)) / (1 + torch.cosh(scaled))
 
     def extra_repr(self) -> str:
@@ -130,14 +132,14 @@ class ResteSign(EstimatedSign):
     """The rectified straight-through estimator: the slope of sign(x) |x|^(1/`power`), a secant of it around zero.
 
     The slope is `linear`^(1/power) / `linear` where |x| <= `linear`, |x|^(1/power - 1) / power from there to
-    `clip_value`, and else 0. A power of 1 is the straight-through estimator; a larger one is nearer to the sign and
-    less stable. The paper raises it from 1 to 3 in equal steps, epoch by epoch.
+    `clip_value`, and else 0. A power of 1 is the straight-through estimator; a larger power is nearer to the sign and
+    less stable. The paper raises the power from 1 to 3 in equal steps, epoch by epoch.
 
-    Wu et al., "Estimator Meets Equilibrium Perspective: A Rectified Straight Through Estimator for Binary Neural
-    Networks Training", ICCV 2023, https://arxiv.org/abs/2308.06689
+    Source: Wu et al., "Estimator Meets Equilibrium Perspective: A Rectified Straight Through Estimator for Binary
+    Neural Networks Training", ICCV 2023, https://arxiv.org/abs/2308.06689
 
     Raises:
-        ValueError: `power` is below 1, or one of the others is not positive.
+        ValueError: `power` is below 1, or one of the other arguments is not positive.
 
     Example:
         >>> model = nn.Sequential(nn.Linear(8, 8), ResteSign())
@@ -168,15 +170,16 @@ class ResteSign(EstimatedSign):
 
 
 class MagnitudeAwareSign(SteSign):
-    """For weights [outputs, ...]: alpha sign(w), where alpha is the mean of |w| in each output channel.
+    """The quantizer of weights [outputs, ...] to alpha sign(w), where alpha is the mean of |w| in each output
+    channel.
 
-    Forward the values are ±alpha, which one multiplier holds. Backward alpha is a constant: the slope is alpha where
-    |w| <= `clip_value`, else 0.
+    Forward, the values are ±alpha, which one multiplier can represent. Backward, alpha is a constant: the slope is
+    alpha where |w| <= `clip_value`, else 0.
 
-    Liu et al., "Bi-Real Net", ECCV 2018, section 3.3, https://arxiv.org/abs/1808.00278
+    Source: Liu et al., "Bi-Real Net", ECCV 2018, section 3.3, https://arxiv.org/abs/1808.00278
 
     Raises:
-        ValueError: `clip_value` is not positive, or a tensor without an axis beside the output channels.
+        ValueError: `clip_value` is not positive, or the tensor has no axis besides the output channels.
 
     Example:
         >>> MagnitudeAwareSign()(torch.tensor([[1.0, -3.0], [0.5, 0.5]]))
@@ -201,11 +204,11 @@ SIGNS: dict[str, type[EstimatedSign]] = {
 
 
 def quantizer(name: str | Quantizer) -> Quantizer:
-    """The sign of that name with its defaults; a function is returned unchanged.
+    """The sign with this name and its defaults; a function is returned unchanged.
 
     Raises:
-        ValueError: there is no sign of that name.
-        TypeError: neither a name nor a function.
+        ValueError: there is no sign with this name.
+        TypeError: the argument is neither a name nor a function.
 
     Example:
         >>> quantizer("swish_sign")

@@ -9,7 +9,8 @@ from litebnn.torch.layers import BinaryLayer
 
 
 def binary_weights(module: nn.Module) -> list[nn.Parameter]:
-    """The weights of the layers in `module` that have a weight quantizer, each once; for `Bop` and for clipping.
+    """The weights of the layers in `module` that have a weight quantizer, each weight once; for `Bop` and for
+    clipping.
 
     Example:
         >>> model = nn.Sequential(BinaryLinear(64, 32), nn.Linear(32, 10))
@@ -21,7 +22,7 @@ def binary_weights(module: nn.Module) -> list[nn.Parameter]:
 
 
 def float_parameters(module: nn.Module) -> list[nn.Parameter]:
-    """All parameters of `module` that `binary_weights` leaves: biases, batch norms, float layers.
+    """All parameters of `module` that `binary_weights` does not return: biases, batch norms, float layers.
 
     Example:
         >>> model = nn.Sequential(BinaryLinear(64, 32), nn.Linear(32, 10))
@@ -34,11 +35,12 @@ def float_parameters(module: nn.Module) -> list[nn.Parameter]:
 
 @torch.no_grad()
 def clip_weights(module: nn.Module, clip_value: float = 1.0) -> None:
-    """Clips the binary layers' weights to [-`clip_value`, `clip_value`], in place; called after an optimizer's step.
+    """Clips the binary layers' weights to [-`clip_value`, `clip_value`], in place. Call it after each step of the
+    optimizer.
 
-    A weight outside, where a straight-through estimator has no slope, could not come back.
+    Without clipping, a weight could not return from values at which a straight-through estimator has no slope.
 
-    Courbariaux et al., "BinaryConnect", NeurIPS 2015, https://arxiv.org/abs/1511.00363
+    Source: Courbariaux et al., "BinaryConnect", NeurIPS 2015, https://arxiv.org/abs/1511.00363
 
     Raises:
         ValueError: `clip_value` is not positive.

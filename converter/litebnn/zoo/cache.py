@@ -1,4 +1,4 @@
-"""The folder of fetched files."""
+"""The folder in which fetched files are kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ VARIABLE = "LITEBNN_CACHE"
 
 
 def cache_folder() -> Path:
-    """The folder that LITEBNN_CACHE names, or litebnn's folder among the platform's caches. It may not exist yet."""
+    """The folder that LITEBNN_CACHE names, or litebnn's folder among the platform's caches. The folder may not exist
+    yet."""
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser().absolute()
     try:

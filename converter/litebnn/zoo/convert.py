@@ -1,4 +1,4 @@
-"""Networks of the zoo as converted `.tflite` files with their labels and their preprocessing."""
+"""Converts networks of the zoo to `.tflite` files with their labels and their preprocessing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def convert_network(
         name: the network's name, for example "quicknet".
         weights: "imagenet" for pretrained weights, None for random ones, or the path of a file.
         labels: the names of the classes, by default ImageNet's.
-        options: those of `litebnn.convert_keras_model`.
+        options: the options of `litebnn.convert_keras_model`.
 
     Returns:
         The bytes of a `.tflite` file with metadata, and the report of the conversion.
@@ -32,7 +32,7 @@ def convert_network(
     Raises:
         FetchError: the pretrained weights cannot be fetched.
         ConversionError: the network cannot be converted.
-        ValueError: there is no such network, or the weights are another network's.
+        ValueError: there is no such network, or the weights belong to another network.
     """
     from litebnn.keras import zoo
 

@@ -1,6 +1,6 @@
-"""Fetching of files by their address and SHA-256, into the folder of caches.
+"""Fetches files by address and SHA-256 into the cache folder.
 
-A library such as pooch would do, but none of those that are widely used continues a transfer that broke off.
+No widely used library, such as pooch, continues a transfer that broke off, so this module does it itself.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from litebnn.zoo.networks import RELEASES, Network
 
 # The environment variable with the address of a mirror, which has the same paths as the releases.
 MIRROR = "LITEBNN_ZOO_MIRROR"
-# A broken transfer is continued until this many attempts in a row have brought no bytes.
+# The number of attempts in a row that may bring no bytes before a broken transfer is given up.
 ATTEMPTS = 3
 MOST_REQUESTS = 50
-# A limit in bytes on what a server may send. The largest file has 250 MB.
+# The largest number of bytes that a server may send. The largest file has 250 MB.
 MOST_BYTES = 1 << 30
 _PIECE = 1 << 18
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -68,23 +68,24 @@ def weights_file(network: Network, include_top: bool = True) -> RemoteFile:
 
 
 def fetch_weights(network: Network, include_top: bool = True, progress: Progress | None = None) -> Path:
-    """The path of a network's pretrained weights, which are fetched if the cache does not have them.
+    """The path of a network's pretrained weights. The weights are fetched if the cache does not have them.
 
     Raises:
-        FetchError: they cannot be fetched, or the file in the cache has another hash.
+        FetchError: the weights cannot be fetched, or the file in the cache has another hash.
     """
     return fetch(weights_file(network, include_top), progress)
 
 
 def fetch(file: RemoteFile, progress: Progress | None = None) -> Path:
-    """The path of a file, whose hash has been checked; it is fetched if it is not there.
+    """The path of a file whose hash has been checked. The file is fetched if the cache does not have it.
 
     Args:
-        file: the file.
-        progress: called while it is fetched; by default a bar is drawn on stderr if that is a terminal.
+        file: the file to fetch.
+        progress: a function that is called while the file is fetched; by default a bar is drawn on stderr if that is a
+            terminal.
 
     Raises:
-        FetchError: it cannot be fetched, or the file that is there has another hash.
+        FetchError: the file cannot be fetched, or the file in the cache has another hash.
     """
     if file.path.exists():
         _check_carried(file)
@@ -117,13 +118,13 @@ def _check_carried(file: RemoteFile) -> None:
 
 
 def _fetch(file: RemoteFile, progress: Progress) -> None:
-    """Fetches a file beside its path, checks its hash, and renames it."""
+    """Fetches a file under a temporary name in its folder, checks its hash, and renames it."""
     part = file.path.with_name(f"{file.path.name}.part")
     resumed = part.exists() and part.stat().st_size > 0
     _transfer(file, part, progress)
     found = _hash_of(part)
     if found != file.sha256 and resumed:
-        # Bytes from an earlier transfer may be damaged, or belong to another file.
+        # The bytes from an earlier transfer may be damaged, or belong to another file, so they are removed.
         part.unlink()
         _transfer(file, part, progress)
         found = _hash_of(part)
@@ -138,7 +139,7 @@ def _fetch(file: RemoteFile, progress: Progress) -> None:
 
 
 def _transfer(file: RemoteFile, part: Path, progress: Progress) -> None:
-    """Appends to a part until it is complete, in as many requests as it takes.
+    """Appends to a partial file until it is complete, with as many requests as necessary.
 
     Raises:
         FetchError: the server refuses, or several requests in a row bring nothing.
@@ -161,7 +162,7 @@ def _transfer(file: RemoteFile, part: Path, progress: Progress) -> None:
 
 
 def _request(file: RemoteFile, part: Path, begin: int, progress: Progress) -> None:
-    """Fetches all bytes of a file after the first ones."""
+    """Fetches the bytes of a file from position `begin` to the end."""
     headers = {"User-Agent": "litebnn", "Accept-Encoding": "identity"}
     if begin:
         headers["Range"] = f"bytes={begin}-"
@@ -195,7 +196,8 @@ def _request(file: RemoteFile, part: Path, begin: int, progress: Progress) -> No
 
 
 def _copy(file: RemoteFile, response: Any, out: BinaryIO, total: int | None, progress: Progress) -> None:
-    """Appends a response to the bytes that were fetched before; `total` is the length that the server has announced."""
+    """Appends the bytes of a response to the bytes that were fetched before. `total` is the length that the server has
+    announced."""
     while piece := _read(response):
         out.write(piece)
         progress(out.tell(), total)
@@ -218,7 +220,7 @@ def _read(response: Any) -> bytes:
 
 
 def _first_byte(response: Any) -> int:
-    """The offset of a response's first byte in the file."""
+    """The position in the file of the first byte of a response."""
     if response.status != http.client.PARTIAL_CONTENT:
         return 0
     start = str(response.headers.get("Content-Range", "")).removeprefix("bytes ").partition("-")[0]
@@ -273,7 +275,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _drawn(name: str) -> Iterator[Progress]:
-    """Draws a bar on stderr."""
+    """Draws a progress bar on stderr."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 

@@ -1,4 +1,4 @@
-"""Fetching from servers on this machine that break off, lie about lengths, send other bytes, or refuse."""
+"""Tests fetching from servers on this machine that break off, send wrong lengths or other bytes, or refuse."""
 
 import errno
 import hashlib
@@ -35,7 +35,7 @@ class Request(BaseHTTPRequestHandler):
 
     @property
     def count(self) -> int:
-        """The number of requests so far, this one included."""
+        """The number of requests so far, including this one."""
         return len(self.server.requests)
 
     @property
@@ -85,7 +85,7 @@ def file_at(server: ThreadingHTTPServer, folder: Path, sha256: str = SHA256) -> 
 
 
 def fails(file: RemoteFile) -> str:
-    """The message of a fetch that fails, which is one line with the address and the path."""
+    """The message of a fetch that fails. The message is one line with the address and the path."""
     with pytest.raises(FetchError) as caught:
         fetch(file, lambda done, total: None)
     message = str(caught.value)

@@ -1,4 +1,4 @@
-"""Sizes and estimated times of the converted networks, which `python -m bench.zoo.figures` writes."""
+"""Sizes and estimated times of the converted networks, from the table that `python -m bench.zoo.figures` writes."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class ImageNetClass:
-    """A class: the identifier of its synset, for example "n02129604", and its name, for example "tiger"."""
+    """A class of ImageNet: the identifier of its synset, for example "n02129604", and its name, for example "tiger"."""
 
     synset: str
     name: str
@@ -21,6 +21,6 @@ class ImageNetClass:
 
 @lru_cache(maxsize=1)
 def imagenet_classes() -> tuple[ImageNetClass, ...]:
-    """The classes of ImageNet. Two pairs of them have the same name."""
+    """The classes of ImageNet in their order. Two pairs of classes have the same name."""
     lines = Path(__file__).with_name("imagenet_classes.txt").read_text(encoding="utf-8").splitlines()
     return tuple(ImageNetClass(*line.split(" ", 1)) for line in lines)

@@ -1,11 +1,11 @@
-"""The classes of ImageNet."""
+"""Tests the classes of ImageNet."""
 
 import hashlib
 import json
 
 from litebnn.zoo.labels import imagenet_classes
 
-# The MD5 of imagenet_class_index.json, by which keras.applications.imagenet_utils checks the list that it fetches.
+# The MD5 of imagenet_class_index.json, with which keras.applications.imagenet_utils checks the list that it fetches.
 KERAS_CLASS_INDEX = "c2c37ea517e94d9795004a39431a14cb"
 
 

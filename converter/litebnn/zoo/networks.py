@@ -1,7 +1,7 @@
 """The table of networks: their names, their pretrained weights, their accuracy and their papers.
 
-networks.json is the table. The weights were trained by larq-zoo's authors, who publish them as release files of a
-repository on GitHub, under the Apache License 2.0. Accuracies are those of larq-zoo's documentation.
+The table is the file networks.json. The weights were trained by larq-zoo's authors, who publish them as release files
+of a repository on GitHub, under the Apache License 2.0. Accuracies are those of larq-zoo's documentation.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class WeightsFile:
 
 @dataclass(frozen=True)
 class Network:
-    """A network."""
+    """A network of the zoo."""
 
-    # The name of the function that builds it, for example "QuickNet".
+    # The name of the function that builds the network, for example "QuickNet".
     name: str
     # The name of the model that the function builds.
     model: str
@@ -87,10 +87,10 @@ NETWORKS = _read(json.loads(Path(__file__).with_name("networks.json").read_text(
 
 
 def find_network(name: str) -> Network:
-    """The network of a name, in any case and with or without "_" and "-".
+    """The network with this name, in any case and with or without "_" and "-".
 
     Raises:
-        ValueError: there is none.
+        ValueError: no network has this name.
     """
     wanted = name.lower().replace("_", "").replace("-", "")
     found = next((network for network in NETWORKS.values() if network.command == wanted), None)

@@ -1,4 +1,4 @@
-"""The table of networks, also against larq-zoo's own source."""
+"""Tests the table of networks, also against the source code of larq-zoo."""
 
 import ast
 import importlib.util
@@ -36,7 +36,8 @@ def test_addresses() -> None:
 
 
 def larq_zoo() -> tuple[list[dict[str, str]], str, dict[str, tuple[str, float, float]]]:
-    """The arguments of larq-zoo's downloads, the address that it begins with, and the accuracies by network."""
+    """Facts from larq-zoo's source: the arguments of its downloads, the address with which they begin, and the
+    accuracies by network."""
     need("larq-zoo")
     spec = importlib.util.find_spec("larq_zoo")
     assert spec is not None

@@ -1,4 +1,4 @@
-"""Preprocessing of images for the networks: a center crop, a bicubic resize, and ImageNet's mean and deviation.
+"""Preprocesses images for the networks: a center crop, a bicubic resize, and ImageNet's mean and deviation.
 
 Each function takes the module that computes: numpy, or keras.ops for tensors of any backend.
 """
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 IMAGE_SIZE = 224
-# The share of an image's shorter side that the crop takes.
+# The share of an image's shorter side that the crop keeps.
 CROP = 224 / (224 + 32)
 # The mean and deviation of ImageNet's pixels in red, green and blue, in units of pixels from 0 to 255.
 MEAN = (123.675, 116.28, 103.53)
@@ -20,17 +20,17 @@ _SHARPNESS = -0.75  # the free coefficient of cubic convolution
 
 
 def preprocessed(pixels: Any, height: int = IMAGE_SIZE, width: int = IMAGE_SIZE, ops: Any = np) -> Any:
-    """The input of a network for an image: float32 [height, width, 3].
+    """Preprocesses an image: the result is float32 [height, width, 3].
 
-    `pixels` is [any height, any width, 3], of values from 0 to 255. `height` is the height of the network's input.
-    `width` is its width. `ops` is the module that computes.
+    `pixels` is [any height, any width, 3], of values from 0 to 255. `height` and `width` are those of the network's
+    input. `ops` is the module that computes.
     """
     resized = resized_bicubic(center_crop(pixels, ops=ops), height, width, ops)
     return (resized - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
 
 
 def center_crop(pixels: Any, share: float = CROP, ops: Any = np) -> Any:
-    """The square in the middle of an image whose side is a share of the image's shorter one."""
+    """Cuts the square in the middle of an image. The square's side is `share` of the image's shorter side."""
     height, width = ops.shape(pixels)[:2]
     side = _converted(ops, _converted(ops, ops.minimum(height, width), "float32") * np.float32(share), "int32")
     top, left = (height - side + 1) // 2, (width - side + 1) // 2
@@ -38,9 +38,9 @@ def center_crop(pixels: Any, share: float = CROP, ops: Any = np) -> Any:
 
 
 def resized_bicubic(pixels: Any, height: int, width: int, ops: Any = np) -> Any:
-    """Pixels resized as TensorFlow 1's resize_bicubic does, in which corner pixels stay aligned.
+    """Resizes pixels as TensorFlow 1's resize_bicubic does, which keeps corner pixels aligned.
 
-    Positions beyond the border repeat the border pixel.
+    Positions beyond the border of the image repeat the border pixel.
     """
     return _resized(_resized(pixels, width, 1, ops), height, 0, ops)
 
@@ -62,7 +62,7 @@ def _resized(pixels: Any, target: int, axis: int, ops: Any) -> Any:
 
 
 def _cubic(distance: Any, ops: Any) -> Any:
-    """The weight of a pixel by its distance, which is from 0 to 2."""
+    """The weight of a pixel by its distance, which is from 0 to 2 pixels."""
     a = np.float32(_SHARPNESS)
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a

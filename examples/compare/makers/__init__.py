@@ -1,12 +1,13 @@
-"""The network in its four forms, made by one module per framework, in that framework's own environment.
+"""Makes the network in its four forms. Each framework has a module here, which runs in that framework's own
+environment.
 
 Usage:
 
     python -m examples.compare.makers FRAMEWORK FOLDER [--mnist=DIR] [--epochs=N]
 
-Writes FOLDER/FRAMEWORK-FORM.tflite for each of `FORMS`. Progress is printed as lines of JSON. The network is that of a
-public walkthrough, from 28×28 digits to 10 classes. It has three 3×3 convolutions without padding, the first two with
-max pooling, and two dense layers. No layer has a bias; each has a batch norm without a scale.
+The command writes FOLDER/FRAMEWORK-FORM.tflite for each of `FORMS`, and prints its progress as lines of JSON. The
+network is that of a public walkthrough, from 28×28 digits to 10 classes. It has three 3×3 convolutions without padding,
+the first two with max pooling, and two dense layers. No layer has a bias; each has a batch norm without a scale.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Makes one framework's files; `examples.compare` starts it."""
+"""Makes one framework's files. The program `examples.compare` starts this one."""
 
 import argparse
 import importlib
@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--mnist", type=Path)
     parser.add_argument("--epochs", type=int, required=True)
     options = parser.parse_args()
-    # Exporters print to standard output, which is reserved for the lines of progress.
+    # Exporters print to standard output, so the lines of progress get a copy of its file descriptor.
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

@@ -1,4 +1,5 @@
-"""The network in Keras 3. Quantization-aware training uses tensorflow-model-optimization, which requires Keras 2."""
+"""The network in Keras 3. Only quantization-aware training uses Keras 2, because tensorflow-model-optimization requires
+it."""
 
 import os
 import tempfile
@@ -65,7 +66,8 @@ def float_network() -> Any:
 
 
 def binary_network() -> Any:
-    """The network with signs; the first convolution's input stays real, and pooling comes before the batch norm."""
+    """The network with binary layers. The first convolution's input stays real, and pooling comes before the batch
+    norm."""
     kernel = {"kernel_quantizer": "ste_sign", "kernel_constraint": "weight_clip", "use_bias": False}
     return make_network(
         lambda filters, sign: lq.layers.QuantConv2D(filters, 3, input_quantizer=sign, **kernel),
@@ -77,7 +79,8 @@ def binary_network() -> Any:
 def make_network(
     convolution: Callable[[int, str | None], Any], dense: Callable[[int], Any], *, pool_first: bool
 ) -> Any:
-    """A network of these layers. `convolution` gets the filters and the input quantizer, None for the image."""
+    """A network of the layers that are passed. `convolution` gets the number of filters and the input quantizer, which
+    is None for the image."""
     layers: list[Any] = [keras.Input(SHAPE)]
     for index, filters in enumerate(CONVOLUTIONS):
         pool = [keras.layers.MaxPooling2D()] if index < 2 else []
@@ -91,9 +94,9 @@ def make_network(
 
 
 def folded_network(network: Any) -> Any:
-    """The float network in Keras 2, with its batch norms folded into the previous layers' weights and biases.
+    """The float network in Keras 2, with its batch norms folded into the weights and biases of the layers before them.
 
-    The package tensorflow-model-optimization folds those of convolutions itself, but leaves dense layers with a batch
+    tensorflow-model-optimization folds the batch norms of convolutions by itself, but leaves dense layers with a batch
     norm in float.
     """
     layers: list[Any] = [tf_keras.layers.InputLayer(SHAPE)]
@@ -119,7 +122,7 @@ def folded_network(network: Any) -> Any:
 def train(
     network: Any, api: Any, digits: Digits, epochs: int, learning_rate: float, on_epoch: Callable[[float], None]
 ) -> None:
-    """Trains a network of Keras `api`, 2 or 3; `on_epoch` gets the share that is done."""
+    """Trains a network of Keras `api`, which is version 2 or 3; `on_epoch` gets the share of epochs that are done."""
     steps = epochs * -(-len(digits.train_labels) // BATCH)
     schedule = api.optimizers.schedules.CosineDecay(learning_rate, steps)
     network.compile(optimizer=api.optimizers.Adam(schedule), loss="sparse_categorical_crossentropy")
@@ -128,7 +131,7 @@ def train(
 
 
 def to_tflite(network: Any, **options: Any) -> bytes:
-    """The file that TensorFlow's converter writes with these options."""
+    """Returns the file that TensorFlow's converter writes with these options."""
     with tempfile.TemporaryDirectory() as folder:
         network.export(folder)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder)

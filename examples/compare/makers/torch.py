@@ -1,4 +1,4 @@
-"""The network in PyTorch. Both int8 forms use torchao, through the quantizer of litert-torch."""
+"""The network in PyTorch. The two int8 forms use torchao, through the quantizer of litert-torch."""
 
 import dataclasses
 import warnings
@@ -49,7 +49,8 @@ def make(digits: Digits, epochs: int, on_progress: OnProgress) -> Iterator[tuple
     prepared(samples)
     yield "int8", to_tflite(convert_pt2e(prepared, fold_quantize=False), quantizer)
 
-    # Replaces the quantizer's patterns for training, which require convolutions with batch norms; these have none.
+    # Replaces the quantizer's patterns for training. Those require convolutions with batch norms, and these
+    # convolutions have none.
     trained = get_symmetric_quantization_config(is_per_channel=True, is_qat=True)
     quantizer = PT2EQuantizer().set_global(dataclasses.replace(trained, is_qat=False))
     exported = torch.export.export(folded.train(), (samples,), dynamic_shapes=DYNAMIC_BATCH).module()
@@ -73,7 +74,8 @@ def float_network() -> nn.Sequential:
 
 
 def binary_network() -> nn.Sequential:
-    """The network with signs; the first convolution's input stays real, and pooling comes before the batch norm."""
+    """The network with binary layers. The first convolution's input stays real, and pooling comes before the batch
+    norm."""
     return make_network(
         lambda channels, filters, sign: BinaryConv2d(channels, filters, 3, bias=False, input_quantizer=sign),
         lambda features, units: BinaryLinear(features, units, bias=False),
@@ -87,7 +89,8 @@ def make_network(
     *,
     pool_first: bool,
 ) -> nn.Sequential:
-    """A network of these layers. `convolution` gets its channels and the input quantizer, None for the image."""
+    """A network of the layers that are passed. `convolution` gets its numbers of channels and the input quantizer,
+    which is None for the image."""
     layers: list[nn.Module] = []
     for index, (channels, filters) in enumerate(pairwise((1, *CONVOLUTIONS))):
         pool = [nn.MaxPool2d(2)] if index < 2 else []
@@ -109,7 +112,7 @@ def without_scales(network: nn.Sequential) -> nn.Sequential:
 
 
 def folded_network(network: nn.Sequential) -> nn.Sequential:
-    """The float network with its batch norms folded into the previous layers' weights and biases."""
+    """The float network with its batch norms folded into the weights and biases of the layers before them."""
     layers: list[Any] = []
     for layer in network:
         if isinstance(layer, nn.BatchNorm2d):
@@ -124,7 +127,7 @@ def folded_network(network: nn.Sequential) -> nn.Sequential:
 def train(
     network: nn.Module, digits: Digits, epochs: int, learning_rate: float, on_epoch: Callable[[float], None]
 ) -> None:
-    """Trains a network whose outputs are probabilities; `on_epoch` gets the share that is done."""
+    """Trains a network whose outputs are probabilities; `on_epoch` gets the share of epochs that are done."""
     images, labels = images_of(digits.train_images), torch.from_numpy(digits.train_labels)
     optimizer = torch.optim.Adam([each for each in network.parameters() if each.requires_grad], learning_rate)
     steps = epochs * -(-len(labels) // BATCH)
@@ -146,6 +149,6 @@ def images_of(images: Any) -> torch.Tensor:
 
 
 def to_tflite(network: nn.Module, quantizer: PT2EQuantizer | None = None) -> bytes:
-    """The file that litert-torch writes."""
+    """Returns the file that litert-torch writes."""
     config = quantizer and QuantConfig(pt2e_quantizer=quantizer)
     return bytes(litert_torch.convert(network, (torch.zeros(1, *SHAPE),), quant_config=config).model_content())

@@ -1,7 +1,8 @@
-"""Gestures that are drawn in the air, as a wrist's accelerometer would measure them: made here, not recorded.
+"""Makes gestures that a hand draws in the air, as an accelerometer at the wrist would measure them. They are computed,
+not recorded.
 
-A gesture is a path of the hand in a vertical plane. Its acceleration and gravity, seen by a sensor that is held
-somewhat askew, are sampled and rounded as cheap sensors round.
+A gesture is a path of the hand in a vertical plane. The sensor is held at a slight angle, and measures the acceleration
+of the path and gravity. The measurements are sampled and rounded as cheap sensors do.
 """
 
 from collections.abc import Callable
@@ -12,10 +13,10 @@ import numpy.typing as npt
 
 NAMES = ("wing", "ring", "slope", "other")
 SAMPLES, HERTZ = 64, 25
-# Levels of int8 for the acceleration of gravity: the sensor's range is 4 times as much.
+# The int8 levels for the acceleration of gravity. The sensor's range is 4 times this acceleration.
 LEVELS = 32
 GRAVITY = 9.81
-# Positions are computed so often for each sample.
+# The number of positions of the hand that are computed for each sample.
 FINE = 8
 
 Array = npt.NDArray[Any]
@@ -23,28 +24,29 @@ Rng = np.random.Generator
 
 
 class Gestures(NamedTuple):
-    """Traces int8 [n, 64, 3, 1] in 1/32 of the acceleration of gravity, and labels int64 [n], indices of `NAMES`."""
+    """Gestures: traces int8 [n, 64, 3, 1] in 1/32 of the acceleration of gravity, and labels int64 [n], which are
+    indices of `NAMES`."""
 
     traces: npt.NDArray[np.int8]
     labels: npt.NDArray[np.int64]
 
 
 def made_gestures(count: int, seed: int) -> Gestures:
-    """Makes gestures of all kinds in turn; equal seeds make equal gestures."""
+    """Makes `count` gestures, of all kinds in turn. Equal seeds make equal gestures."""
     rng = np.random.default_rng(seed)
     labels = np.arange(count) % len(NAMES)
     return Gestures(np.stack([_trace(rng, _KINDS[label]) for label in labels])[..., None], labels)
 
 
 def _trace(rng: Rng, path: Callable[[Rng], Array]) -> npt.NDArray[np.int8]:
-    """One trace [samples, 3], of a hand that rests before and after."""
+    """One trace [samples, 3] of a hand that rests before and after the gesture."""
     seconds, rest = rng.uniform(1.0, 1.8), rng.uniform(0.2, 0.7)
     fine = SAMPLES * FINE
     time = np.arange(fine) / (HERTZ * FINE)
     along = np.clip((time - rest) / seconds, 0, 1)
     points = path(rng)
     drawn = np.stack([np.interp(along, np.linspace(0, 1, len(points)), axis) for axis in points.T], axis=1)
-    # A hand rounds corners, and trembles.
+    # The path is smoothed, because a hand rounds corners, and noise is added, because a hand trembles.
     rounded = _smoothed(drawn * rng.uniform(0.3, 0.55), rng.uniform(0.05, 0.08))
     force = _smoothed(rng.standard_normal((fine, 3)), 0.04) * 2.5
     force[:, [0, 2]] += np.gradient(np.gradient(rounded, axis=0), axis=0) * (HERTZ * FINE) ** 2
@@ -54,7 +56,7 @@ def _trace(rng: Rng, path: Callable[[Rng], Array]) -> npt.NDArray[np.int8]:
 
 
 def _smoothed(values: Array, seconds: float) -> Array:
-    """Values along the first axis, averaged by a bell of that width."""
+    """Values that are averaged along the first axis, with weights of a bell curve of width `seconds`."""
     width = seconds * HERTZ * FINE
     reach = int(4 * width)
     bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
@@ -63,7 +65,7 @@ def _smoothed(values: Array, seconds: float) -> Array:
 
 
 def _askew(rng: Rng) -> Array:
-    """The rotation of a sensor that is held up to some 20 degrees off each axis."""
+    """The random rotation of a sensor that is up to 20 degrees off each axis."""
     rotation = np.eye(3)
     for axis, angle in enumerate(rng.normal(0, 0.17, 3)):
         one, other = (axis + 1) % 3, (axis + 2) % 3
@@ -75,25 +77,25 @@ def _askew(rng: Rng) -> Array:
 
 
 def _wing(rng: Rng) -> Array:
-    """The letter W."""
+    """The path of the gesture "wing", which is the letter W."""
     corners = np.array([[-1, 1], [-0.5, -1], [0, 0.6], [0.5, -1], [1, 1]], float)
     return corners + rng.normal(0, 0.12, corners.shape)
 
 
 def _ring(rng: Rng) -> Array:
-    """A circle from the top on, in the hand's own roundness."""
+    """The path of the gesture "ring", which is a circle from the top on, with the irregularity of a hand."""
     angles = rng.normal(np.pi / 2, 0.3) - np.linspace(0, 2 * np.pi * rng.uniform(0.95, 1.1), 40)
     return np.stack([np.cos(angles) * rng.uniform(0.8, 1.2), np.sin(angles)], axis=1)
 
 
 def _slope(rng: Rng) -> Array:
-    """The sign of an angle: down to the left, then to the right."""
+    """The path of the gesture "slope", which is the sign of an angle: down to the left, then to the right."""
     corners = np.array([[0.7, 1], [-1, -1], [1, -1]], float)
     return corners + rng.normal(0, 0.12, corners.shape)
 
 
 def _other(rng: Rng) -> Array:
-    """A random scribble, or a hand that rests, waves to and fro, or makes a single stroke."""
+    """The path of another movement: a random scribble, a hand that rests or waves to and fro, or a single stroke."""
     kind = rng.integers(4)
     if kind == 0:
         return np.zeros((2, 2))

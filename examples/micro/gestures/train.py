@@ -21,14 +21,14 @@ from examples.micro.gestures.data import NAMES, SAMPLES, Gestures, made_gestures
 from litebnn.model_files import write_whole
 
 TRAINED_ON, TESTED_ON = 8000, 1000
-# The seeds of the two sets.
+# The seeds of the training set and of the test set.
 TRAINING, TEST = 1, 2
-# Gestures whose ranges of values the int8 layers get.
+# The number of gestures from which the conversion takes the ranges of values of the int8 layers.
 SHOWN = 64
 
 
 def make_network() -> Any:
-    """The network: traces float32 [n, 64, 3, 1] to probabilities float32 [n, 4]."""
+    """The network, from traces float32 [n, 64, 3, 1] to probabilities float32 [n, 4]."""
     kernel: dict[str, Any] = {"kernel_quantizer": "ste_sign", "kernel_constraint": "weight_clip", "use_bias": False}
     binary = {"input_quantizer": "approx_sign", **kernel}
     layers = keras.layers
@@ -53,7 +53,7 @@ def make_network() -> Any:
 
 
 def train(gestures: Gestures, epochs: int) -> Any:
-    """The network, trained on the gestures."""
+    """The network after training on the gestures."""
     keras.utils.set_random_seed(1)
     network, batch = make_network(), 64
     steps = epochs * -(-len(gestures.labels) // batch)
@@ -67,9 +67,10 @@ def train(gestures: Gestures, epochs: int) -> Any:
 
 
 def convert(network: Any, gestures: Gestures) -> bytes:
-    """The network as a `.tflite` file that takes the sensor's levels and gives int8 scores."""
+    """The network as a `.tflite` file, which takes the sensor's levels and gives int8 scores."""
     samples = gestures.traces[:SHOWN].astype(np.float32)
-    # The whole range of the sensor, so that the input's levels are the sensor's.
+    # One sample covers the whole range of the sensor, so that the levels of the network's input equal the sensor's
+    # levels.
     samples[0, :2, 0, 0] = -128, 127
     shown = [sample[None] for sample in samples]
     options = {"representative_dataset": shown, "inference_input_type": "int8", "inference_output_type": "int8"}
@@ -77,7 +78,7 @@ def convert(network: Any, gestures: Gestures) -> bytes:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m examples.micro.gestures.train")
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--output", type=Path, default=Path("gestures.tflite"), help="the file to write")

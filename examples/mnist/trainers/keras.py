@@ -22,7 +22,7 @@ LEARNING_RATE = 0.01
 
 
 def make_network() -> Any:
-    """The network: images float32 [n, 28, 28, 1] in [-1, 1] to class probabilities float32 [n, 10]."""
+    """The network, from images float32 [n, 28, 28, 1] in [-1, 1] to class probabilities float32 [n, 10]."""
     kernel: dict[str, Any] = {"kernel_quantizer": "ste_sign", "kernel_constraint": "weight_clip", "use_bias": False}
     binary = {"input_quantizer": "approx_sign", **kernel}
     layers = keras.layers
@@ -48,7 +48,7 @@ def make_network() -> Any:
 
 
 class MovedDigits(keras.utils.PyDataset):
-    """Batches of digits in random order, each batch shifted by up to a pixel, so that few digits suffice."""
+    """Batches of digits in random order. Each batch is shifted by up to a pixel, so that few digits suffice."""
 
     def __init__(self, digits: Digits) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ LEARNING_RATE = 0.01
 
 
 def make_network() -> Any:
-    """The network: images float32 [n, 28, 28, 1] in [-1, 1] to class probabilities float32 [n, 10]."""
+    """The network, from images float32 [n, 28, 28, 1] in [-1, 1] to class probabilities float32 [n, 10]."""
     kernel: dict[str, Any] = {"kernel_quantizer": "ste_sign", "kernel_constraint": "weight_clip", "use_bias": False}
     binary = {"input_quantizer": "ste_sign", **kernel}
     layers = tf.keras.layers

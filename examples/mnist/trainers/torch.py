@@ -21,7 +21,7 @@ _EXAMPLE = torch.zeros(1, SIZE, SIZE, 1)
 
 
 def make_network() -> nn.Module:
-    """The network: images float32 [n, 1, 28, 28] in [-1, 1] to class scores float32 [n, 10]."""
+    """The network, from images float32 [n, 1, 28, 28] in [-1, 1] to class scores float32 [n, 10]."""
     return nn.Sequential(
         nn.Conv2d(1, 32, 3, stride=2, padding=1, bias=False),
         nn.BatchNorm2d(32),
@@ -39,7 +39,7 @@ def make_network() -> nn.Module:
 
 def train(digits: Digits, epochs: int, on_epoch: OnEpoch) -> nn.Module:
     torch.manual_seed(1)
-    # The fastest layout of PyTorch's convolutions and pools on a CPU.
+    # This memory layout is the fastest for PyTorch's convolutions and pools on a CPU.
     network = make_network().to(memory_format=torch.channels_last)
     images, labels = _channel_first(digits.train_images), torch.tensor(digits.train_labels)
     optimizer = torch.optim.Adam(network.parameters(), LEARNING_RATE)
@@ -61,7 +61,7 @@ def train(digits: Digits, epochs: int, on_epoch: OnEpoch) -> nn.Module:
 
 
 def _moved(images: Tensor) -> Tensor:
-    """The images, each slightly rotated, sheared and shifted at random, so that few of them suffice."""
+    """The images, each slightly rotated, sheared and shifted at random, so that few images suffice."""
     count = len(images)
     linear = torch.eye(2) + (torch.rand(count, 2, 2) - 0.5) * 0.3
     offset = (torch.rand(count, 2, 1) - 0.5) * 0.25

@@ -17,12 +17,13 @@ Array = npt.NDArray[Any]
 
 
 class Engine(Protocol):
-    """A network in training, of which each process has a copy.
+    """A network in training. Each process has a copy of it.
 
-    Images are float32 [n, size, size, 3], labels int32 [n]: those of this process, if not said otherwise.
+    Images are float32 [n, size, size, 3], labels int32 [n]. Each process passes its own part of a batch, if not said
+    otherwise.
 
     Attributes:
-        process: this process's number, from 0 on.
+        process: the number of this process, which counts from 0.
         processes: the number of processes that train together.
     """
 
@@ -30,40 +31,42 @@ class Engine(Protocol):
     processes: int
 
     def step(self, images: Array, labels: Array, rate: float, step: int) -> None:
-        """Trains on one batch; `rate` is the factor of the learning rates, `step` the number of steps before."""
+        """Trains on one batch. `rate` is the factor of all learning rates, `step` the number of earlier steps."""
 
     def loss(self) -> float:
-        """The mean loss of the steps since the last call, in all processes, each of which has to call this."""
+        """Returns the mean loss over all processes and over the steps since the last call. Each process has to call
+        this method."""
 
     def accuracy(self, batches: Iterable[Batch]) -> float:
-        """The share of images with their class, in all processes, each of which has to call this."""
+        """Returns the share of images, over all processes, that get their class. Each process has to call this
+        method."""
 
     def predict(self, images: Array) -> Array:
-        """Scores [n, classes] of the network in evaluation mode, in this process alone."""
+        """Returns the scores [n, classes] of the network in evaluation mode. Only this process computes them."""
 
     def state(self) -> State:
-        """All that the next step depends on, by name; all processes have to call this."""
+        """Returns everything that the next step depends on, by name. Each process has to call this method."""
 
     def load_state(self, state: State) -> None:
-        """Continues from what `state` gave.
+        """Continues from a state that the method `state` returned.
 
         Raises:
-            ValueError: it is of another network.
+            ValueError: the state belongs to another network.
         """
 
     def save_weights(self, folder: Path) -> None:
-        """Writes the network's weights in the framework's own format."""
+        """Writes the network's weights in the framework's own file format."""
 
     def convert(self) -> bytes:
-        """The `.tflite` file with binary layers."""
+        """Returns the `.tflite` file with binary layers."""
 
 
 def load_engine(options: Options, classes: int) -> Engine:
-    """The engine of a framework with its network.
+    """Makes the engine of the chosen framework, with its network.
 
     Raises:
         ImportError: the framework is not installed.
-        ValueError: there is no such network, or its weights are others.
+        ValueError: the network does not exist, or does not fit the file of weights.
     """
     module = importlib.import_module(f"{__name__}.{options.framework}")
     engine: Engine = module.make_engine(options, classes)

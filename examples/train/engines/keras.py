@@ -1,4 +1,4 @@
-"""Training with Keras 3, on one device or by Keras's distribution API, which is for the backend JAX, on many."""
+"""Training with Keras 3, on one device, or with the backend JAX on many devices by Keras's distribution API."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def make_engine(options: Options, classes: int) -> KerasEngine:
 
 
 class KerasEngine:
-    """The members of `Engine`. Networks, also the teacher, give probabilities."""
+    """The engine for Keras, with the members of `Engine`. All networks, including the teacher, give probabilities."""
 
     def __init__(self, options: Options, classes: int) -> None:
         self.options, self.classes = options, classes
@@ -108,7 +108,7 @@ class KerasEngine:
 
     @cached_property
     def _trained_network(self) -> Any:
-        """A network in float32 with the trained weights, in this process alone."""
+        """A network in float32 with the trained weights, which only this process has."""
         values = [np.asarray(ops.convert_to_numpy(weight)) for weight in self.network.weights]
         keras.distribution.set_distribution(None)
         keras.config.set_dtype_policy("float32")
@@ -126,7 +126,7 @@ class KerasEngine:
 
 
 class Trained(keras.Model):
-    """A network, and the teacher that it learns from."""
+    """A network, and the teacher network from which it learns."""
 
     def __init__(self, network: Any, teacher: Any, options: Options) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""Batch normalization by the mean and variance of all processes' images, on any device.
+"""Batch normalization by the mean and variance of the images of all processes, on any device.
 
-PyTorch's SyncBatchNorm is for GPUs alone.
+PyTorch's own SyncBatchNorm works only on GPUs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 
 class _Sum(torch.autograd.Function):
-    """The sum of a tensor over all processes, through which gradients flow."""
+    """The sum of a tensor over all processes. Gradients flow through it."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -30,7 +30,8 @@ class _Sum(torch.autograd.Function):
 
 
 class _Synchronized(_BatchNorm):
-    """A mixin before a batch norm among the base classes; each process has as many images."""
+    """A mixin that a class lists before a batch norm among its base classes. Each process has the same number of
+    images."""
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
@@ -69,6 +70,6 @@ _KINDS = {nn.BatchNorm1d: _Synchronized1d, nn.BatchNorm2d: _Synchronized2d, nn.B
 
 
 def synchronize(network: nn.Module) -> None:
-    """Makes the batch norms of a network synchronized ones, in place."""
+    """Replaces the batch norms of a network by synchronized ones, in place."""
     for module in network.modules():
         module.__class__ = _KINDS.get(type(module), type(module))

@@ -1,4 +1,4 @@
-"""Training with PyTorch, on one device or, started by torchrun, on many with DistributedDataParallel."""
+"""Training with PyTorch, on one device, or on many with DistributedDataParallel if torchrun starts it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def make_engine(options: Options, classes: int) -> TorchEngine:
 
 
 class TorchEngine:
-    """The members of `Engine`."""
+    """The engine for PyTorch, with the members of `Engine`."""
 
     def __init__(self, options: Options, classes: int) -> None:
         self.options = options
@@ -72,7 +72,7 @@ class TorchEngine:
         self.scaler.update()
 
     def gradients(self, images: Array, labels: Array, step: int) -> None:
-        """Computes the gradients of one batch, the mean of all processes'."""
+        """Computes the gradients of one batch, which are the mean over all processes."""
         # The random numbers of a step, such as those of dropout, differ between processes.
         torch.manual_seed(np.random.SeedSequence((self.options.seed, step, self.process)).generate_state(1)[0].item())
         self.trained.train()
@@ -114,7 +114,7 @@ class TorchEngine:
         return self._sum(torch.tensor(right, device=self.device)) / count
 
     def _sum(self, value: Tensor) -> float:
-        """The sum of all processes' values."""
+        """The sum of a value over all processes."""
         if self.processes > 1:
             dist.all_reduce(value)
         return float(value)
@@ -126,7 +126,8 @@ class TorchEngine:
         return scores
 
     def _channels_first(self, images: Array) -> Tensor:
-        # The result keeps the layout of the images, which is the fastest one for convolutions.
+        # The images are permuted without a copy, so they keep their layout in memory, which is the fastest for
+        # convolutions.
         return torch.from_numpy(images).to(self.device).permute(0, 3, 1, 2)
 
     def state(self) -> State:
@@ -163,7 +164,7 @@ class TorchEngine:
 
 
 def _rate_of(group: dict[str, Any]) -> str:
-    """The name of the rate in an optimizer's group: Bop has no learning rate, but gamma."""
+    """The name of the learning rate in an optimizer's group. For Bop, which has no learning rate, it is gamma."""
     return "gamma" if "gamma" in group else "lr"
 
 
@@ -185,7 +186,8 @@ def _load(network: nn.Module, weights: dict[str, Tensor]) -> None:
 
 
 def _teacher(path: Path) -> Any:
-    """The teacher of a file that torch.export.save wrote; it takes any number of images and gives logits."""
+    """Loads a teacher network from a file that torch.export.save wrote. The teacher takes any number of images and
+    gives logits."""
     try:
         return torch.export.load(path).module()
     except Exception as error:

@@ -1,6 +1,7 @@
-"""Networks by name: the small one of this folder's modules, the zoo's, or the user's own.
+"""Finds networks by name: the small one of this folder's modules, those of the zoo, or the user's own.
 
-Each framework has a module here with `small(classes, size)`, a network for trials on small images.
+Each framework has a module in this folder with the function `small(classes, size)`, a network for trials on small
+images.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ Builder = Callable[[int, int], Any]
 
 
 def builder(name: str, framework: str, zoo: Mapping[str, Builder]) -> Builder:
-    """The function of (classes, size) that makes a network with random weights.
+    """Finds the function of (classes, size) that makes a network with random weights.
 
-    `name` is "small", a name of `zoo`, or module:function. `framework` is the name of a module of this folder. `zoo`
-    has the functions of the framework's networks by their names.
+    `name` is "small", a name of `zoo`, or module:function. `framework` is the name of a module in this folder. `zoo`
+    maps the names of the zoo's networks to their functions.
 
     Raises:
-        ValueError: there is no such network.
+        ValueError: no network has this name.
     """
     if name == SMALL:
         small: Builder = importlib.import_module(f"{__name__}.{framework}").small
@@ -46,11 +47,11 @@ def builder(name: str, framework: str, zoo: Mapping[str, Builder]) -> Builder:
 
 
 def weights_file(options: Options) -> Path:
-    """The file of weights to start from, which is fetched if it is that of the zoo.
+    """The path of the file of initial weights. Weights of the zoo are fetched.
 
     Raises:
         ValueError: the zoo has no weights of this network.
-        OSError: they cannot be fetched.
+        OSError: the weights cannot be fetched.
     """
     return (
         fetch_weights(find_network(options.network)) if options.weights == PRETRAINED else Path(options.weights or "")

@@ -21,7 +21,8 @@ _BINARY: dict[str, Any] = {
 
 
 def small(classes: int, size: int) -> keras.Model:
-    """Images [n, size, size, 3] to probabilities [n, classes], in three residual blocks of 32 to 128 channels."""
+    """A network from images [n, size, size, 3] to probabilities [n, classes], in three residual blocks of 32 to 128
+    channels."""
     images = keras.Input((size, size, 3))
     x = layers.Conv2D(WIDTHS[0], 3, strides=2, padding="same", use_bias=False)(images)
     x = layers.BatchNormalization(momentum=0.9)(x)

@@ -12,7 +12,7 @@ WIDTHS = (32, 64, 128)
 
 
 class _Residual(nn.Module):
-    """A binary convolution and its input, added."""
+    """The sum of a binary convolution and its input."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -24,14 +24,15 @@ class _Residual(nn.Module):
 
 
 class _Mean(nn.Module):
-    """The mean over height and width."""
+    """The mean of an image over height and width."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.mean(dim=(2, 3))
 
 
 def small(classes: int, size: int) -> nn.Module:
-    """Images [n, 3, size, size] to scores [n, classes], in three residual blocks of 32 to 128 channels."""
+    """A network from images [n, 3, size, size] to scores [n, classes], in three residual blocks of 32 to 128
+    channels."""
     del size
     stem = [nn.Conv2d(3, WIDTHS[0], 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(WIDTHS[0])]
     widenings = [

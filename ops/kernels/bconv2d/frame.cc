@@ -6,8 +6,8 @@
 namespace litebnn {
 namespace {
 
-// Upper limit for the bytes of one padded image. Sensible models stay far below it, but a hostile dilation would exceed
-// it.
+// The upper limit for the bytes of one padded image. Sensible models stay far below it, but a malicious dilation would
+// exceed it.
 constexpr double kMaxFrameBytes = 1 << 30;
 
 bool WindowsArePixels(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry) {
@@ -15,7 +15,7 @@ bool WindowsArePixels(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry) 
          geometry.output_height == geometry.input_height && geometry.output_width == geometry.input_width;
 }
 
-// Number of input positions along one dimension, from the first to the last one that any window touches.
+// The number of input positions along one dimension, from the first to the last one that any window touches.
 int64_t Span(int32_t output, int32_t stride, int32_t filter, int32_t dilation) {
   return int64_t{output - 1} * stride + int64_t{filter - 1} * dilation + 1;
 }

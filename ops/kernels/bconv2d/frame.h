@@ -1,6 +1,6 @@
-// The memory that a convolution's windows are read from: the packed input itself, or a frame, which is a padded copy of
-// one image. In both, the window of an output pixel consists of a few contiguous runs of words. The offsets of the runs
-// from the window's start are the same for all pixels.
+// The memory from which a convolution's windows are read: the packed input itself, or a frame, which is a padded copy
+// of one image. In both, the window of an output pixel consists of a few contiguous runs of words. The offsets of the
+// runs from the window's start are the same for all pixels.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Frame {
   // `in_place`.
   void StageRows(const uint32_t* image, int64_t begin, int64_t end, uint8_t* frame) const;
   size_t RowBytes() const { return pixel_bytes * static_cast<size_t>(width); }
-  // Bytes of the workspace that the frame of one image takes; 0 if the input is read in place.
+  // The bytes of the workspace that the frame of one image takes; 0 if the windows are read from the input itself.
   size_t FrameBytes() const { return in_place ? 0 : AlignUp(RowBytes() * static_cast<size_t>(height)); }
 
   const Isa* isa = nullptr;

@@ -16,7 +16,7 @@ bool PackedFilter::Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t*
       const uint32_t* tap_filter = group_filter + int64_t{channel} * words;
       for (int32_t tap = 0; spec.zero_padding && tap < taps; ++tap, tap_filter += tap_words) {
         // The kernels compute a padded tap as +1, which adds channels - 2 * popcount to the sum. With zero padding the
-        // tap must add 0, so its correction is the negative of that.
+        // tap must add 0, so its correction is the negative of this number.
         int32_t popcount = 0;
         for (int32_t word = 0; word < tap_words; ++word) popcount += __builtin_popcount(tap_filter[word]);
         tap_sums.data()[int64_t{tap} * parameters + slot] = popcount - (channels - popcount);
@@ -43,7 +43,7 @@ bool PackedFilter::Allocate(const Isa& isa, const Bconv2dSpec& spec) {
   taps = spec.filter_height * spec.filter_width;
   tap_words = PackedWords(spec.channels_in / spec.groups);
   words = tap_words * taps;
-  // A filter row is one run if its taps are contiguous in the frame.
+  // A row of the filter is one run if its taps are contiguous in the frame.
   const bool rows_are_runs = spec.groups == 1 && (spec.dilation_width_factor == 1 || spec.filter_width == 1);
   runs = rows_are_runs ? spec.filter_height : taps;
   run_words = words / runs;

@@ -1,5 +1,5 @@
-// A filter and its channel constants, in the layout of the ISA that computes the convolution. They stay the same when
-// the input is resized.
+// A filter and its channel constants, in the layout of the ISA that computes the convolution. The packed filter stays
+// the same when the input is resized.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct PackedFilter {
   }
 
   int32_t taps = 0, tap_words = 0;  // tap_words: words of one tap in one group
-  // A window is `runs` contiguous runs of `run_words` words.
+  // A window consists of `runs` contiguous runs of `run_words` words each.
   int32_t runs = 0, run_words = 0;
   int32_t words = 0;               // runs * run_words
   int32_t depth = 0;               // taps * input channels of a group, without padding bits

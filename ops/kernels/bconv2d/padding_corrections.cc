@@ -5,8 +5,8 @@
 namespace litebnn {
 namespace {
 
-// Upper limit for the number of corrections, and for the output positions of one dimension. Sensible models stay far
-// below it, but a hostile geometry would exceed it.
+// The upper limit for the number of corrections, and for the output positions of one dimension. Sensible models stay
+// far below it, but a malicious geometry would exceed it.
 constexpr int64_t kMaxCorrections = int64_t{1} << 24;
 
 // The output positions of one dimension, grouped into classes. Windows of one class have the same taps inside the
@@ -21,7 +21,8 @@ struct TapClasses {
     if (!class_of->Allocate(positions) || !ranges.Allocate(positions)) return false;
     for (int32_t position = 0; position < dimension.output; ++position) {
       const TapRange range = InsideTaps(dimension, position);
-      // Neither end of the tap range rises from one position to the next, so positions with equal ranges are adjacent.
+      // Neither end of the range of taps increases from one position to the next, so positions with equal ranges are
+      // adjacent.
       if (count == 0 || !(ranges.data()[count - 1] == range)) ranges.data()[count++] = range;
       class_of->data()[position] = count - 1;
     }
@@ -78,8 +79,8 @@ bool PaddingCorrections::Build(const Bconv2dSpec& spec, const Bconv2dGeometry& g
     const auto add = [&](int32_t to_row, int32_t to_column, int32_t sign) {
       AddTaps(filter, spec.filter_width, to_row, to_column, sign, corrections);
     };
-    // The sum over the padded taps is that of all taps minus that of the taps inside the input. In this order each
-    // partial sum is over distinct taps, so it fits an int32_t.
+    // The sum over the padded taps is the sum over all taps minus the sum over the taps inside the input. In this order
+    // each partial sum is over distinct taps, so it fits an int32_t.
     add(spec.filter_height, spec.filter_width, 1);
     add(y.end, x.end, -1);
     add(y.begin, x.end, 1);

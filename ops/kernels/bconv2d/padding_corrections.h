@@ -10,7 +10,7 @@
 
 namespace litebnn {
 
-// Taps [begin, end) of one filter dimension.
+// The taps [begin, end) of one filter dimension.
 struct TapRange {
   int32_t begin, end;
   bool operator==(const TapRange& other) const { return begin == other.begin && end == other.end; }
@@ -27,7 +27,7 @@ TapRange InsideTaps(const Dimension& dimension, int32_t position);
 // The correction of output pixel (y, x) is values[row_offsets[y] + column_offsets[x] + slot]; it is added to depth - 2
 // * popcount. The slot of a channel is group * padded_channels + its number in the group.
 struct PaddingCorrections {
-  // Returns false if memory ran out, or if a hostile geometry needs too many corrections.
+  // Computes the corrections. Returns false if memory ran out, or if a malicious geometry needs too many corrections.
   bool Build(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, const PackedFilter& filter);
   size_t bytes() const { return values.bytes() + row_offsets.bytes() + column_offsets.bytes(); }
 

@@ -5,12 +5,12 @@
 namespace litebnn {
 namespace {
 
-// Number of parts per thread. Few large parts are better, because adjacent windows of one part share computations.
+// The number of parts per thread. Few large parts are better, because adjacent windows of one part share computations.
 constexpr int64_t kPartsOfThread = 2;
 
 int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Minimum number of output pixels in a part, which consists of whole rows and whole tiles.
+// The minimum number of output pixels in a part. A part consists of whole rows and whole tiles.
 int64_t PixelGrain(const Isa& isa, const Bconv2dGeometry& geometry, int num_threads) {
   const int64_t pixels = int64_t{geometry.output_height} * geometry.output_width;
   const int64_t rows =

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kFactor = int64_t{1} << 20;
 // The largest ratio of an operand's scale to the output's scale for which floats compute the sum.
 constexpr float kMostScale = 4.0f;
-// Number of neighbouring floats that are tried above and below the exact scale of each operand.
+// The number of neighbouring floats that are tried above and below the exact scale of each operand.
 constexpr int kNeighbours = 3;
 // Upper bound, in output levels, for the difference between a float sum and the reference kernel's fixed-point sum
 // before rounding. It holds for sums that are not clamped, with any scale that is tried.

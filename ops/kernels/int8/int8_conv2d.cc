@@ -15,7 +15,7 @@ namespace {
 
 // The magnitude that sums must stay below, because Requantize requires it.
 constexpr int64_t kMaxSum = 1 << 29;
-// Upper limit for the bytes of a padded image.
+// The upper limit for the bytes of a padded image.
 constexpr double kMaxFrameBytes = 1 << 30;
 // The last steps of a row may read this many bytes past the frame's end.
 constexpr size_t kSlack = 64;
@@ -51,7 +51,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     task_.output_min = spec_.output_min;
     task_.output_max = spec_.output_max;
     task_.channels = spec_.channels_out;
-    // The caller may free these arrays after Create.
+    // The caller may free these arrays after Create, so the pointers to them are cleared.
     spec_.filter = nullptr;
     spec_.bias = nullptr;
     spec_.scales = nullptr;

@@ -3,7 +3,7 @@
 
 #if defined(__aarch64__)
 namespace litebnn {
-// The kind of cores that kernels are chosen for. It stands for all cores of the CPU, because threads may run on any of
+// The kind of cores for which kernels are chosen. It stands for all cores of the CPU, because threads may run on any of
 // them.
 enum class ArmCores {
   kInOrder,  // some or all cores are in order, such as Cortex-A53 and A55

@@ -1,4 +1,4 @@
-// operator new and operator delete for the shared library on macOS. Without these definitions, zig's linker would take
+// operator new and operator delete for the shared library on macOS. Without these definitions, zig's linker would link
 // those of the static C++ library. It would also export them, because it supports no list of exports. The compiler flag
 // -fvisibility-global-new-delete keeps the definitions below hidden.
 #include <cstddef>

@@ -28,7 +28,7 @@ void CloseLibrary(void* library);
 // for the whole process.
 void* FindSymbol(void* library, const char* name);
 
-// True if `path` is the file that this code was loaded from, or a link to it.
+// True if `path` is the file from which this code was loaded, or a link to it.
 bool IsFileOfThisCode(const char* path);
 
 }  // namespace litebnn

@@ -17,14 +17,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-// Time for which a waiting thread spins before it sleeps. It exceeds the time that the caller alone needs between two
-// shared loops of a delegated partition. The runtime's float ops between partitions take longer than this, and their
-// own threads need the cores.
+// The time for which a waiting thread spins before it sleeps. It exceeds the time that the caller alone needs between
+// two shared loops of a delegated partition. The runtime's float ops between partitions take longer than this, and
+// their own threads need the cores.
 constexpr microseconds kSpin(30);
-// Upper limit for an Account's credit: time that sharing has saved, and may cost again before the caller runs loops
-// alone.
+// The upper limit for an Account's credit: time that sharing has saved, and that it may cost again before the caller
+// runs loops alone.
 constexpr microseconds kMostCredit(100);
-// Maximum number of units in a loop. Two unit numbers must fit one 32-bit word.
+// The maximum number of units in a loop. Two unit numbers must fit one 32-bit word.
 constexpr int64_t kMaxUnits = 4096;
 constexpr size_t kCacheLine = 64;
 
@@ -53,7 +53,7 @@ bool Spin(IsTrue is_true) {
 }
 
 // The units that no thread has claimed: [front, back). The caller claims units from the front, and the workers claim
-// units from the back. Each thread so tends to use the same data in consecutive loops.
+// units from the back. In this way each thread tends to use the same data in consecutive loops.
 struct Unclaimed {
   uint32_t front, back;
 
@@ -85,8 +85,8 @@ class Account {
     return is_backing_off_;
   }
 
-  // Records a loop that took the time `shared`, and would have taken about the time `alone` on the caller's thread
-  // only.
+  // Records a loop that took the time `shared`. On the caller's thread only, it would have taken about the time
+  // `alone`.
   void Enter(Clock::duration alone, Clock::duration shared) {
     credit_ = std::min<Clock::duration>(credit_ + alone - shared, kMostCredit);
     if (backoff_factor_ == 0 || credit_ >= Clock::duration::zero()) return;
@@ -169,7 +169,7 @@ class Workers {
     pthread_t id;
   };
 
-  // Number of units that a thread claims next. It is a share of the unclaimed units, so that parts shrink and all
+  // The number of units that a thread claims next. It is a share of the unclaimed units, so that parts shrink and all
   // threads finish at nearly the same time.
   uint32_t PartOf(uint32_t left) const { return std::max(1u, left / static_cast<uint32_t>(count_ + 1)); }
 
@@ -251,7 +251,7 @@ class Workers {
   std::condition_variable wake_, finished_;
   std::atomic<bool> stop_{false};
   std::atomic<int> sleeping_{0};
-  // The job needs no lock. It is written before its units can be claimed, and only threads that have claimed some read
+  // The job needs no lock. It is written before its units can be claimed, and only threads that have claimed units read
   // it.
   Job job_ = {};
   PaddedWord unclaimed_, unfinished_;

@@ -1,8 +1,8 @@
-// LceBconv2d: binary convolution to float32, int8 or packed signs, by a popcount of a channel at a time.
+// The op LceBconv2d: binary convolution to float32, int8 or packed signs, by popcounts of one channel at a time.
 //
-// Filters are read from the model file, without a copy. Persistent memory of the arena holds the layer's description,
-// and factors if the file has none or int8 scales them. With zero padding it holds a preset for each channel and class
-// of pixels.
+// Filters are read from the model file, without a copy. The persistent memory of the arena holds the layer's
+// description. It also holds the factors if the file has none, or if int8 scales them. For zero padding, it holds a
+// preset value of the count for each channel and class of pixels.
 #include <limits>
 
 #include "litebnn_micro.h"
@@ -84,7 +84,7 @@ bool ReadFilter(const Node& node, Convolution* state) {
   if (l.channels_out % l.groups != 0) return node.Error("filter", "output channels for each group", l.channels_out);
   const int64_t window_words = static_cast<int64_t>(l.filter_height) * l.filter_width * words;
   if (window_words > kMax / 32 - 8) return node.Error("filter", "less than 2147483392 bits for an output channel", 0);
-  // The filters' padding bits are 0, as are those of the input, so that whole words are compared.
+  // The padding bits of the filters are 0, as are those of the input, so that whole words are compared.
   l.tap_bits = words * 32;
   l.window_words = static_cast<int32_t>(window_words);
   l.kernel = &litebnn_popcount;
@@ -101,7 +101,8 @@ bool ReadInput(const Node& node, Convolution* state) {
   state->images = input.size(0);
   l.input_height = input.size(1);
   l.input_width = input.size(2);
-  // A filter of one tap has no dilation, but the kernels advance their pointer by it, so it must be small.
+  // A filter of one tap has no dilation. The option is set to 1, because the kernels advance a pointer by the dilation,
+  // so it must be small.
   if (l.filter_height == 1) l.dilation_height = 1;
   if (l.filter_width == 1) l.dilation_width = 1;
   if (l.dilation_height > kMax / (l.input_width * input.size(3))) {
@@ -115,7 +116,7 @@ bool ReadInput(const Node& node, Convolution* state) {
          Slide(node, width, state->padding, &l.output_width, &l.pad_left);
 }
 
-// Reads one value for each output channel; null if they are left out.
+// Reads one value for each output channel. `values` becomes null if the model omits these values.
 bool ReadPerChannel(const Node& node, int index, TfLiteType type, int32_t channels, const void** values) {
   *values = nullptr;
   if (!node.HasInput(index)) return true;
@@ -130,7 +131,7 @@ bool ReadPerChannel(const Node& node, int index, TfLiteType type, int32_t channe
   return true;
 }
 
-// Returns the file's own array if nothing changes its values; otherwise a scaled copy.
+// Returns the array in the model file if nothing changes its values; otherwise a scaled copy.
 bool Factors(const Node& node, const void* values, float missing, float scale, int32_t channels, const float** result) {
   const float* const given = static_cast<const float*>(values);
   *result = given;
@@ -142,9 +143,7 @@ bool Factors(const Node& node, const void* values, float missing, float scale, i
   return true;
 }
 
-// ---- Padding of zeros ----
-
-// The taps of a window that lie inside the input along an axis: from `first` to before `end`.
+// The taps of a window that lie inside the input along one axis: from `first` to before `end`.
 struct Inside {
   int32_t first, end;
   bool operator==(const Inside& other) const { return first == other.first && end == other.end; }
@@ -159,7 +158,7 @@ Inside InsideOf(int32_t at, int32_t input, int32_t taps, int32_t dilation) {
   return inside;
 }
 
-// The output positions along an axis, grouped by which taps of their windows lie inside the input.
+// The output positions along one axis, in classes. Windows of the same class have the same taps inside the input.
 struct Classes {
   int32_t outputs, stride, before, input, taps, dilation;
   uint16_t* numbers;
@@ -172,7 +171,7 @@ struct Classes {
     if (numbers == nullptr) return false;
     count = 0;
     for (int32_t i = 0; i < outputs; ++i) {
-      // The search goes backwards, because most positions have the class of the one before them.
+      // The search goes backwards, because most positions have the class of the position before them.
       int32_t same = i - 1;
       while (same >= 0 && !(at(same) == at(i))) --same;
       numbers[i] = same >= 0 ? numbers[same] : static_cast<uint16_t>(count++);
@@ -194,7 +193,7 @@ int32_t OnesOf(uint32_t word) {
   return ones;
 }
 
-// Counts the ones of a channel's filter at taps outside the input. The kernels read zeros there, so they count these
+// Counts the ones in a channel's filter at taps outside the input. The kernels read zeros there, so they count these
 // ones as differences.
 int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Inside& rows, const Inside& columns) {
   const litebnn_bconv2d& l = state.layer;
@@ -208,8 +207,8 @@ int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Insi
   return ones;
 }
 
-// Allocates and fills the presets of every class: thresholds, or summands of the count, as litebnn_micro.h describes
-// them.
+// Allocates and fills the preset values of every class of pixels: thresholds, or summands of the count, as
+// litebnn_micro.h describes them.
 bool PresetClasses(const Node& node, Convolution* state, const int32_t* thresholds, int32_t depth) {
   litebnn_bconv2d& l = state->layer;
   Classes rows = {l.output_height, l.stride_height,   l.pad_top, l.input_height,

@@ -6,9 +6,9 @@
 //   tflite::MicroMutableOpResolver<8> resolver;
 //   LceRegisterAll(resolver);
 //
-// The headers and the library of TensorFlow Lite Micro are the user's own. Until October 2026, its types were in the
-// global namespace and its functions in tflite; since then, both are in tflite::micro. Unqualified names inside
-// tflite::micro find either, so this code stands there and asks for no version.
+// The user supplies the headers and the library of TensorFlow Lite Micro. Until October 2026, its types were in the
+// global namespace and its functions in tflite. Since then, both are in tflite::micro. Unqualified names inside
+// tflite::micro find either, so this code is in that namespace and needs no version.
 #pragma once
 
 #include "tensorflow/lite/micro/micro_context.h"
@@ -25,7 +25,7 @@ struct Op {
 
 constexpr int kOps = 4;
 
-// The ops are 0 to kOps - 1.
+// Returns the op with this index, 0 to kOps - 1.
 Op OpAt(int index);
 
 // Adds the ops to a MicroMutableOpResolver with room for kOps more.

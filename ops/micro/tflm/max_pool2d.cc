@@ -1,4 +1,4 @@
-// LceBMaxPool2d: max pooling of packed signs.
+// The op LceBMaxPool2d: max pooling of packed signs.
 #include <limits>
 
 #include "litebnn_micro.h"

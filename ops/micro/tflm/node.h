@@ -1,4 +1,4 @@
-// A node while it is prepared: its tensors and options, checked. Each check says what it expected.
+// The checks of a node's tensors and options while it is prepared. Each error message says what was expected.
 #pragma once
 
 #include "litebnn_tflm.h"
@@ -11,7 +11,7 @@ namespace lce {
 
 namespace contract = ::litebnn::contract;
 
-// The options of a node, as they stand in the model file.
+// The options of a node, as the model file stores them.
 struct Options {
   const uint8_t* data;
   size_t size;
@@ -33,7 +33,7 @@ inline int32_t PackedWords(int32_t channels) { return (channels - 1) / 32 + 1; }
 
 class Node {
  public:
-  // `input_names` are for messages.
+  // `input_names` are the names of the inputs in error messages.
   Node(TfLiteContext* context, const TfLiteNode* node, const char* op, const char* const* input_names)
       : context_(context), node_(node), op_(op), input_names_(input_names) {}
 
@@ -42,18 +42,18 @@ class Node {
 
   bool CheckArity(int least, int most) const;
   bool HasInput(int index) const;
-  // Sizes are at least 1, and values at most 2^31 - 1.
+  // Reads the shape and type of an input. Each size must be at least 1, and the number of values at most 2^31 - 1.
   bool ReadInput(int index, Tensor* tensor) const;
   bool ReadOutput(Tensor* tensor) const;
-  // The scale is above 0, and the zero point an int8.
+  // Checks that the scale is above 0, and that the zero point fits an int8.
   bool CheckQuantization(const char* name, const Tensor& tensor) const;
-  // The model file has the output's shape; TensorFlow Lite Micro resizes nothing.
+  // Checks that the model file has the expected output shape, because TensorFlow Lite Micro resizes no tensor.
   bool CheckOutputShape(const Tensor& output, const int32_t (&expected)[4]) const;
 
   bool HasOption(const char* key) const;
   bool ReadOption(const char* key, int32_t least, int32_t most, int32_t* value) const;
 
-  // Memory that lives as long as the interpreter; null and an error if there is none.
+  // Allocates memory that lives as long as the interpreter. Reports an error and returns null if there is not enough.
   void* Allocate(int64_t bytes) const;
   template <class T>
   T* AllocateArray(int64_t count) const {
@@ -71,20 +71,20 @@ class Node {
   const char* const* input_names_;
 };
 
-// The number of rows: the product of all axes but the last.
+// The number of rows of a tensor: the product of all axes but the last.
 int32_t RowsOf(const Tensor& tensor);
 
-// A window along one axis.
+// The filter size, stride, dilation and padding of a window along one axis.
 struct Axis {
   const char* name;
   int32_t input, filter, stride, dilation;
   int32_t before, after;  // explicit padding
 };
 
-// Computes the output's size and the padding before the input.
+// Computes the size of an op's output along one axis, and the padding before its input.
 bool Slide(const Node& node, const Axis& axis, int32_t padding, int32_t* output, int32_t* before);
 
-// `init` of each op: memory for `State`, whose first member is the node's Options.
+// The function `init` of each op allocates memory for the op's `State`, whose first member is the node's Options.
 template <class State>
 void* Init(TfLiteContext* context, const char* buffer, size_t length) {
   State* const state = static_cast<State*>(GetMicroContext(context)->AllocatePersistentBuffer(sizeof(State)));

@@ -1,4 +1,4 @@
-// LceQuantize and LceDequantize: signs are packed to bits, and unpacked.
+// The ops LceQuantize and LceDequantize, which pack signs to bits, and unpack them.
 #include <cmath>
 
 #include "litebnn_micro.h"
@@ -21,7 +21,8 @@ const char* const kNames[] = {"input"};
 
 bool IsSigned(TfLiteType type) { return type == kTfLiteFloat32 || type == kTfLiteInt8 || type == kTfLiteBool; }
 
-// Checks the shapes of values and words, whose last axes are channels and their words.
+// Checks the shapes of values and words. The last axis of the values is the channels, that of the words the words of
+// these channels.
 bool SetShape(const Node& node, const Tensor& values, const Tensor& words, Signs* signs) {
   if (!IsSigned(values.type)) return node.Error("type", "float32, int8 or bool", values.type);
   if (words.type != kTfLiteInt32) return node.Error("type of the words", "int32", words.type);

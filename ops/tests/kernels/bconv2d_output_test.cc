@@ -1,4 +1,4 @@
-// Conversion of sums to outputs: activations, epilogues, and the three output types.
+// Tests of the conversion of a convolution's sums to outputs: activations, epilogues, and the three output types.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 class Bconv2dOutputTest : public IsaTest {};
 LITEBNN_TEST_EVERY_ISA(Bconv2dOutputTest);
 
-// Covers whole tiles of pixels and channels, and partial ones.
+// This test covers whole and partial tiles of pixels and channels.
 TEST_P(Bconv2dOutputTest, EveryActivationAndAddend) {
   for (const Activation activation : kActivations) {
     for (int32_t channels_out : {64, 70, 128}) {
@@ -33,7 +33,8 @@ TEST_P(Bconv2dOutputTest, EveryActivationAndAddend) {
   }
 }
 
-// One-tap windows, which ISAs compute without tiles if they are short, with more pixels than a block has.
+// This test covers one-tap windows, which ISAs compute without tiles if the windows are short. The images have more
+// pixels than an ISA's block.
 TEST_P(Bconv2dOutputTest, EveryActivationAndAddendOfOneTap) {
   for (const Activation activation : kActivations) {
     for (int32_t channels_in : {32, 63, 64, 96, 128, 256}) {
@@ -54,7 +55,7 @@ TEST_P(Bconv2dOutputTest, EveryActivationAndAddendOfOneTap) {
   }
 }
 
-// Covers padding, groups, a gate per image and one for all images.
+// This test covers gates with padding, with groups, and with one gate for each image or for all images.
 TEST_P(Bconv2dOutputTest, GatesWithEveryActivation) {
   for (const Activation activation : kActivations) {
     for (const bool zero_padding : {false, true}) {
@@ -76,7 +77,7 @@ TEST_P(Bconv2dOutputTest, GatesWithEveryActivation) {
   }
 }
 
-// Windows of many words, and of two or one: ISAs have separate code for these.
+// This test covers gates on windows of many words, and of one or two words, for which ISAs have separate code.
 TEST_P(Bconv2dOutputTest, GatesOfLongFiltersAndPointwiseOnes) {
   for (const int32_t channels_in : {7330, 64, 32}) {
     BconvCase c;
@@ -93,7 +94,8 @@ TEST_P(Bconv2dOutputTest, GatesOfLongFiltersAndPointwiseOnes) {
   }
 }
 
-// Must equal the separate gate pass: NaN and -0 are not below 0, and opposite infinities give NaN.
+// A fused gate must give the same bits as a separate gate pass, also for special numbers. NaN and -0 are not below 0,
+// and the sum of opposite infinities is NaN.
 TEST_P(Bconv2dOutputTest, GatesOfNumbersOfAllKinds) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float special[] = {0.0f, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 3.0f, -5.0f};
@@ -116,7 +118,7 @@ TEST_P(Bconv2dOutputTest, GatesOfNumbersOfAllKinds) {
     std::vector<uint8_t> found = RunBconv(isa(), c, data, 1), expected = ReferenceBconv(c, data);
     for (std::vector<uint8_t>* bytes : {&found, &expected}) {
       auto* const values = reinterpret_cast<float*>(bytes->data());
-      // Makes all NaNs equal.
+      // Replaces every NaN by the same NaN, because the bits of a NaN may differ between ISAs.
       for (size_t i = 0; i < bytes->size() / sizeof(float); ++i) values[i] = std::isnan(values[i]) ? NAN : values[i];
     }
     EXPECT_TRUE(found == expected) << Describe(c);
@@ -170,7 +172,7 @@ TEST_P(Bconv2dOutputTest, Int8OutputSaturatesAndTakesNan) {
                            std::numeric_limits<float>::quiet_NaN()};
   for (size_t i = 0; i < data.bias.size(); ++i) data.bias[i] = special[i % 3];
   const std::vector<uint8_t> output = RunBconv(isa(), c, data, 1);
-  // The number of channels is a multiple of three.
+  // The number of channels is a multiple of three, so the index of an output value modulo 3 is its channel modulo 3.
   for (size_t i = 0; i < output.size(); ++i) EXPECT_EQ(static_cast<int8_t>(output[i]), i % 3 == 0 ? 127 : -128);
 }
 

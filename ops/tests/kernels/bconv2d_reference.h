@@ -1,4 +1,5 @@
-// A direct implementation of docs/ops.md on unpacked values of +1, -1 and 0: slow, and without code of the kernels.
+// A direct implementation of the binary convolution in docs/ops.md, on unpacked values of +1, -1 and 0. It is slow, and
+// shares no code with the kernels.
 #pragma once
 
 #include <cmath>
@@ -66,7 +67,8 @@ inline int32_t PadBefore(int32_t input, int32_t output, int32_t filter, int32_t 
   return std::max((output - 1) * stride + (filter - 1) * dilation + 1 - input, 0) / 2;
 }
 
-// False if the filter does not fit the input. Pointers in `data->spec` refer to vectors of `data`.
+// Fills `data` with a random filter and input. Returns false if the filter does not fit the input. Pointers in
+// `data->spec` refer to vectors of `data`.
 inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
   std::mt19937 random(c.seed);
   Bconv2dGeometry& g = data->geometry;
@@ -93,7 +95,8 @@ inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
   for (int32_t o = 0; o < c.channels_out; ++o) {
     data->multiplier.push_back(multiplier(random));
     data->bias.push_back(bias(random));
-    // Thresholds are near half the depth, like most sums, but some make a channel constant.
+    // Most random thresholds are near half the number of bits in a window, like most sums. Some make the output of a
+    // channel constant.
     const auto kind = random() % 8;
     data->threshold.push_back(kind == 0   ? INT32_MIN
                               : kind == 1 ? INT32_MAX
@@ -138,7 +141,7 @@ inline size_t OutputBytes(const BconvCase& c, const Bconv2dGeometry& g) {
   return 0;
 }
 
-// Bits as the numbers +1 (0) and -1 (1), in rows of `channels` numbers.
+// Unpacks bits to numbers, +1 for bit 0 and -1 for bit 1, in rows of `channels` numbers.
 inline std::vector<int8_t> Unpack(const std::vector<uint32_t>& packed, int32_t channels) {
   std::vector<int8_t> values;
   const auto words = static_cast<size_t>(PackedWords(channels));
@@ -151,7 +154,8 @@ inline std::vector<int8_t> Unpack(const std::vector<uint32_t>& packed, int32_t c
   return values;
 }
 
-// Twice the popcount sum of each pixel and output channel; a padded tap counts half its channels.
+// Returns twice the popcount sum of each pixel and output channel. It is doubled because a tap in zero padding counts
+// half its channels, which may be no integer.
 inline std::vector<int32_t> ReferenceDoubleSums(const BconvCase& c, const BconvData& data) {
   const Bconv2dGeometry& g = data.geometry;
   const int32_t group_channels = c.channels_in / c.groups, group_outputs = c.channels_out / c.groups;
@@ -215,7 +219,7 @@ inline std::vector<uint8_t> ReferenceBconv(const BconvCase& c, const BconvData& 
         if (finished < 0.0f) finished *= data.slope[o];
       }
       float sum = data.addend.empty() ? finished : finished + data.addend[i];
-      // A NaN becomes 0 too.
+      // Rectifying a sum turns a NaN into 0, too.
       if (c.rectify_sum && !(sum > 0.0f)) sum = 0.0f;
       reinterpret_cast<float*>(output.data())[i] = sum;
     } else {

@@ -1,4 +1,4 @@
-// Compares every ISA of this CPU with the reference, over many shapes.
+// Compares the binary convolution of every ISA of this CPU with the reference, over many shapes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 class Bconv2dTest : public IsaTest {};
 LITEBNN_TEST_EVERY_ISA(Bconv2dTest);
 
-// Rows longer than an ISA's block.
+// This test covers image rows that are longer than an ISA's block of pixels.
 TEST_P(Bconv2dTest, WideImages) {
   for (int32_t width : {449, 500, 1001, 1300}) {
     for (int32_t stride : {1, 2}) {
@@ -33,12 +33,13 @@ TEST_P(Bconv2dTest, WideImages) {
   }
 }
 
-// Large images with deep filters and few output channels, for which an ISA may make tables of the weights.
+// This test covers large images with deep filters and few output channels. For these, an ISA may make lookup tables of
+// the weights.
 TEST_P(Bconv2dTest, FewChannelsOfManyPixels) {
   struct Shape {
     int32_t height, width, channels_in, channels_out, filter_height, filter_width, dilation;
   };
-  // The windows of the last shape span two strips.
+  // The windows of the last of these shapes span two strips of the image.
   const Shape shapes[] = {
       {20, 20, 192, 64, 3, 3, 1}, {24, 17, 320, 33, 3, 3, 1}, {31, 13, 250, 48, 3, 3, 2}, {40, 40, 864, 33, 2, 1, 1}};
   for (const Shape& shape : shapes) {
@@ -57,8 +58,8 @@ TEST_P(Bconv2dTest, FewChannelsOfManyPixels) {
   }
 }
 
-// Images whose width leaves one, two or three columns beyond an ISA's tile. With many channels, a separate method for
-// these pays off.
+// This test covers images whose width leaves one, two or three columns beyond an ISA's tile. With many channels, ISAs
+// compute these columns by a separate method.
 TEST_P(Bconv2dTest, ColumnsLeftOver) {
   for (int32_t width : {5, 6, 7}) {
     for (bool zero_padding : {false, true}) {
@@ -120,14 +121,15 @@ TEST_P(Bconv2dTest, RandomShapes) {
     c.gates = c.with_addend && pick({0, 1}) == 1 ? pick({1, c.batch}) : 0;
     c.rectify_sum = c.with_addend && c.gates == 0 && pick({0, 1}) == 1;
     c.seed = static_cast<uint32_t>(random());
-    // The op rejects an odd number of channels here, because half a channel has no integer count.
+    // The op rejects packed output of zero-padded input with an odd number of channels, because half a channel would
+    // have to be counted.
     const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;
     if (half_channel) c.zero_padding = false;
     ExpectAsReference(isa(), c, pick({1, 1, 2, 3}));
   }
 }
 
-// More pixels than any ISA's block.
+// This test covers images with more pixels than any ISA's block.
 TEST_P(Bconv2dTest, ManyPixels) {
   BconvCase c;
   c.height = c.width = 20;
@@ -137,7 +139,7 @@ TEST_P(Bconv2dTest, ManyPixels) {
   ExpectAsReference(isa(), c, 1);
 }
 
-// Without padding, so that windows end at the end of the input.
+// This image has no padding, so the last window ends at the end of the input's memory.
 TEST_P(Bconv2dTest, OneRow) {
   for (int32_t width = 3; width < 12; ++width) {
     for (int32_t channels_in : {32, 64, 300}) {
@@ -155,7 +157,7 @@ TEST_P(Bconv2dTest, OneRow) {
   }
 }
 
-// More rows, and more data per row, than any ISA's block.
+// This test covers images with more rows, and more data in a row, than any ISA's block.
 TEST_P(Bconv2dTest, DeepImages) {
   for (int32_t channels_in : {1024, 2048, 2900}) {
     BconvCase c;
@@ -167,7 +169,7 @@ TEST_P(Bconv2dTest, DeepImages) {
   }
 }
 
-// Strides that lead far beyond the input.
+// This test covers strides that lead far beyond the input.
 TEST_P(Bconv2dTest, HugeStrides) {
   for (int32_t channels_in : {32, 64, 96, 128, 256}) {
     for (int32_t filter : {1, 3}) {
@@ -187,7 +189,8 @@ TEST_P(Bconv2dTest, HugeStrides) {
   }
 }
 
-// More rows than a byte can count odd-parity nibbles of, with only odd-parity nibbles, and runs shorter than a block.
+// This test covers filters with more rows than one byte can count odd-parity nibbles of. All nibbles have odd parity,
+// and the runs are shorter than a block.
 TEST_P(Bconv2dTest, TallFilters) {
   for (int32_t filter_height : {15, 120, 127, 128, 200}) {
     BconvCase c;
@@ -200,7 +203,7 @@ TEST_P(Bconv2dTest, TallFilters) {
     for (uint32_t input : {0x11111111u, 0x7E7E7E7Eu}) {
       std::fill(data.input.begin(), data.input.end(), input);
       EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
-      // Without padding, all taps are inside.
+      // The same case without padding has all its taps inside the image.
       BconvCase inside = c;
       inside.same = false;
       inside.height = filter_height + 1;
@@ -227,7 +230,8 @@ TEST_P(Bconv2dTest, DeepFilters) {
   }
 }
 
-// Filters too long for 16-bit sums, split within taps and between them, with pixels that do not fill a tile.
+// This test covers filters too long for 16-bit sums. They are split within taps and between taps, and the pixels do not
+// fill a tile.
 TEST_P(Bconv2dTest, LongFilters) {
   const auto expect = [this](BconvCase c) {
     c.zero_padding = true;
@@ -258,7 +262,7 @@ TEST_P(Bconv2dTest, LongFilters) {
   expect(c);
 }
 
-// Windows with more runs, and with longer ones, than some ISAs can count in a byte.
+// This test covers windows with more runs, and with longer runs, than some ISAs can count in one byte.
 TEST_P(Bconv2dTest, ManyOrLongRuns) {
   BconvCase c;
   c.channels_out = 33;
@@ -272,7 +276,7 @@ TEST_P(Bconv2dTest, ManyOrLongRuns) {
   ExpectAsReference(isa(), c, 1);
 }
 
-// Sums near every power of two up to the maximum of a 16-bit counter, and above it.
+// This test covers sums near every power of two up to the maximum of a 16-bit counter, and above it.
 TEST_P(Bconv2dTest, EqualOrOppositeBits) {
   for (int32_t channels_in : {64, 256, 8160, 26208, 32768, 65535, 65536, 70000, 140000}) {
     for (uint32_t filter_bits : {0u, ~0u, 0x11111111u, 0xEEEEEEEEu}) {
@@ -297,7 +301,8 @@ TEST_P(Bconv2dTest, EqualOrOppositeBits) {
   }
 }
 
-// Windows with the largest sums of some ISAs' byte counters, and windows with one tap more.
+// This test covers windows with the largest sums that fit the byte counters of some ISAs, and windows with one tap
+// more.
 TEST_P(Bconv2dTest, EqualBitsInLargeWindows) {
   for (int32_t channels_in : {896, 928}) {
     for (uint32_t filter_bits : {0u, ~0u, 0x11111111u}) {
@@ -316,7 +321,8 @@ TEST_P(Bconv2dTest, EqualBitsInLargeWindows) {
   }
 }
 
-// Windows with and without common taps, and enough channels that no ISA delegates them.
+// This test covers adjacent windows with and without common taps. The layers have so many output channels that no ISA
+// delegates them.
 TEST_P(Bconv2dTest, ManyChannelsOut) {
   for (int32_t stride : {1, 2, 3}) {
     for (int32_t dilation : {1, 2}) {
@@ -334,7 +340,7 @@ TEST_P(Bconv2dTest, ManyChannelsOut) {
   }
 }
 
-// A row of adjacent windows may need more memory than a single window.
+// This test covers deep adjacent windows. A row of them may need more scratch memory than a single window.
 TEST_P(Bconv2dTest, DeepWindowsBesideEachOther) {
   for (int32_t width : {7, 8, 14}) {
     BconvCase c;
@@ -369,7 +375,7 @@ TEST_P(Bconv2dTest, FollowsItsInputsShape) {
   }
 }
 
-// A pool that runs each loop as a whole under the number of the last of three threads.
+// A thread pool that runs each loop as a whole, under the number of the last of three threads.
 class LastThread final : public ThreadPool {
  public:
   int num_threads() const override { return 3; }
@@ -412,7 +418,7 @@ TEST(Bconv2dTask, SaysWhetherItsInputIsStaged) {
     RunBconv(isa, c, data, 1);
     return task_given.is_staged;
   };
-  // If words are used as they are, no staging is needed in any case.
+  // If the kernels use packed words as they are, the input needs no staging, whatever the padding.
   EXPECT_TRUE(is_staged({}));
   EXPECT_TRUE(is_staged(pixels));
   isa.staged_bytes = [](int32_t tap_words) { return static_cast<size_t>(tap_words); };
@@ -444,7 +450,7 @@ TEST_P(Bconv2dTest, OwnsWhatCorrectsItsPadding) {
   };
   BconvCase zeros;
   zeros.zero_padding = true;
-  // Nine classes of positions have one correction per output channel.
+  // Zero padding has nine classes of window positions, and each class has one correction per output channel.
   EXPECT_GE(owned_bytes(zeros), owned_bytes({}) + 9 * 32 * sizeof(int32_t));
 }
 

@@ -1,4 +1,4 @@
-// Packing and unpacking of signs.
+// Tests of the packing and unpacking of signs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,11 +48,11 @@ TEST_P(BitpackTest, PackFloat32Signs) {
 
 TEST_P(BitpackTest, PackAffineSigns) {
   std::mt19937 random(6);
-  // Few small values: some products are exact and some rounded, sums are often 0, and nothing is subnormal.
+  // The values are few and small: some products are exact and some rounded, sums are often 0, and nothing is subnormal.
   const auto value = [&random] { return static_cast<float>(static_cast<int>(random() % 7) - 3) * 1.1f; };
   const auto pool = ThreadPool::Create(2);
   for (int32_t channels : {1, 3, 8, 31, 32, 33, 64, 96, 100, 160, 1000}) {
-    // Enough rows that both threads get some.
+    // The number of rows is large enough that both threads get some.
     const int64_t rows = channels == 1000 ? 300 : 7;
     std::vector<float> input(static_cast<size_t>(rows * channels)), multiplier(static_cast<size_t>(channels)), addend;
     for (float& each : input) each = random() % 20 == 0 ? std::numeric_limits<float>::quiet_NaN() : value();
@@ -68,7 +68,7 @@ TEST_P(BitpackTest, PackAffineSigns) {
     std::vector<uint32_t> packed(static_cast<size_t>(rows * words));
     PackFloat32Signs(isa(), *pool, computed.data(), rows, channels, packed.data());
     for (int64_t gap : {0, 1, 5}) {
-      // The words between two rows must not change.
+      // The packing must not change the words between two rows.
       std::vector<uint32_t> expected(static_cast<size_t>(rows * (words + gap)), ~0u), output = expected;
       for (int64_t row = 0; row < rows; ++row) {
         std::copy_n(packed.data() + row * words, words, expected.data() + row * (words + gap));
@@ -137,7 +137,7 @@ TEST_P(BitpackTest, UnpackSignsUndoesPackSigns) {
   std::mt19937 random(5);
   const auto pool = ThreadPool::Create(2);
   for (int32_t channels : {1, 31, 32, 33, 100}) {
-    // Enough rows that every thread gets some.
+    // The number of rows is large enough that every thread gets some.
     const int64_t rows = 100;
     const std::vector<uint32_t> packed = RandomPacked(random, rows, channels);
     const auto values = static_cast<size_t>(rows * channels);

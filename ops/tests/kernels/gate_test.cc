@@ -1,4 +1,4 @@
-// Compares the gate pass with a simple loop.
+// Compares the pass that multiplies images by gates with a simple loop.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ struct Images {
   int64_t values() const { return images * rows * columns * channels; }
 };
 
-// An operand that is broadcast over images, rows or pixels, or not.
+// An operand of the gate pass, and the axes (images, rows, pixels) over which it is broadcast.
 struct Operand {
   std::vector<float> values;
   int64_t image_stride, row_stride, pixel_stride;
@@ -40,8 +40,8 @@ class Values {
   int64_t UpTo(uint32_t most) { return static_cast<int64_t>(1 + random_() % most); }
   bool Toss() { return random_() % 2 == 0; }
 
-  // No subnormal numbers, because 32-bit NEON flushes them to zero. NaNs are optional, because it does not preserve
-  // their bits.
+  // Random floats without subnormal numbers, because 32-bit NEON flushes them to zero. NaNs are optional, because
+  // 32-bit NEON does not preserve their bits.
   std::vector<float> Floats(int64_t count, bool with_nan) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     constexpr float kSpecial[] = {0.0f, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::lowest()};
@@ -66,7 +66,7 @@ class Values {
   std::mt19937 random_;
 };
 
-// Bitwise equality, except that all NaNs are equal.
+// True if two floats have the same bits, or if both are NaN.
 bool AreSame(float a, float b) { return (std::isnan(a) && std::isnan(b)) || std::memcmp(&a, &b, sizeof(a)) == 0; }
 
 TEST_P(GateTest, GateImages) {
@@ -74,7 +74,7 @@ TEST_P(GateTest, GateImages) {
   for (const int threads : {1, 3}) {
     const auto pool = ThreadPool::Create(threads);
     for (int i = 0; i < 300; ++i) {
-      // Some sizes are large enough for several threads.
+      // Every tenth size is large enough for several threads.
       const bool is_large = i % 10 == 0;
       const Images size = {values.UpTo(3), values.UpTo(is_large ? 17 : 4), values.UpTo(is_large ? 17 : 5),
                            static_cast<int32_t>(values.UpTo(is_large ? 300 : 70))};

@@ -1,4 +1,4 @@
-// Runs a test once for every ISA of this CPU.
+// GoogleTest parameters that run a test once for every ISA of this CPU.
 #pragma once
 
 #include <gtest/gtest.h>

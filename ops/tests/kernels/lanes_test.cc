@@ -1,4 +1,4 @@
-// The scalar arithmetic, with which the tests of each ISA compare its vector arithmetic.
+// Tests of the scalar arithmetic that serves as the reference for the vector arithmetic of each ISA.
 #include "kernels/isa/shared/lanes.h"
 
 #include <gtest/gtest.h>

@@ -18,7 +18,7 @@ namespace {
 class MaxPoolTest : public IsaTest {};
 LITEBNN_TEST_EVERY_ISA(MaxPoolTest);
 
-// Calls tap(index) for each tap inside the input, with the index of its first value.
+// Calls tap(index) for each tap of a window that is inside the input. `index` is that of the tap's first value.
 template <typename Tap>
 void ForEachTap(const MaxPool2dGeometry& g, int32_t image, int32_t output_y, int32_t output_x, Tap tap) {
   for (int32_t ky = 0; ky < g.filter_height; ++ky) {
@@ -30,7 +30,7 @@ void ForEachTap(const MaxPool2dGeometry& g, int32_t image, int32_t output_y, int
   }
 }
 
-// SAME padding, or VALID if the filter fits.
+// A random pool, with SAME padding, or VALID padding if the filter fits the image.
 MaxPool2dGeometry RandomPool(std::mt19937& random, uint32_t most_channels) {
   const auto up_to = [&random](uint32_t most) { return static_cast<int32_t>(1 + random() % most); };
   MaxPool2dGeometry g = {up_to(2), up_to(9), up_to(9), up_to(most_channels), 0, 0, up_to(4), up_to(4), up_to(3),
@@ -47,7 +47,7 @@ MaxPool2dGeometry RandomPool(std::mt19937& random, uint32_t most_channels) {
   return g;
 }
 
-// Calls value(taps, channel) for each output value, where `taps` has the index of each tap's first value.
+// Calls value(taps, channel) for each output value. `taps` has the index of each tap's first value.
 template <typename T, typename Value>
 std::vector<T> ExpectedPool(const MaxPool2dGeometry& g, Value value) {
   std::vector<T> expected;
@@ -86,12 +86,12 @@ TEST_P(MaxPoolTest, BMaxPool2d) {
 TEST_P(MaxPoolTest, MaxPool2d) {
   std::mt19937 random(7);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  // No subnormal numbers, because 32-bit NEON flushes them to zero.
+  // The special values include no subnormal numbers, because 32-bit NEON flushes them to zero.
   const float special[] = {0.0f, -0.0f, NAN, -NAN, kInfinity, -kInfinity, std::numeric_limits<float>::lowest()};
   for (int threads : {1, 3}) {
     const auto pool = ThreadPool::Create(threads);
     for (int i = 0; i < 200; ++i) {
-      // Some sizes are large enough for several threads.
+      // Every tenth pool is large enough for several threads.
       const MaxPool2dGeometry g = RandomPool(random, i % 10 == 0 ? 2000 : 150);
       const float floor = i % 3 == 0 ? 0.0f : -kInfinity;
       const auto values = [&](int64_t count) {
@@ -105,7 +105,7 @@ TEST_P(MaxPoolTest, MaxPool2d) {
       const std::vector<float> input = values(int64_t{g.batch} * g.input_height * g.input_width * g.channels);
       const std::vector<float> multiplier = values(g.channels);
       std::vector<float> addend = values(g.channels);
-      // 32-bit NEON does not preserve the bits of a NaN.
+      // The addend must not contain a NaN, because 32-bit NEON does not preserve the bits of a NaN.
       std::replace_if(addend.begin(), addend.end(), [](float value) { return std::isnan(value); }, 1.0f);
       const bool multiplies = random() % 2 == 0, adds = random() % 2 == 0, rectify = random() % 2 == 0;
       const auto expected = ExpectedPool<float>(g, [&](const std::vector<size_t>& taps, size_t channel) {
@@ -117,7 +117,7 @@ TEST_P(MaxPoolTest, MaxPool2d) {
         const float sum = adds ? largest + addend[channel] : largest;
         return adds && rectify && !(sum > 0.0f) ? 0.0f : sum;
       });
-      // Output pixels may be interleaved with other data.
+      // Other data may lie between the pool's output pixels in memory.
       const size_t pixels = expected.size() / static_cast<size_t>(g.channels), others = random() % 3;
       const size_t stride = static_cast<size_t>(g.channels) + others;
       std::vector<float> output(pixels * stride, 12345.0f), whole = output;
@@ -127,7 +127,7 @@ TEST_P(MaxPoolTest, MaxPool2d) {
       MaxPool2d(isa(), *pool, g,
                 {input.data(), multiplies ? multiplier.data() : nullptr, floor, adds ? addend.data() : nullptr, rectify,
                  output.data(), static_cast<int32_t>(stride)});
-      // Compares bytes, because zeros have a sign.
+      // The test compares bytes and not numbers, because 0.0 equals -0.0.
       EXPECT_EQ(std::memcmp(output.data(), whole.data(), whole.size() * sizeof(float)), 0);
     }
   }

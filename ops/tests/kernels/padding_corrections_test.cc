@@ -8,12 +8,12 @@ namespace litebnn {
 namespace {
 
 TEST(InsideTaps, AreThoseOverTheInput) {
-  // Positions of a 3-wide filter with a padding of one.
+  // This dimension has a filter of width 3 and a padding of one pixel on each side.
   const Dimension plain = {5, 1, 1, 1, 3, 5};
   EXPECT_EQ(InsideTaps(plain, 0), (TapRange{1, 3}));
   EXPECT_EQ(InsideTaps(plain, 2), (TapRange{0, 3}));
   EXPECT_EQ(InsideTaps(plain, 4), (TapRange{0, 2}));
-  // At a dilation of 3, the first window's taps are at -2, 1 and 4, the second one's at 1, 4 and 7.
+  // At a dilation of 3, the first window's taps are at pixels -2, 1 and 4, the second window's taps at 1, 4 and 7.
   const Dimension dilated = {2, 3, 3, 2, 3, 5};
   EXPECT_EQ(InsideTaps(dilated, 0), (TapRange{1, 3}));
   EXPECT_EQ(InsideTaps(dilated, 1), (TapRange{0, 2}));
@@ -72,7 +72,8 @@ TEST(PaddingCorrections, PixelsWithTheSameTapsShareThem) {
   EXPECT_EQ(corrections.row_offsets.data()[1], corrections.row_offsets.data()[2]);
   EXPECT_EQ(corrections.column_offsets.data()[1], corrections.column_offsets.data()[3]);
   EXPECT_NE(corrections.column_offsets.data()[0], corrections.column_offsets.data()[4]);
-  // Three classes of rows times three of columns: first, last and those between.
+  // The windows have nine classes, which are three classes of rows times three of columns: first, last and those
+  // between.
   EXPECT_EQ(corrections.values.bytes(),
             AlignUp(size_t{9} * static_cast<size_t>(c.filter.parameters) * sizeof(int32_t)));
 }
@@ -82,7 +83,7 @@ TEST(PaddingCorrections, RefuseWhatNoModelNeeds) {
   c.filter.parameters = 1 << 28;
   PaddingCorrections corrections;
   EXPECT_FALSE(corrections.Build(c.spec, c.geometry, c.filter));
-  // If all pixels are in one class, there are as many corrections as parameters.
+  // If all windows are in one class, there is one correction for each output channel.
   c.geometry = {1, 4, 5, 4, 5, 0, 0};
   c.spec.filter_height = c.spec.filter_width = 1;
   c.filter.parameters = 1 << 24;

@@ -13,7 +13,7 @@
 
 namespace litebnn {
 
-// Memory that is followed by an inaccessible page.
+// A memory block that is followed by an inaccessible page, so that an access past its end crashes.
 class GuardedBuffer {
  public:
   explicit GuardedBuffer(size_t bytes) : bytes_(bytes) {
@@ -23,10 +23,10 @@ class GuardedBuffer {
     EXPECT_NE(mapped_, MAP_FAILED);
     guard_ = static_cast<uint8_t*>(mapped_) + mapped_bytes_ - page;
     EXPECT_EQ(mprotect(guard_, page, PROT_NONE), 0);
-    // Fills the memory, so that a result never depends on fresh zeros.
+    // The memory is filled with 0xA5, so that a kernel that relies on zeros in fresh memory gives a wrong result.
     if (bytes > 0) std::memset(data(), 0xA5, bytes);
   }
-  // Null if `values` is empty.
+  // The address of the values; null if `values` is empty.
   template <typename T>
   explicit GuardedBuffer(const std::vector<T>& values) : GuardedBuffer(values.size() * sizeof(T)) {
     if (!values.empty()) std::memcpy(data(), values.data(), bytes_);
@@ -47,8 +47,8 @@ class GuardedBuffer {
   uint8_t* guard_ = nullptr;
 };
 
-// The output overwrites the addend if `in_place`. If the convolution does not support a gate, GateImages runs
-// afterwards.
+// Runs a convolution and returns the bytes of its output. If `in_place` is true, the output overwrites the addend.
+// GateImages runs afterwards if the convolution does not support a gate.
 inline std::vector<uint8_t> RunBconv(const Isa& isa, const BconvCase& c, const BconvData& data, int threads,
                                      bool in_place = false) {
   const auto pool = ThreadPool::Create(threads);

@@ -34,7 +34,7 @@ TEST(Schedule, ChannelsAreSharedWherePixelsDoNotSplit) {
   const Schedule schedule = Case(1, 128).For(1, 4);
   EXPECT_EQ(schedule.count(), 4);
   EXPECT_EQ(schedule.grain(), 1);
-  // Each of two threads gets a part of two channel tiles, so it reads the whole input only once.
+  // Each of two threads gets a part with two of the four channel tiles, so it reads the whole input only once.
   EXPECT_EQ(Case(1, 128).For(1, 2).grain(), 2);
   EXPECT_EQ(Case(1, 128).For(400, 4).count(), 400);
 }
@@ -55,7 +55,7 @@ TEST(Schedule, PixelsSplitByTilesOnly) {
   Isa isa = kPortableIsa;
   isa.tile_pixels = 8;
   const Case c(1, 128);
-  // If 16 pixels were split, two of four threads would get a tile of 8 pixels, and two would be idle.
+  // 16 pixels are only two tiles of 8 pixels, too few for four threads, so the channels are split too.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 16), 4).count(), 4);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 32), 4).count(), 32);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 32), 4).grain(), 8);
@@ -65,8 +65,8 @@ TEST(Schedule, RowsStayTogether) {
   Isa isa = kPortableIsa;
   isa.tile_pixels = 4;
   const Case c(1, 128);
-  // Each thread gets two parts. Their rows are 14 of 56 in the large image. In the small one they are 4, because the 14
-  // pixels of a row are no multiple of the tile.
+  // Each of two threads gets two parts of whole rows. A part has 14 of the large image's 56 rows. In the small image it
+  // has 4 rows, because the 14 pixels of a row are no multiple of the tile.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(56, 56), 2).grain(), 14 * 56);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(14, 14), 2).grain(), 4 * 14);
 }
@@ -81,7 +81,7 @@ TEST(Schedule, GroupsThatShareAWordOfOutputAreOneThreads) {
   EXPECT_EQ(whole.For(1, 4).count(), 4);
 }
 
-// In any split of the units, each channel of each pixel is in exactly one part.
+// In every split of a convolution into parts, each channel of each pixel is in exactly one part.
 TEST(Schedule, PartsCoverEverythingOnce) {
   for (int32_t groups : {1, 3}) {
     for (int32_t channels : {7, 64, 100}) {

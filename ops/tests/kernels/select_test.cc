@@ -16,7 +16,8 @@ TEST(FindIsa, NamesAreChecked) {
   for (const std::string& name : IsaNames()) EXPECT_EQ(name, IsaName(*FindIsa(name.c_str())));
 }
 
-// Small and large windows with few and many channels: each ISA delegates some of these by default.
+// This test covers small and large windows with few and many channels. By default, each ISA delegates some of these
+// layers.
 TEST(FindIsa, WhatIsForcedComputesEverything) {
   for (const std::string& name : IsaNames()) {
     for (int32_t filter : {1, 3}) {
@@ -36,7 +37,7 @@ TEST(FindIsa, WhatIsForcedComputesEverything) {
 }
 
 #if LITEBNN_X86
-// A square filter without other special properties.
+// The spec of a square filter without dilation or groups.
 Bconv2dSpec SquareFilter(int32_t size, int32_t stride, int32_t channels_in, int32_t channels_out) {
   Bconv2dSpec spec = {};
   spec.channels_in = channels_in;
@@ -60,26 +61,28 @@ TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
     EXPECT_EQ(kAvx512VbmiIsa.better(spec) == nullptr, counts_fast ? looks_up_though : looks_up)
         << spec.filter_width << ", " << spec.channels_in << " to " << spec.channels_out;
   };
-  // If counting bits is nearly as fast as lookups, many channels have to share the tables.
+  // If the CPU counts bits nearly as fast as it looks up tables, tables pay off only if many output channels share
+  // them.
   expect(true, false, SquareFilter(3, 1, 64, 64));
   expect(true, false, SquareFilter(3, 1, 192, 192));
   expect(true, true, SquareFilter(3, 1, 256, 256));
   expect(true, true, SquareFilter(3, 1, 512, 512));
   expect(false, false, SquareFilter(1, 1, 512, 512));
-  // Adjacent windows with many chunks share tables only for many channels; then the tables stay in the L1 cache.
+  // Adjacent windows with many chunks share tables only if there are many output channels, because then the tables stay
+  // in the L1 cache.
   expect(false, false, SquareFilter(3, 1, 320, 64));
   expect(true, true, SquareFilter(3, 1, 320, 256));
   // A larger image does not change the choice, because tables are made of the input and never of the weights.
   Bconv2dSpec large = SquareFilter(3, 1, 320, 64);
   large.output_pixels = 56 * 56;
   expect(false, false, large);
-  // Windows without common rows need separate tables for each row.
+  // Windows without common rows need separate lookup tables for each row.
   expect(false, false, SquareFilter(3, 2, 128, 256));
   expect(true, false, SquareFilter(3, 2, 256, 512));
-  // A window that is computed in pieces needs separate tables for each tap.
+  // A window that is computed in pieces needs separate lookup tables for each tap.
   expect(false, false, SquareFilter(5, 1, 512, 384));
   expect(true, true, SquareFilter(5, 1, 256, 384));
-  // A window over the whole image has no other window to share tables with.
+  // A window that covers the whole image has no other window to share lookup tables with.
   Bconv2dSpec whole = SquareFilter(6, 1, 256, 4096);
   expect(true, true, whole);
   whole.output_pixels = 1;
@@ -87,7 +90,7 @@ TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
 }
 #endif
 
-// The environment variable is set by tests that emulate a known CPU.
+// Tests that emulate a known CPU set this environment variable to the ISA that the library must choose there.
 TEST(FindIsa, TheCpuDecides) {
   const char* expected = std::getenv("EXPECTED_ISA");
   if (expected == nullptr) GTEST_SKIP() << "EXPECTED_ISA is not set";

@@ -1,4 +1,5 @@
-// The ABI contract of the SME2 kernels: the CPU's modes, and the ZA storage of a caller that deferred saving it.
+// Tests of the ABI contract of the SME2 kernels: the CPU's modes, and the ZA storage that a caller left to be saved
+// lazily.
 #include <gtest/gtest.h>
 
 #if defined(__aarch64__)
@@ -12,7 +13,7 @@
 namespace litebnn {
 namespace {
 
-// Instructions are encoded as words, because not every assembler knows them.
+// The SME2 instructions are encoded as words, because not every assembler knows them.
 int64_t VectorBytes() {
   register int64_t bytes __asm__("x0");
   __asm__ volatile(".inst 0x04bf5820" : "=r"(bytes));  // rdsvl x0, #1
@@ -25,7 +26,8 @@ uint64_t Modes() {
   return modes;
 }
 
-// The block at TPIDR2_EL0 that says where to save a caller's storage, as defined by the AAPCS64.
+// The block that the register TPIDR2_EL0 points to. As the AAPCS64 defines, it says where to save the ZA storage of a
+// caller.
 struct LazySave {
   void* buffer;
   uint16_t rows;
@@ -38,7 +40,7 @@ const void* SaveOfCaller() {
   return save;
 }
 
-// Enables the storage, loads it and marks it to be saved to `save` by whoever needs it next.
+// Enables the ZA storage, loads it, and marks it as to be saved to `save` by the next function that needs ZA.
 void LeaveStorage(const std::vector<uint8_t>& storage, const LazySave* save) {
   const int64_t rows = VectorBytes();
   register const uint8_t* from __asm__("x0") = storage.data();

@@ -13,7 +13,7 @@
 namespace litebnn {
 namespace {
 
-// Runs a loop over `count` items and returns how often each item was done.
+// Runs a loop over `count` items, and returns how often each item was done.
 std::vector<int> TimesDone(ThreadPool& pool, int64_t count, int64_t grain) {
   std::vector<int> done(static_cast<size_t>(count), 0);
   ParallelFor(pool, {count, grain, 1}, [&](int thread, int64_t begin, int64_t end) {
@@ -31,7 +31,7 @@ TEST(ThreadPool, EveryItemIsDoneOnce) {
     const auto pool = ThreadPool::Create(threads);
     ASSERT_NE(pool, nullptr);
     EXPECT_EQ(pool->num_threads(), threads);
-    // Many short loops, so that workers are found both spinning and asleep.
+    // The test runs many short loops, so that it finds workers both spinning and asleep.
     for (int64_t count = 0; count < 300; ++count) {
       for (int64_t grain : {1, 4})
         EXPECT_EQ(TimesDone(*pool, count, grain), std::vector<int>(static_cast<size_t>(count), 1));
@@ -44,7 +44,7 @@ TEST(ThreadPool, AThreadIsOnOnePartAtATime) {
   constexpr int kThreads = 4;
   const auto pool = ThreadPool::Create(kThreads);
   ASSERT_NE(pool, nullptr);
-  // Not atomic, so that ThreadSanitizer reports concurrent use.
+  // The counter is not atomic, so that ThreadSanitizer reports concurrent use of a thread's scratch memory.
   struct Scratch {
     int value = 0;
     char apart[60];
@@ -82,7 +82,8 @@ TEST(ThreadPool, PartsAreNotTooSmall) {
   ASSERT_NE(pool, nullptr);
   std::atomic<int64_t> items{0};
   ParallelFor(*pool, {1000, 4, 5}, [&](int, int64_t begin, int64_t end) {
-    // Ten items are fifty cycles, rounded up to multiples of four; the last part is what is left.
+    // A part must cost at least fifty cycles, which ten items do, and have a multiple of four items. Only the last part
+    // may be smaller.
     EXPECT_TRUE(end - begin >= 10 || end == 1000);
     EXPECT_EQ(begin % 4, 0);
     items += end - begin;
@@ -109,7 +110,8 @@ TEST(ThreadPool, ThreadsThatCostTimeAreLeftOut) {
   limits.backoff_factor = 1000000;
   const auto pool = ThreadPool::Create(2, limits);
   ASSERT_NE(pool, nullptr);
-  // Each part that the worker claims makes the caller wait. Once the worker has cost too much, the caller works alone.
+  // The caller waits for each part that the worker claims. Once the worker has cost too much time, the caller works
+  // alone.
   std::atomic<bool> has_other{true};
   for (int round = 0; has_other && round < 100000; ++round) {
     has_other = false;
@@ -124,7 +126,8 @@ TEST(ThreadPool, ThreadsThatCostTimeAreLeftOut) {
   EXPECT_FALSE(has_other);
 }
 
-// Exit status of a forked child: 0 if `body` returned true. A child that hangs is killed by a signal.
+// Runs `body` in a forked child and returns its exit status: 0 if `body` returned true. A signal kills a child that
+// hangs.
 template <typename Body>
 int StatusOfChild(Body body) {
   const pid_t child = fork();
@@ -146,7 +149,7 @@ TEST(ThreadPool, AForkedChildRunsAloneAndEnds) {
       for (int64_t i = begin; i < end; ++i) ++done[static_cast<size_t>(i)];
     });
   };
-  // The first fork finds the workers spinning, the last one asleep.
+  // At the first fork the workers are spinning, at the last one they are asleep.
   for (int round = 1; round <= 3; ++round) {
     run();
     EXPECT_EQ(std::count(done.begin(), done.end(), round), 300);

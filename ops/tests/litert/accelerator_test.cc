@@ -1,4 +1,4 @@
-// Tests the accelerator in a fake LiteRT; tests/ops/test_litert.py runs it in the real one.
+// Tests the LiteRT accelerator in a fake LiteRT. tests/ops/test_litert.py runs the accelerator in the real one.
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -13,7 +13,7 @@
 namespace litebnn {
 namespace {
 
-// State of the fake runtime. Its handles are addresses of this structure.
+// The state of the fake LiteRT. All handles that it gives out are the address of this structure.
 struct Runtime {
   const char* opaque_options = nullptr;  // text under the identifier "litebnn"
   const char* cpu_options = nullptr;     // text under the identifier "xnnpack"
@@ -84,7 +84,7 @@ class LiteRtAccelerator : public testing::Test {
                                                  reinterpret_cast<LiteRtOptions>(&runtime_), &handle);
   }
 
-  // Returns what the refused call wrote to stderr.
+  // Expects that the accelerator refuses a call with this status, and returns the text that it wrote to stderr.
   std::string Refused(LiteRtStatus expected) {
     testing::internal::CaptureStderr();
     const LiteRtStatus status = CreateDelegate();
@@ -142,7 +142,8 @@ TEST_F(LiteRtAccelerator, RefusesAContextThatLacksAFunction) {
   EXPECT_NE(Refused(kLiteRtStatusErrorWrongVersion).find("lacks functions"), std::string::npos);
 }
 
-// LiteRT 2.1 has no header before its functions, so an address is read in its place.
+// LiteRT 2.1 has no header before the functions of a context, so the accelerator reads an address where it expects the
+// header.
 TEST_F(LiteRtAccelerator, RefusesAContextWithoutAHeader) {
   const uint64_t address = 0x7f9556601230;
   std::memcpy(&context_.abi_header, &address, sizeof(address));

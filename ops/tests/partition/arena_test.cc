@@ -41,7 +41,8 @@ TEST(Arena, TheLargestArePlacedFirst) {
 }
 
 TEST(Arena, FillsGaps) {
-  // The second buffer ends before the last one begins, which therefore fits between the first and the third.
+  // The second buffer's life ends before the last one's begins. Therefore the last buffer fits between the first and
+  // the third.
   std::vector<ArenaBuffer> buffers = {{640, 0, 3, 0}, {320, 0, 1, 0}, {192, 1, 3, 0}, {128, 2, 3, 0}};
   size_t total = 0;
   ASSERT_TRUE(PlanArena(&buffers, &total));
@@ -101,7 +102,7 @@ TEST(Arena, RefusesWhatDoesNotFit) {
   std::vector<ArenaBuffer> buffers = {{half, 0, 1, 0}, {half, 0, 1, 0}};
   size_t total = 0;
   EXPECT_FALSE(PlanArena(&buffers, &total));
-  // A single buffer of half the maximum size fits, but no larger one.
+  // One buffer of half the maximum size of an arena fits, but no larger one.
   buffers.pop_back();
   EXPECT_TRUE(PlanArena(&buffers, &total));
   EXPECT_EQ(total, half);

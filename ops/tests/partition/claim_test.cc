@@ -14,7 +14,7 @@
 namespace litebnn::testing {
 namespace {
 
-// The execution plan of a graph without an interpreter.
+// The execution plan of a graph as a delegate sees it, without an interpreter.
 class PlanOf {
  public:
   explicit PlanOf(const Graph& graph) : graph_(graph) {
@@ -44,7 +44,7 @@ class PlanOf {
   // Makes the last tensor's index out of range, although its memory exists.
   void HideLastTensor() { --context_.tensors_size; }
 
-  // Gives a node the name of another delegate's kernel, which may have the code of a builtin op.
+  // Gives a node the name of another delegate's kernel. The kernel may have the code of a builtin op.
   void NameNode(size_t index) { plan_.registration(index).custom_name = "SomeDelegate"; }
 
   std::vector<int> Claimed() const { return ClaimNodes(context_, plan_.nodes()); }
@@ -67,7 +67,7 @@ TEST(Claim, NoCustomOpOfOthers) {
   Graph graph = ChainGraph(1);
   graph.nodes[2].op = "LceBMaxPool3d";
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 3, 4, 5}));
-  // Models cannot contain an op that only fusion makes.
+  // "LceBconv2d with ADD" is an op that only fusion makes, so a model cannot contain it.
   graph.nodes[2].op = "LceBconv2d with ADD";
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 3, 4, 5}));
 }
@@ -78,7 +78,8 @@ TEST(Claim, AdditionsAndPoolsOfWhatIsClaimed) {
   EXPECT_EQ(PlanOf(PooledGraph({1, 7, 7, 40}, pool, pool)).Claimed(), (Indices{0, 1, 2, 3}));
 }
 
-// A runtime that asks again after a resize has both old and new shapes.
+// A runtime that asks for the claim again after a resize has a mixture of old and new shapes, which must not change the
+// claim.
 TEST(Claim, TheSameWhicheverTensorsHaveBeenResized) {
   GatedParams rows;
   rows.gate = {1, 1, rows.image[2]};
@@ -158,7 +159,7 @@ TEST(Claim, PoolsOfWhichSignsAreMadeAndWhatIsOnTheWay) {
 
 TEST(Claim, BatchNormsOfFloatsOnly) {
   const Graph whole = BatchNormGraph(64, 40, false);
-  // The image, the factors, and their product, which the addition reads.
+  // The test changes the shape of the image, of the factors, and of their product, which the addition reads.
   const std::vector<int> tensors = {whole.nodes[0].inputs[0], whole.nodes[0].inputs[1], whole.nodes[0].outputs[0]};
   for (size_t i = 0; i < tensors.size(); ++i) {
     Graph graph = whole;
@@ -246,7 +247,7 @@ TEST(Claim, WhatFollowsAConcatenation) {
   Graph graph = JoinedGraph({});
   graph.nodes[0].op = graph.nodes[1].op = "Other";
   EXPECT_EQ(PlanOf(graph).Claimed(), Indices());
-  // A batch norm after a convolution is left to the runtime.
+  // The delegate leaves a batch norm after a convolution to the runtime.
   graph = JoinedGraph({});
   graph.nodes[3].inputs[0] = graph.nodes[0].outputs[0];
   graph.tensors[static_cast<size_t>(graph.nodes[3].inputs[1])].shape = {40};
@@ -282,7 +283,7 @@ TEST(Claim, NoGateThatOnlyTheRuntimeReads) {
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3}));
   graph.nodes[3].op = "Other";
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0}));
-  // An addition is claimed only after an op that it can be fused with.
+  // The delegate claims an addition only if it follows an op that it can be fused with.
   graph = whole;
   graph.nodes[1].op = "LceDequantize";
   graph.nodes[2].op = "Other";
@@ -311,7 +312,8 @@ TEST(Claim, GatesOfEveryShape) {
   };
   EXPECT_EQ(shape_gate({1}), (Indices{0, 4}));
   EXPECT_EQ(shape_gate({}), (Indices{0, 4}));
-  // A constant gate is a batch norm's, which is left to the runtime after a convolution.
+  // A constant gate is the factor of a batch norm. After a convolution, the delegate leaves a batch norm to the
+  // runtime.
   Graph graph = whole;
   graph.tensors[gate].constant.resize(160);
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 4}));
@@ -382,7 +384,7 @@ TEST(Claim, NothingThatReadsOnlyWhatOthersWrite) {
   graph = PooledGraph({1, 7, 7, 40}, pool, pool);
   graph.nodes[0].op = "Other";
   EXPECT_EQ(PlanOf(graph).Claimed(), Indices());
-  // An addition is claimed only after a convolution, a pool after any claimed node.
+  // The delegate claims an addition only after a convolution, and a pool after any node that it claims.
   graph = PooledGraph({1, 7, 7, 40}, pool, pool);
   graph.nodes[0].op = "LceDequantize";
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0}));
@@ -428,7 +430,7 @@ TEST(Claim, NoBuiltinThatIsNotComputed) {
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1}));
 }
 
-// The roles of tensors in an Int8Graph.
+// The roles of the tensors in an Int8Graph.
 struct Int8Tensors {
   GraphTensor &input, &filter, &bias, &stem, &convolved, &sum, &pooled;
   explicit Int8Tensors(Graph* graph)
@@ -442,7 +444,7 @@ struct Int8Tensors {
   static GraphTensor& Of(Graph* graph, int index) { return graph->tensors[static_cast<size_t>(index)]; }
 };
 
-// True if the delegate claims the node of an Int8Graph after the change.
+// True if the delegate claims a node of an Int8Graph after `change` has modified the graph.
 bool ClaimsInt8(size_t node, const std::function<void(Graph&, Int8Tensors&)>& change) {
   Graph graph = Int8Graph({});
   Int8Tensors tensors(&graph);
@@ -484,14 +486,15 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.back() = zero_point; })) << zero_point;
   }
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points[0] = 1; }));
-  // Arrays of scales or zero points are missing or of the wrong length, or belong to another dimension.
+  // In each of these graphs, the arrays of scales or zero points are missing, have a wrong length, or belong to another
+  // dimension.
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids = {}; }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.pop_back(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.push_back(0.01f); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.dimension = 3; }));
-  // The members of the options are padding, stride width and height, activation, dilation width and height.
+  // The members of a CONV_2D's options are padding, stride width and height, activation, dilation width and height.
   for (const size_t member : {0u, 1u, 2u, 3u, 4u, 5u}) {
     for (const int value : {-1, 0, 4, kMost, kLeast}) {
       const bool is_valid = (member == 3 && value == 0) || ((member == 1 || member == 2) && value > 0);
@@ -512,7 +515,7 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.input.type = kTfLiteUInt8; }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.type = kTfLiteInt32; }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.stem.type = kTfLiteFloat32; }));
-  // Constants that are missing, cut off, misaligned or too large.
+  // In each of these graphs, a constant is missing, cut off, misaligned or too large.
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.pop_back(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.back() = 0x80; }));
@@ -526,7 +529,7 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
   for (const int last : {0x7F, 0x80, 0x20, 0xE0}) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.bias.constant.back() = static_cast<uint8_t>(last); })) << last;
   }
-  // The bias is optional; other inputs and the output must be there.
+  // The bias is optional; the other inputs and the output are required.
   EXPECT_TRUE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs.pop_back(); }));
   EXPECT_TRUE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs[2] = kOptionalTensor; }));
   for (const size_t position : {0u, 1u}) {
@@ -550,7 +553,7 @@ TEST(Claim, NoInt8SumOfWrongNumbers) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.convolved.quantization.scale = scale; })) << scale;
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.sum.quantization.scale = scale; })) << scale;
   }
-  // Scales too far apart for the fixed-point numbers.
+  // In each of these graphs, the ratio of two scales is too large for the fixed-point numbers.
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.convolved.quantization.scale = 3e38f; }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.sum.quantization.scale = 1e-40f; }));
   for (const int value : {-129, 128, kMost, kLeast}) {
@@ -618,7 +621,8 @@ TEST(Claim, NoInt8AverageOfWrongNumbers) {
   const auto claims = [](const std::function<void(Graph&, Int8Tensors&)>& change) { return ClaimsInt8(4, change); };
   constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();
   EXPECT_TRUE(claims([](Graph&, Int8Tensors&) {}));
-  // The members of the options are padding, stride width and height, filter width and height, activation.
+  // The members of an AVERAGE_POOL_2D's options are padding, stride width and height, filter width and height,
+  // activation.
   for (const size_t member : {0u, 1u, 2u, 3u, 4u, 5u}) {
     for (const int value : {-1, 0, 4, kMost, kLeast}) {
       const bool is_stride = member == 1 || member == 2, is_filter = member == 3 || member == 4;

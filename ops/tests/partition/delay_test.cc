@@ -34,7 +34,7 @@ std::vector<Step> StepsOf(const Plan& plan) {
   return steps;
 }
 
-// The runtime's steps after a delegate has replaced the nodes of `set`.
+// The steps that a runtime has after a delegate has replaced the nodes in `set` by one step.
 std::vector<Step> Replace(const std::vector<Step>& steps, const Indices& set) {
   std::vector<GroupedNode> nodes;
   for (const Step& step : steps) {
@@ -53,7 +53,7 @@ std::vector<Step> Replace(const std::vector<Step>& steps, const Indices& set) {
       partition.inputs.insert(partition.inputs.end(), step.inputs.begin(), step.inputs.end());
       partition.outputs.insert(partition.outputs.end(), step.outputs.begin(), step.outputs.end());
     }
-    // Tensors that the partition writes itself are not its inputs.
+    // Tensors that the partition writes itself are not inputs of the partition.
     const auto is_own = [&](int tensor) {
       return std::count(partition.outputs.begin(), partition.outputs.end(), tensor) != 0;
     };
@@ -64,7 +64,7 @@ std::vector<Step> Replace(const std::vector<Step>& steps, const Indices& set) {
   return replaced;
 }
 
-// The partitions of the nodes in `sets`, each in the order of the plan.
+// The partitions that a runtime makes of the nodes in `sets`, each in the order of the plan.
 Sets PartitionsOf(const Plan& plan, const Sets& sets) {
   std::set<int> claimed;
   for (const Indices& set : sets) claimed.insert(set.begin(), set.end());
@@ -81,11 +81,11 @@ Sets PartitionsOf(const Plan& plan, const Sets& sets) {
 
 Sets Delayed(const Plan& plan, const Indices& claimed) { return DelayNodes(plan.context(), plan.nodes(), claimed); }
 
-// The partitions that the delegate's nodes end up in.
+// The partitions in which the delegate's claimed nodes end up.
 Sets Partitions(const Plan& plan, const Indices& claimed) { return PartitionsOf(plan, Delayed(plan, claimed)); }
 
-// A block of a residual network with signs as input. Node 0 packs them, 1 convolves them, 2 is a builtin op on the
-// shortcut, and 3 adds both.
+// A block of a residual network whose input is signs. Node 0 packs signs, node 1 convolves them, node 2 is a builtin op
+// on the shortcut, and node 3 adds both.
 struct Block {
   Block() {
     input = plan.AddTensor({1, 4, 4, 64});
@@ -133,7 +133,7 @@ TEST(Delay, ConvolutionsOfEachBlockDo) {
 }
 
 TEST(Delay, WhatReadsAConvolutionWithItsReaderDoesToo) {
-  // The node after the convolution reads as many bytes as it writes, so on its own it would gain nothing from a delay.
+  // The node after the convolution reads as many bytes as it writes, so delaying only this node gains nothing.
   for (const int words : {2, 64}) {
     Plan plan;
     const auto image = [&plan] { return plan.AddTensor({1, 4, 4, 64}); };
@@ -148,8 +148,9 @@ TEST(Delay, WhatReadsAConvolutionWithItsReaderDoesToo) {
   }
 }
 
-// Nodes 0, 4 and 6 are claimed. The nodes 3 and 5 between them are not, so each of the three is in its own partition.
-// Node 6 also reads the output of node 1. If `with_one_rung`, node 4 also reads the output of node 2.
+// A plan in which the delegate claims nodes 0, 4 and 6. Each is its own partition, because the nodes 3 and 5 between
+// them are not claimed. Node 6 also reads the output of node 1. If `with_one_rung`, node 4 also reads the output of
+// node 2.
 struct Ladder {
   explicit Ladder(bool with_one_rung) {
     const auto image = [this] { return plan.AddTensor({1, 4, 4, 64}); };
@@ -254,7 +255,7 @@ TEST(Delay, NothingBesideNodesWithState) {
   }
 }
 
-// Nodes with random inputs and outputs, of which some are claimed.
+// A plan of nodes with random inputs and outputs, some of which are claimed.
 struct RandomPlan {
   explicit RandomPlan(uint32_t seed) {
     std::mt19937 random(seed);
@@ -265,7 +266,7 @@ struct RandomPlan {
     for (int node = 0; node < count; ++node) {
       Indices inputs, outputs;
       for (int i = pick(4); i >= 0; --i) {
-        // Nodes prefer inputs that were written recently.
+        // Random nodes prefer inputs that were written recently.
         const size_t recent = std::min(there.size(), size_t{6});
         inputs.push_back(pick(8) == 0 ? kOptionalTensor : there[there.size() - 1 - static_cast<size_t>(pick(recent))]);
       }
@@ -276,7 +277,7 @@ struct RandomPlan {
     }
   }
 
-  // Number of values that partitions write for other partitions.
+  // The number of values that partitions write for other partitions.
   int CountCrossingValues(const Sets& partitions) {
     std::map<int, std::set<size_t>> readers;
     std::map<int, size_t> partition_of;

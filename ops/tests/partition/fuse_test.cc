@@ -81,7 +81,7 @@ TEST(Fuse, AConvolutionComesWhereItsReaderWas) {
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].type, &kQuantizeOpType);
   EXPECT_EQ(steps[1].type, &kBconv2dAddOpType);
-  // The fused step has the convolution's index and options, so that errors name its node.
+  // A fused step has the index and the options of its convolution, so that errors name the convolution's node.
   EXPECT_EQ(steps[1].index, 5);
   EXPECT_EQ(steps[1].options, &options);
   EXPECT_EQ(steps[1].options_size, 1u);
@@ -108,8 +108,8 @@ TEST(Fuse, AConvolutionOnce) {
   EXPECT_EQ(steps[1].type, &kAddOpType);
 }
 
-// The step that FuseGates makes of a MUL, a PRELU and an ADD, all optional. MUL reads the tensors 7 and 1, PRELU's
-// slope is tensor 3, and ADD adds tensor 5.
+// The step that FuseGates makes of a MUL, a PRELU and an ADD, each of which is optional. MUL multiplies the tensors 7
+// and 1, PRELU's slope is tensor 3, and ADD adds tensor 5.
 Step MakeGatedStep(const OpType& type, bool multiplies, bool gate_first, bool leaks, bool adds) {
   std::vector<int> inputs = {7, multiplies ? 1 : kOptionalTensor, leaks ? 3 : kOptionalTensor};
   if (gate_first) std::swap(inputs[0], inputs[1]);
@@ -136,8 +136,8 @@ TEST(Fuse, AGateThatEndsWithAnAdditionIntoTheConvolution) {
 }
 
 TEST(Fuse, NoOtherGateIntoTheConvolution) {
-  // Three cases stay separate: a RELU after the MUL, a convolution with another consumer, and a convolution that writes
-  // the addend.
+  // In three cases the steps stay separate: the MUL has a RELU, the convolution has another consumer, or the
+  // convolution writes the addend.
   std::vector<Step> steps =
       MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeGatedStep(kRectifiedGatedSumOpType, true, false, false, true));
   FuseConvolutions({6}, &steps);
@@ -151,8 +151,8 @@ TEST(Fuse, NoOtherGateIntoTheConvolution) {
 }
 
 TEST(Fuse, NothingThatIsReadElsewhere) {
-  // Three convolutions stay separate: the runtime reads their output, the addition reads it twice, or another node
-  // reads it.
+  // Three convolutions are not fused with the addition. The runtime reads the output of one, the addition reads
+  // another's output twice, and another node reads the third's.
   std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
   FuseConvolutions({7, 9}, &steps);
   EXPECT_EQ(steps.size(), 2u);
@@ -197,7 +197,7 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
 std::vector<Step> MakePackingSteps() {
   std::vector<Step> steps;
   for (const int image : {0, 10, 20}) {
-    // The packing of tensor 10 has no addend, which is optional.
+    // The packing of tensor 10 has no addend, because a batch norm's addend is optional.
     const int addend = image == 10 ? kOptionalTensor : image + 2;
     steps.push_back(MakeStep(kAffineQuantizeOpType, {image, image + 1, addend}, image + 3));
   }
@@ -225,7 +225,7 @@ TEST(Fuse, PackingsOfWhatIsPutSideBySideTwice) {
 }
 
 TEST(Fuse, NoMorePackingsThanAStepMayHave) {
-  // Each CONCATENATION reads the previous one and a packing.
+  // Each CONCATENATION joins the output of the previous CONCATENATION and a packing.
   std::vector<Step> steps;
   int whole = 0;
   steps.push_back(MakeStep(kAffineQuantizeOpType, {1, 2, 3}, whole));
@@ -256,7 +256,8 @@ TEST(Fuse, NoPackingsOfWhichOneIsReadElsewhereOrHasNoBatchNorm) {
   EXPECT_EQ(steps.size(), 4u);
 }
 
-// CONCATENATION of tensors 0 and 1, MUL with tensor 3, MAX_POOL_2D and ADD with tensor 6, each of which is optional.
+// Makes the steps of a CONCATENATION of tensors 0 and 1, a MUL with tensor 3, a MAX_POOL_2D and an ADD of tensor 6.
+// Each step is optional.
 std::vector<Step> MakeImageSteps(bool joins, bool multiplies, bool pools, const OpType* addition) {
   std::vector<Step> steps;
   int tensor = 0;
@@ -294,7 +295,7 @@ TEST(Fuse, EveryChainOfAnImage) {
     inputs.push_back(addition != nullptr ? 6 : kOptionalTensor);
     EXPECT_EQ(Tensors(steps[0].inputs), inputs) << which;
     EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{last})) << which;
-    // The step has the options of the pool if there is one, otherwise those of the addition.
+    // The fused step has the options of the pool if there is one, otherwise the options of the addition.
     const void* const options = addition != nullptr ? static_cast<const void*>(&kRelu) : nullptr;
     EXPECT_EQ(steps[0].builtin_data, pools ? &kPool : options) << which;
   }
@@ -335,7 +336,7 @@ TEST(Fuse, NoImageThatIsReadElsewhere) {
 }
 
 TEST(Fuse, NoImageInAnotherOrder) {
-  // Two orders that stay separate: an ADD before the MUL, and a MUL after the pool.
+  // In two orders the steps stay separate: an ADD before the MUL, and a MUL after the pool.
   std::vector<Step> steps =
       MakeSteps(MakeStep(kShiftOpType, {0, 1}, 2, &kRelu), MakeStep(kScaleOpType, {2, 3}, 4, &kRelu));
   FuseImages({4}, &steps);
@@ -345,7 +346,8 @@ TEST(Fuse, NoImageInAnotherOrder) {
   EXPECT_EQ(steps.size(), 2u);
 }
 
-// MUL of tensors 0 and 1, PRELU with tensor 3 and ADD of tensor 5, each of which is optional.
+// Makes the steps of a MUL of tensors 0 and 1, a PRELU with slope tensor 3 and an ADD of tensor 5. Each step is
+// optional.
 std::vector<Step> MakeGateSteps(const OpType* gate, bool leaks, bool adds, bool addend_first) {
   std::vector<Step> steps;
   if (gate != nullptr) steps.push_back(MakeStep(*gate, {0, 1}, 2));

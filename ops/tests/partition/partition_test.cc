@@ -1,4 +1,4 @@
-// Runs whole graphs in the fake runtime: the bits must not depend on the partitions.
+// Runs whole graphs in the fake runtime: the bits of the outputs must not depend on the partitions.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -53,7 +53,8 @@ TEST(Memory, OfAConvolutionThatWaitsForItsAdditionIsNotTheRuntimes) {
   FakeRuntime runtime(graph, delegate.get(), 100);
   RunOnce(&runtime);
   for (const GraphNode& node : graph.nodes) {
-    // Tensors with packed signs are allocated by the runtime, floats between the nodes are not.
+    // The runtime allocates tensors of packed signs. It does not allocate the floats between nodes, which are internal
+    // to the delegate.
     EXPECT_EQ(runtime.tensor(node.outputs[0]).bytes > 0, node.op != contract::kBconv2d) << node.op;
   }
 }
@@ -80,7 +81,7 @@ TEST(Resize, ToAnotherNumberOfChannelsIsRefused) {
   EXPECT_NE(runtime.errors().find("last dimension: expected 2 words"), std::string::npos);
 }
 
-// One of the runtime's own ops, followed by a packing of signs in the delegate.
+// A graph of one of the runtime's own ops, followed by a packing of signs in the delegate.
 Graph BuiltinGraph(const std::string& op, const std::vector<std::vector<int>>& inputs,
                    const std::vector<int>& options) {
   Graph graph;
@@ -97,7 +98,7 @@ Graph BuiltinGraph(const std::string& op, const std::vector<std::vector<int>>& i
   return graph;
 }
 
-// The error of a graph that was prepared, then modified by `change`, then prepared again.
+// Prepares a graph, modifies it by `change`, prepares it again, and returns the error.
 template <typename Change>
 std::string ErrorsAfter(const Graph& graph, Change change) {
   const DelegatePointer delegate = MakeDelegate();
@@ -263,7 +264,7 @@ TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
 }
 
 TEST(Prepare, ATensorThatTwoNodesWriteIsRefused) {
-  // The second layer overwrites the first one's signs, before or after their last use.
+  // The second layer overwrites the first layer's signs, before or after their last use.
   Graph graph = ResidualGraph(2);
   const int words = graph.nodes[0].outputs[0];
   graph.nodes[3].outputs = {words};
@@ -311,7 +312,7 @@ TEST(Prepare, AGateOfNoDimensionsForImagesOfOneChannel) {
 }
 
 TEST(Resize, OfAGateToWhatDoesNotGoWithItsImageIsRefused) {
-  // The gate is fused into the convolution only if there is an ADD.
+  // The gate is fused into the convolution only if an ADD follows.
   for (const bool adds : {true, false}) {
     GatedParams params;
     if (!adds) params.sum_activation = -1;
@@ -354,7 +355,7 @@ TEST(Invoke, BehindAResizeThatFailedIsRefused) {
 }
 
 TEST(Invoke, WithoutMemoryIsRefused) {
-  // The data pointer is null, as in a dynamic tensor that nothing has filled.
+  // The data pointer of the input is null, as in a dynamic tensor that nothing has filled.
   FakeRuntime runtime(QuantizeGraph({2, 5}, kTfLiteFloat32));
   ASSERT_TRUE(runtime.Allocate());
   const_cast<TfLiteTensor&>(runtime.tensor(0)).data = nullptr;

@@ -17,14 +17,14 @@ class OverwritingOp final : public Op {
   void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
 };
 
-// An op that reads its input while it writes its output.
+// An op that reads its input while it writes its output, so both need separate memory.
 class ReadingOp final : public Op {
  public:
   bool Prepare(const Node&) override { return true; }
   void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
 };
 
-// An op that reads its inputs one by one. An input may consist of several parts in separate buffers.
+// An op that reads its inputs one after another. An input may consist of several parts in separate buffers.
 class PartedOp final : public Op {
  public:
   explicit PartedOp(size_t part_count) : part_count_(part_count) {}
@@ -36,7 +36,8 @@ class PartedOp final : public Op {
   size_t part_count_;
 };
 
-// All tensors have `bytes` bytes and are internal, except for tensor 0 and the output of the last step.
+// A step between tensors of `bytes` bytes. All tensors are internal to the partition but tensor 0 and the output of the
+// last step.
 Step MakeStep(const std::vector<int>& inputs, int output, size_t bytes = 1024) {
   Step step = {&kAddOpType, 0, {}, {}, nullptr, 0, nullptr};
   for (int tensor : inputs) step.inputs.push_back({tensor, tensor > 0, bytes, 4});
@@ -116,7 +117,7 @@ TEST(PlanMemory, PartsAreInUseUntilTheirOwnTaskAndTheWholeFromTheFirst) {
     const ArenaBuffer& buffer = plan.buffers[binding.buffer];
     return std::pair<int, int>{buffer.first, buffer.last};
   };
-  // Steps and parts alternate: 0, part 0, 1, part 1, 2, part 2, 4.
+  // In the memory plan, steps and parts alternate: step 0, part 0, step 1, part 1, step 2, part 2, step 4.
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(life(steps[static_cast<size_t>(i)].outputs[0]), (std::pair<int, int>{2 * i, 2 * i + 1}));
   }
@@ -138,7 +139,7 @@ TEST(PlanMemory, LayersThatEachCopyAllPartsBeforeThemDoNotKeepTheirCopies) {
   }
   steps.push_back(MakeStep({100 + kLayers}, 200));
   steps.back().inputs[0].bytes = 1024 * kLayers;
-  // The arena holds all parts, and only the last layer's copy of them.
+  // The arena holds all parts, and the copies of all parts that the last layer makes.
   EXPECT_EQ(Plan(&steps).arena_bytes, 2 * 1024u * kLayers);
 }
 

@@ -60,7 +60,7 @@ TEST(LeftWork, WhatIsNotKnownMayBeAnything) {
   Plan batch;
   batch.AddNode(kTfLiteBuiltinAdd, {batch.AddTensor({1, 8}, {-1, 8})}, {batch.AddTensor({1, 8}, {-1, 8})});
   EXPECT_TRUE(std::isinf(Cycles(batch)));
-  // Tensors whose shape the runtime does not know yet.
+  // The runtime does not know the shapes of this plan's tensors yet.
   Plan shapeless;
   const int none = shapeless.AddTensorWithoutShape();
   shapeless.AddNode(kTfLiteBuiltinConv2d, {shapeless.AddTensor({1, 8, 8, 4}), shapeless.AddTensor({4, 1, 1, 4})},
@@ -69,7 +69,7 @@ TEST(LeftWork, WhatIsNotKnownMayBeAnything) {
   Plan outside;
   outside.AddNode(kTfLiteBuiltinConv2d, {outside.AddTensor({1, 8, 8, 4}), 77}, {outside.AddTensor({1, 8, 8, 4})});
   EXPECT_TRUE(std::isinf(Cycles(outside)));
-  // An op with an unexpected number of outputs.
+  // These plans contain an op with an unexpected number of outputs.
   for (const int outputs : {0, 2}) {
     Plan other;
     const int image = other.AddTensor({1, 8});

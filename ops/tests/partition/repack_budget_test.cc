@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// A context of three tensors: two constants, and a third one that shares the second's data.
+// A context of three tensors: two constants, and a third tensor that shares the second one's data.
 struct Case {
   char data[2] = {};
   std::array<TfLiteTensor, 3> tensors = {};
@@ -26,7 +26,7 @@ struct Case {
     context.tensors_size = tensors.size();
   }
 
-  // The number of nodes that may each hold `bytes`.
+  // The number of nodes whose requests of `bytes` bytes each are granted.
   int CountNodes(size_t bytes) {
     RepackBudget budget(context);
     int count = 0;
@@ -48,7 +48,7 @@ TEST(RepackBudget, NodesOfAnyModelMayHold128MiB) {
 
 TEST(RepackBudget, EachByteOfConstantsGives128More) {
   EXPECT_EQ(Case(kMiB, 0).CountNodes(kMiB), 128 + 128);
-  // Two tensors with the same data count once, with the larger size.
+  // Two tensors with the same data count once in the budget, with the size of the larger one.
   EXPECT_EQ(Case(kMiB, 2 * kMiB).CountNodes(kMiB), 128 + 3 * 128);
   Case larger(0, kMiB);
   larger.tensors[2].bytes = 3 * kMiB;

@@ -1,11 +1,11 @@
-// Random damage to graphs.
+// Random damage to graphs, for tests with invalid models.
 #pragma once
 
 #include "tests/support/graphs.h"
 
 namespace litebnn::testing {
 
-// Changes one thing in a graph with nodes and tensors. Ops refuse many of the results.
+// Changes one random thing in a graph, which must have nodes and tensors. The ops refuse many of the damaged graphs.
 void Damage(const RandomBits& random, Graph* graph);
 
 }  // namespace litebnn::testing

@@ -19,7 +19,7 @@ int ValuesOf(const TfLiteTensor& tensor) {
 
 size_t ValueBytes(const TfLiteTensor& tensor) { return tensor.type == kTfLiteInt8 ? sizeof(int8_t) : sizeof(float); }
 
-// True if the tensor's values may be read: a constant is complete and aligned.
+// True if the tensor's values may be read. The data of a constant tensor must be complete and aligned.
 bool IsReadable(const TfLiteTensor& tensor) {
   if (tensor.allocation_type != kTfLiteMmapRo) return true;
   size_t bytes = ValueBytes(tensor);
@@ -30,7 +30,8 @@ bool IsReadable(const TfLiteTensor& tensor) {
   return tensor.bytes >= bytes && reinterpret_cast<uintptr_t>(tensor.data) % ValueBytes(tensor) == 0;
 }
 
-// The inputs of a node, then its output. Empty if one of them is missing, of another type or not readable.
+// Returns the inputs of a node, then its output. Returns nothing if one of these tensors is missing, has another type
+// or is not readable.
 std::vector<TfLiteTensor*> TensorsOf(TfLiteContext* context, const TfLiteNode& node, TfLiteType type) {
   if (node.inputs->size == 0 || node.outputs->size != 1) return {};
   std::vector<int> indices(node.inputs->data, node.inputs->data + node.inputs->size);
@@ -45,13 +46,13 @@ std::vector<TfLiteTensor*> TensorsOf(TfLiteContext* context, const TfLiteNode& n
   return tensors;
 }
 
-// The size of a dimension, which is counted from the last one; 1 if the tensor has fewer dimensions.
+// The size of the dimension `axis`, which is counted from the last dimension; 1 if the tensor has fewer dimensions.
 int SizeFromBack(const TfLiteTensor& tensor, int axis) {
   return axis < tensor.dims->size ? tensor.dims->data[tensor.dims->size - 1 - axis] : 1;
 }
 
-// The runtime's own ADD, MUL and PRELU, with broadcasting. The runtime does not define RELU of a NaN; here it is the
-// same as in the delegate.
+// A substitute for the runtime's own ADD, MUL and PRELU, with broadcasting. The runtime does not define RELU of a NaN;
+// the substitute computes it as the delegate does.
 TfLiteStatus PrepareArithmetic(TfLiteContext* context, TfLiteNode* node, TfLiteType type) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, type);
   if (tensors.size() != 3) return kTfLiteError;
@@ -69,7 +70,7 @@ TfLiteStatus PrepareFloats(TfLiteContext* context, TfLiteNode* node) {
   return PrepareArithmetic(context, node, kTfLiteFloat32);
 }
 
-// The value that broadcasts to `result[index]`; null if the tensor is too short.
+// The value that is broadcast to `result[index]`; null if the tensor is too short.
 template <typename T>
 const T* FindValue(const TfLiteTensor& tensor, const TfLiteTensor& result, size_t index) {
   size_t position = 0, stride = 1;
@@ -108,13 +109,13 @@ bool IsGrid(const TfLiteTensor& tensor) {
   return std::isfinite(grid.scale) && grid.scale > 0 && grid.zero_point >= -128 && grid.zero_point <= 127;
 }
 
-// A scale below 1 in fixed point, as the reference kernels use it.
+// A scale below 1 in fixed point, as the reference kernels represent it.
 struct Multiplier {
   int64_t multiplier;
   int shift;
 };
 
-// False if the scale is not between 0 and 1.
+// Converts a scale to fixed point. Returns false if the scale is not between 0 and 1.
 bool Decompose(double scale, Multiplier* result) {
   if (!std::isfinite(scale) || scale <= 0) return false;
   int exponent;
@@ -125,7 +126,8 @@ bool Decompose(double scale, Multiplier* result) {
   return result->shift >= 0;
 }
 
-// Rounds to the nearest twice, the second time halves away from zero.
+// Multiplies a value by a scale. The result is rounded to the nearest integer twice, the second time with halves away
+// from zero.
 int64_t Scale(int64_t value, const Multiplier& scale) {
   const int64_t limited = std::clamp<int64_t>(value, std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
   const int64_t high = (limited * scale.multiplier + (int64_t{1} << 30)) >> 31;
@@ -133,7 +135,7 @@ int64_t Scale(int64_t value, const Multiplier& scale) {
   return high < 0 ? -magnitude : magnitude;
 }
 
-// Adds the zero point and clamps to the activation's levels.
+// Adds the zero point to a value, and clamps the result to the activation's levels.
 int8_t ToLevel(int64_t value, int activation, const TfLiteQuantizationParams& grid) {
   const auto level = [&grid](float bound) {
     return std::clamp(static_cast<double>(std::round(bound / grid.scale)) + grid.zero_point, -128.0, 127.0);
@@ -146,8 +148,8 @@ int8_t ToLevel(int64_t value, int activation, const TfLiteQuantizationParams& gr
 
 bool IsActivation(int activation) { return activation >= kTfLiteActNone && activation <= kTfLiteActRelu6; }
 
-// The factors of ADD in fixed point: each operand's scale over twice the larger one, and the factor from there to the
-// sum's scale.
+// The fixed-point factors of an int8 ADD: each operand's scale divided by twice the larger scale, and the factor from
+// there to the output's scale.
 struct SumScales {
   Multiplier first, second, sum;
 };
@@ -159,7 +161,7 @@ bool FindSumScales(const TfLiteTensor& first, const TfLiteTensor& second, const 
          Decompose(unit / (1048576.0 * static_cast<double>(sum.params.scale)), &scales->sum);
 }
 
-// The runtime's own ADD of floats or of int8.
+// A substitute for the runtime's own ADD of floats or of int8.
 TfLiteStatus PrepareAdd(TfLiteContext* context, TfLiteNode* node) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt8);
   SumScales scales;
@@ -247,7 +249,7 @@ TfLiteStatus PrepareConcatenation(TfLiteContext* context, TfLiteNode* node) {
   return context->ResizeTensor(context, tensors.back(), MakeArray(shape));
 }
 
-// Allocates nothing, because some tests count allocations.
+// Runs a CONCATENATION. It allocates nothing, because some tests count allocations.
 TfLiteStatus RunConcatenation(TfLiteContext* context, TfLiteNode* node) {
   const auto last = [](const TfLiteTensor& tensor) { return tensor.dims->data[tensor.dims->size - 1]; };
   const TfLiteTensor& whole = context->tensors[node->outputs->data[0]];
@@ -272,20 +274,20 @@ TfLiteStatus RunConcatenation(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-// The output's size along one axis; 0 if the runtime's own kernel would refuse.
+// The size of a pool's output along one axis; 0 if the runtime's own kernel would refuse the pool.
 int PooledSize(int size, int filter, int stride, int padding) {
   if (filter < 1 || stride < 1 || size < 1) return 0;
   if (padding == kTfLitePaddingSame) return static_cast<int>((int64_t{size} + stride - 1) / stride);
   return padding == kTfLitePaddingValid && size >= filter ? (size - filter) / stride + 1 : 0;
 }
 
-// The rows or columns of padding before the input along an axis.
+// The number of rows or columns of padding before the input along one axis.
 int64_t PaddingBefore(int64_t size, int64_t results, int64_t filter, int64_t stride, int padding) {
   return padding == kTfLitePaddingSame ? std::max<int64_t>((results - 1) * stride + filter - size, 0) / 2 : 0;
 }
 
-// The positions [begin, end) that one result's window covers along an axis. `first` is that of its first tap, which may
-// lie in the padding.
+// The input positions [begin, end) that the window of one output value covers along an axis. `first` is the position of
+// the window's first tap, which may lie in the padding.
 struct Span {
   int64_t first, begin, end;
 };
@@ -295,13 +297,13 @@ Span SpanOf(int64_t result, int64_t stride, int64_t before, int64_t filter, int6
   return {first, std::max<int64_t>(first, 0), std::min(first + filter, size)};
 }
 
-// The runtime's own CONV_2D of int8. Tensors: input, filter, bias or null, output.
+// The tensors of a substitute for the runtime's own int8 CONV_2D: input, filter, bias or null, output.
 struct Conv2dTensors {
   const TfLiteTensor *input, *filter, *bias;
   TfLiteTensor* output;
 };
 
-// False if the runtime's own kernel would refuse the filter's scales or zero points.
+// False if the runtime's own CONV_2D would refuse the filter's scales or zero points.
 bool HasScales(const TfLiteTensor& filter) {
   const auto* const affine = static_cast<const TfLiteAffineQuantization*>(filter.quantization.params);
   if (affine == nullptr || affine->scale == nullptr || affine->zero_point == nullptr) return false;
@@ -391,8 +393,8 @@ TfLiteStatus RunConv2d(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-// The runtime's own MAX_POOL_2D. The runtime does not define the maximum with a NaN; here it is the same as in the
-// delegate.
+// A substitute for the runtime's own MAX_POOL_2D. The runtime does not define the maximum with a NaN; the substitute
+// computes it as the delegate does.
 TfLiteStatus PreparePool(TfLiteContext* context, TfLiteNode* node, TfLiteType type, int last_activation) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, type);
   if (tensors.size() != 2) return kTfLiteError;
@@ -411,7 +413,7 @@ TfLiteStatus PrepareMaxPool(TfLiteContext* context, TfLiteNode* node) {
   return PreparePool(context, node, kTfLiteFloat32, kTfLiteActRelu);
 }
 
-// The runtime's own AVERAGE_POOL_2D of int8, whose tensors have the same grid.
+// A substitute for the runtime's own int8 AVERAGE_POOL_2D. Its input and output have the same scale and zero point.
 TfLiteStatus PrepareAveragePool(TfLiteContext* context, TfLiteNode* node) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt8);
   if (tensors.size() != 2 || !IsGrid(*tensors[0]) || tensors[0]->params.scale != tensors[1]->params.scale ||
@@ -421,7 +423,7 @@ TfLiteStatus PrepareAveragePool(TfLiteContext* context, TfLiteNode* node) {
   return PreparePool(context, node, kTfLiteInt8, kTfLiteActRelu6);
 }
 
-// For each result calls begin(), visit(position) for each value of its window, and end(index).
+// For each output value, calls begin(), then visit(position) for each value of its window, then end(index).
 template <typename Begin, typename Visit, typename End>
 TfLiteStatus VisitPool(const TfLiteContext& context, const TfLiteNode& node, Begin begin, Visit visit, End end) {
   const TfLiteTensor& input = context.tensors[node.inputs->data[0]];
@@ -511,7 +513,7 @@ bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration) {
 
 namespace {
 
-// A block of exactly the array's size, so that a sanitizer detects reads past the end.
+// Copies an array into a block of exactly its size, so that a sanitizer detects reads past the end.
 template <typename Array, typename T>
 Array* MakeArrayOf(const std::vector<T>& values) {
   auto* array = static_cast<Array*>(std::malloc(sizeof(int) + sizeof(T) * values.size()));

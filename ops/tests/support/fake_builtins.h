@@ -1,4 +1,4 @@
-// Simple loops for the runtime's own ops that litebnn may claim.
+// Simple loops that stand in for those of the runtime's own ops that litebnn may claim.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace litebnn::testing {
 
-// Sets the registration of "ADD", "MUL", "PRELU", "CONCATENATION" or "MAX_POOL_2D"; false for any other op.
+// Sets the registration of the builtin op named "ADD", "MUL", "PRELU", "CONCATENATION" or "MAX_POOL_2D". Returns false
+// for any other op.
 bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration);
 
-// An array from malloc, as ResizeTensor requires.
+// Copies values into an array from malloc, as the runtime's function ResizeTensor requires.
 TfLiteIntArray* MakeArray(const std::vector<int>& values);
 TfLiteFloatArray* MakeFloatArray(const std::vector<float>& values);
 

@@ -25,7 +25,8 @@ void ReplaceFloats(uint8_t* bytes, size_t size, Function function) {
   }
 }
 
-// In contrast to aligned_alloc, `bytes` need not be a multiple of the alignment.
+// Allocates a block of exactly `bytes` bytes. In contrast to aligned_alloc, the size need not be a multiple of the
+// alignment.
 void* AllocateExactly(size_t bytes) {
   void* block = nullptr;
   return posix_memalign(&block, 64, bytes) == 0 ? block : nullptr;
@@ -108,7 +109,7 @@ FakeRuntime::FakeRuntime(const Graph& graph, ::TfLiteDelegate* delegate, size_t 
       std::memcpy(tensor.data, described.constant.data(), described.constant.size());
     }
   }
-  // Reserved, so that nodes do not move when partitions are added.
+  // The vector of nodes is reserved, so that nodes do not move in memory when the delegate's partitions are added.
   nodes_.reserve(2 * graph_.nodes.size() + 1);
   for (const GraphNode& node : graph_.nodes) AddNode(node);
   AddNodeOfOthers();
@@ -144,7 +145,7 @@ TfLiteRegistration* FakeRuntime::RegistrationOf(int node) {
 }
 
 void FakeRuntime::AddNode(const GraphNode& described) {
-  // A copy of exactly that size, so that a sanitizer detects reads past the end.
+  // The options are copied into a block of exactly their size, so that a sanitizer detects reads past the end.
   options_.emplace_back(described.options.begin(), described.options.end());
   const std::vector<char>& options = options_.back();
   RuntimeNode added = {};
@@ -337,14 +338,15 @@ void FakeRuntime::FillInputs(uint32_t seed) {
     const TfLiteTensor& tensor = tensors_[static_cast<size_t>(input)];
     if (tensor.data == nullptr || tensor.allocation_type != kTfLiteArenaRw) continue;
     auto* bytes = static_cast<uint8_t*>(tensor.data);
-    // Each input has its own values. They depend only on seed and index, because which tensors exist depends on how the
-    // graph is run.
+    // Each input gets its own random values. These depend only on the seed and the input's index, because which tensors
+    // exist depends on how the graph is run.
     uint32_t state = seed + static_cast<uint32_t>(input);
     for (size_t i = 0; i < tensor.bytes; ++i) {
       state = state * 1664525u + 1013904223u;
       bytes[i] = static_cast<uint8_t>(state >> 24);
     }
-    // No subnormal numbers, because 32-bit Arm flushes them to zero in vectors but not in scalars.
+    // The random values include no subnormal numbers, because 32-bit Arm flushes them to zero in vectors but not in
+    // scalars.
     constexpr float kLeast = 1e-30f;
     if (tensor.type == kTfLiteFloat32) {
       ReplaceFloats(bytes, tensor.bytes, [](float value) { return std::abs(value) < kLeast ? 0.0f : value; });
@@ -364,7 +366,7 @@ bool FakeRuntime::Invoke() {
 }
 
 std::vector<uint8_t> FakeRuntime::Outputs() const {
-  // Makes all NaNs equal, because their bits depend on the instruction.
+  // Replaces every NaN by the same NaN, because the bits of a NaN depend on the instruction that makes it.
   const auto one_nan = [](float value) { return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value; };
   std::vector<uint8_t> all;
   for (int output : graph_.outputs) {

@@ -1,6 +1,6 @@
-// A minimal runtime for running litebnn's ops under sanitizers, with the calls of TensorFlow Lite's interpreter in the
-// same order. Every tensor has a memory block of exactly its size, so that a sanitizer detects accesses past the end.
-// It checks less than the real runtime, so that more invalid models reach the ops.
+// A minimal runtime that runs litebnn's ops under sanitizers. It makes the same calls as TensorFlow Lite's interpreter,
+// in the same order. Every tensor has a memory block of exactly its size, so that a sanitizer detects accesses past the
+// end. It checks less than the real runtime, so that more invalid models reach the ops.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace litebnn::testing {
 
-// The arrays that a runtime keeps besides the single scale and zero point.
+// Quantization arrays of a tensor, which a runtime keeps in addition to the single scale and zero point.
 struct GridArrays {
   std::vector<float> scales;
   std::vector<int> zero_points;
@@ -30,7 +30,7 @@ struct GraphTensor {
 };
 
 struct GraphNode {
-  // A custom op's name, or that of a builtin op that FindFakeBuiltin knows.
+  // The name of a custom op, or of a builtin op that FindFakeBuiltin knows.
   std::string op;
   std::vector<int> inputs, outputs;
   std::vector<uint8_t> options;
@@ -46,34 +46,35 @@ struct Graph {
 
 class FakeRuntime {
  public:
-  // Runs the ops as custom operators.
+  // A runtime that runs the ops of a graph as custom ops, without a delegate.
   explicit FakeRuntime(const Graph& graph, int num_threads = 1);
-  // Runs the ops through `delegate`, which must outlive the runtime, in partitions of at most `partition_size` nodes.
+  // A runtime that runs the ops through `delegate`, in partitions of at most `partition_size` nodes. The delegate must
+  // outlive the runtime.
   FakeRuntime(const Graph& graph, ::TfLiteDelegate* delegate, size_t partition_size, int num_threads = 1);
   ~FakeRuntime();
   FakeRuntime(const FakeRuntime&) = delete;
 
   bool Resize(int tensor, const std::vector<int>& shape);
-  // Prepares all nodes and allocates all tensors.
+  // Prepares all nodes and allocates all tensors. Returns false on an error.
   bool Allocate();
   // Fills every input of the graph with bytes that depend only on the seed.
   void FillInputs(uint32_t seed);
   bool Invoke();
 
-  // The bytes of all outputs of the graph; all NaNs are made equal.
+  // The bytes of all outputs of the graph. Every NaN in them is replaced by the same NaN.
   std::vector<uint8_t> Outputs() const;
-  // A hash of the outputs, computed without allocating.
+  // A hash of the outputs, which is computed without allocating memory.
   uint64_t OutputHash() const;
   const TfLiteTensor& tensor(int index) const { return tensors_[static_cast<size_t>(index)]; }
-  // Everything reported so far.
+  // The text of all errors that were reported so far.
   const std::string& errors() const { return errors_; }
   size_t tensor_bytes() const;
 
-  // Maximum size of all tensors together; larger graphs are refused.
+  // The maximum size in bytes of all tensors together. Larger graphs are refused.
   static constexpr size_t kMaxBytes = size_t{1} << 26;
 
  private:
-  // The interpreter's own layout, whose size the delegate inspects on 32-bit machines.
+  // A node in the interpreter's own memory layout. The delegate inspects its size on 32-bit machines.
   struct RuntimeNode {
     TfLiteNode node;
     TfLiteRegistrationArgument registration;
@@ -92,7 +93,7 @@ class FakeRuntime {
   void Delegate(::TfLiteDelegate* delegate);
   TfLiteStatus ReplaceNodes(const TfLiteRegistration& registration, const TfLiteIntArray& nodes,
                             litebnn::TfLiteDelegate* delegate);
-  // The tensors that exist.
+  // The indices of the tensors that exist, without the number that stands for a missing optional tensor.
   std::vector<int> TensorsOf(const TfLiteIntArray& indices) const;
   int AddPartition(const TfLiteRegistration& registration, const std::vector<int>& members,
                    litebnn::TfLiteDelegate* delegate);

@@ -105,7 +105,7 @@ int AddSimple(Graph* graph, const char* op, int input, TfLiteType type, std::vec
   return output;
 }
 
-// Adds another input to the graph's output.
+// Adds an ADD of the graph's output and another input to the graph.
 void AddInput(Graph* graph, int activation) {
   const int output = graph->outputs[0];
   const std::vector<int> shape = graph->tensors[static_cast<size_t>(output)].shape;
@@ -115,8 +115,8 @@ void AddInput(Graph* graph, int activation) {
   graph->outputs = {sum};
 }
 
-// A convolution of random type, padding and size. A few have filters too long for one piece, or deep filters with
-// enough pixels for some ISAs to use them as lanes.
+// A graph of one convolution of random type, padding and size. A few have filters so long that they are computed in
+// pieces. Others have deep filters and enough pixels for some ISAs to use pixels as lanes.
 Graph RandomConvGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   ConvParams params;
@@ -131,7 +131,8 @@ Graph RandomConvGraph(const RandomBits& random) {
                        : is_long         ? pick(26300, 30000)
                        : is_deep         ? pick(161, 192)
                                          : pick(1, 100);
-  // Half of the layers have a multiple of 16 channels, because ISAs have other code for whole vectors of channels.
+  // Half of the layers have a multiple of 16 output channels, because ISAs have other code for whole vectors of
+  // channels.
   params.channels_out = params.groups * (is_long || pick(0, 1) == 0 ? pick(1, 40) : 16 * pick(1, 16));
   if (is_deep) params.batch = 1, params.channels_out = 64;
   params.filter_height = is_long ? 1 : is_deep ? 3 : pick(1, 3);
@@ -139,7 +140,7 @@ Graph RandomConvGraph(const RandomBits& random) {
   const TfLiteType outputs[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteInt32};
   params.output = outputs[pick(0, 2)];
   const int pad_values = pick(0, 1);
-  // Packed output with zero padding requires an even number of channels.
+  // A convolution with packed output and zero padding requires an even number of input channels.
   if (params.output == kTfLiteInt32 && pad_values == contract::kPadValuesZero)
     params.channels_in += params.channels_in % 2;
   const bool valid = params.filter_height <= params.height && params.filter_width <= params.width && pick(0, 1);
@@ -156,12 +157,12 @@ Graph RandomConvGraph(const RandomBits& random) {
   } else if (pick(0, 2) == 0) {
     Options options = DefaultConvOptions(params);
     options.erase(contract::kPadding);
-    // Enough padding that the largest filter fits the smallest image.
+    // The padding is large enough that the largest filter fits the smallest image.
     for (const char* side : {contract::kPadTop, contract::kPadLeft}) options[side] = pick(0, 3);
     for (const char* side : {contract::kPadBottom, contract::kPadRight}) options[side] = 4;
     graph.nodes[0].options = EncodeOptions(options);
   }
-  // The multiplier and the bias are optional, and so is the threshold if the output is not packed.
+  // The multiplier and the bias are optional. The threshold is optional if the output is not packed.
   for (size_t input = 2; input < 5; ++input) {
     if (pick(0, 7) == 0 && (input < 4 || params.output != kTfLiteInt32)) graph.nodes[0].inputs[input] = kOptionalTensor;
   }
@@ -253,7 +254,7 @@ Graph ResidualGraph(int depth, int size, int channels, int activation, bool doub
     const int packed = AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(shape));
     const int convolved = AddConv(&graph, params, packed, static_cast<uint32_t>(i + 1));
     const int sum = Add(&graph, kTfLiteFloat32, shape);
-    // In either order: the convolution's output is the first addend in every other layer.
+    // The ADD has its two addends in either order: the convolution's output is the first addend in every other layer.
     int shortcut = i % 3 == 2 ? tensor_before : tensor;
     if (doubles) {
       const int doubled = Add(&graph, kTfLiteFloat32, shape);
@@ -293,7 +294,7 @@ Graph JoinedGraph(const JoinedParams& params) {
   const auto append = [&](const char* op, const std::vector<int>& builtin, bool has_constants) {
     std::vector<int> inputs = {tensor};
     if (has_constants) inputs.push_back(AddChannelValues(&graph, channels, random));
-    // The runtime computes the shape.
+    // The graph declares a placeholder shape; the runtime computes the real one.
     tensor = Add(&graph, kTfLiteFloat32, shape(channels));
     graph.nodes.push_back({op, inputs, {tensor}, {}, builtin});
   };
@@ -373,7 +374,7 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
   const int convolved = AddConv(&graph, params, graph.inputs[0], 1);
   const int sum = Add(&graph, kTfLiteFloat32, image);
   graph.nodes.push_back({"ADD", {convolved, convolved}, {sum}, {}, {1}});
-  // The runtime computes the shapes.
+  // The graph declares placeholder shapes; the runtime computes the real ones.
   const int pooled = Add(&graph, kTfLiteFloat32, image), pooled_twice = Add(&graph, kTfLiteFloat32, image);
   graph.nodes.push_back({"MAX_POOL_2D", {sum}, {pooled}, {}, first_pool});
   graph.nodes.push_back({"MAX_POOL_2D", {pooled}, {pooled_twice}, {}, second_pool});
@@ -490,7 +491,7 @@ Graph RandomGraph(const RandomBits& random) {
     case 4:
       return ResidualGraph(pick(1, 5), pick(1, 5), pick(1, 70), pick(0, 1), pick(0, 1) == 1);
     case 5: {
-      // The first member of the options is the padding: SAME.
+      // The first of a pool's options is the padding, here SAME.
       const auto pool = [&pick] {
         return std::vector<int>{1, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3), pick(0, 1)};
       };
@@ -505,7 +506,7 @@ Graph RandomGraph(const RandomBits& random) {
       return JoinedGraph(params);
     }
     case 8: {
-      // Half of them have a number of channels for which a convolution supports a gate.
+      // Half of these graphs have a number of channels for which a convolution supports a gate.
       GatedParams params = {{pick(1, 2), pick(1, 7), pick(1, 7)}, pick(0, 1) == 0 ? 64 * pick(1, 2) : pick(1, 70)};
       params.gate =
           pick(0, 2) == 0 ? std::vector<int>{1} : std::vector<int>{pick(0, 1) == 0 ? 1 : params.image[0], 1, 1};

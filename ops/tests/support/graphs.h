@@ -1,4 +1,4 @@
-// Graphs of the custom ops for tests.
+// Graphs of the custom ops, for tests.
 #pragma once
 
 #include <cstdint>
@@ -18,36 +18,39 @@ struct ConvParams {
   Options changed;  // options that differ from DefaultConvOptions
 };
 
-// SAME padding with +1, strides and dilations of 1, no activation.
+// The options of a convolution with SAME padding with +1, strides and dilations of 1, and no activation.
 Options DefaultConvOptions(const ConvParams& params);
 
-// Graphs of one op whose input is the graph's. Tensors of a convolution: 0 input, 1 filter, 2 multiplier, 3 bias, 4
-// threshold, 5 output. Tensors of the other ops: 0 input, 1 output.
+// Graphs of one op, whose input is the graph's input. The tensors of a convolution are 0 input, 1 filter, 2 multiplier,
+// 3 bias, 4 threshold, 5 output. The tensors of the other ops are 0 input, 1 output.
 Graph ConvGraph(const ConvParams& params, uint32_t seed = 1);
 Graph QuantizeGraph(const std::vector<int>& shape, TfLiteType type);
 Graph DequantizeGraph(const std::vector<int>& shape, TfLiteType type);
 Graph PoolGraph(const std::vector<int>& packed_shape, const Options& options);
 Options DefaultPoolOptions();
 
-// All four ops in a chain, with `depth` packed convolutions.
+// A graph with all four custom ops in a chain, with `depth` packed convolutions.
 Graph ChainGraph(int depth, int size = 9, int channels = 70);
 
-// Binary layers with shortcuts. Each of the `depth` layers packs the signs of its input, convolves them to float and
+// A graph of `depth` binary layers with shortcuts. Each layer packs the signs of its input, convolves them to float and
 // adds its input. Every third layer adds the previous layer's input instead. With `doubles`, a builtin ADD doubles the
 // shortcut first.
 Graph ResidualGraph(int depth, int size = 5, int channels = 40, int activation = 0, bool doubles = false);
 
-// A convolution, the sum of its output with itself, and two max pools in sequence, which are both outputs. A pool is
-// TfLitePoolParams: padding, stride width and height, filter width and height, activation.
+// A graph of a convolution, the sum of its output with itself, and two max pools in sequence. Both pools' outputs are
+// outputs of the graph. The numbers of a pool are those of TfLitePoolParams: padding, stride width and height, filter
+// width and height, activation.
 Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_pool,
                   const std::vector<int>& second_pool);
 
-// Two float32 images, each with a batch norm (MUL and ADD with constants per channel) before its signs are packed. The
-// packed signs are concatenated and convolved. With `both_read`, the sum of the first batch norm is an output too.
+// A graph of two float32 images, each with a batch norm (MUL and ADD with constants per channel) before its signs are
+// packed. The packed signs are concatenated and convolved. With `both_read`, the sum of the first batch norm is an
+// output too.
 Graph BatchNormGraph(int channels, int second_channels, bool both_read);
 
-// A CONCATENATION of an input and of convolutions' outputs, one for each of `channels`. It is followed by a MUL, a
-// MAX_POOL_2D with these options, and an ADD with this activation, each of which is optional.
+// Parameters of a graph with a CONCATENATION of an input and of several convolutions' outputs, one for each of
+// `channels`. A MUL, a MAX_POOL_2D with these options, and an ADD with this activation follow, each of which is
+// optional.
 struct JoinedParams {
   std::vector<int> image = {1, 6, 6};
   std::vector<int> channels = {40, 3};
@@ -57,8 +60,8 @@ struct JoinedParams {
 };
 Graph JoinedGraph(const JoinedParams& params);
 
-// A convolution's output times a gate, which is an input, followed by an optional PRELU and an optional ADD of another
-// input. LceQuantize reads the result, which is an output too.
+// Parameters of a graph that multiplies a convolution's output by a gate, which is an input. An optional PRELU and an
+// optional ADD of another input follow. LceQuantize reads the result, which is an output too.
 struct GatedParams {
   std::vector<int> image = {1, 5, 6};
   int channels = 40;
@@ -68,8 +71,8 @@ struct GatedParams {
 };
 Graph GatedGraph(const GatedParams& params);
 
-// A CONV_2D of an int8 input, the packing of its signs, and a binary convolution to int8. An ADD sums both images, or
-// the last one and another input. An AVERAGE_POOL_2D follows.
+// Parameters of a graph with a CONV_2D of an int8 input, the packing of its signs, and a binary convolution to int8. An
+// ADD sums both images, or the convolution's output and another input. An AVERAGE_POOL_2D follows.
 struct Int8Params {
   std::vector<int> image = {1, 5, 6, 3};
   int channels = 40, filter = 3, stride = 1;
@@ -96,10 +99,10 @@ Graph Int8NormGraph(const Int8NormParams& params);
 // The source of decisions: a random number generator, or a fuzzer's bytes.
 using RandomBits = std::function<uint32_t()>;
 
-// A number from `low` to `high`.
+// A random number from `low` to `high`, both included.
 int Pick(const RandomBits& random, int low, int high);
 
-// A small random graph of any of the kinds above.
+// A small random graph of any of the kinds in this file.
 Graph RandomGraph(const RandomBits& random);
 
 // True if a runtime accepts the graph before it asks a delegate or prepares a node.

@@ -1,4 +1,5 @@
-// The way a runtime groups the nodes of its plan when a delegate claims some.
+// Groups nodes as a runtime does. When a delegate claims some nodes, the runtime splits its plan into groups of claimed
+// and of other nodes.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +12,9 @@ struct GroupedNode {
   bool is_claimed;
 };
 
-// The groups as indices into `nodes`, in the runtime's order. The runtime repeatedly scans all nodes and takes those
-// that are ready and of the same kind (claimed or not) as the group's first one. If none is left, it begins a new
-// group. No node may read what itself or a later node writes.
+// Returns the groups as indices into `nodes`, in the runtime's order. The runtime repeatedly scans all nodes, and takes
+// those that are ready and of the same kind (claimed or not) as the group's first node. If none is left, it begins a
+// new group. No node may read an output of its own or of a later node.
 std::vector<std::vector<size_t>> GroupNodes(const std::vector<GroupedNode>& nodes);
 
 }  // namespace litebnn::testing

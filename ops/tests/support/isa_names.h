@@ -1,4 +1,4 @@
-// The names of this CPU's ISAs.
+// The names of this CPU's ISAs, for test parameters.
 #pragma once
 
 #include <sstream>

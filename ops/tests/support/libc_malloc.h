@@ -1,4 +1,4 @@
-// The C library's own entry points, for tests that replace malloc and its family.
+// The C library's own names of malloc and its family, for tests that replace these functions.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,8 @@ std::vector<uint8_t> EncodeOptions(const Options& options) {
   append(options.size());
   const size_t values = bytes.size();
   for (const auto& [key, value] : options) append(static_cast<uint64_t>(value));
-  // Packed types: an 8-byte integer for each value, and a map of 8-byte values for the root.
+  // One byte packs type and width of each value, and of the root. A value is an 8-byte integer, the root a map of
+  // 8-byte values.
   bytes.insert(bytes.end(), options.size(), 1 << 2 | 3);
   append(bytes.size() - values);
   bytes.push_back(9 << 2 | 3);

@@ -1,4 +1,4 @@
-// The options of a custom op, as stored in a model.
+// The options of a custom op, as a model stores them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace litebnn::testing {
 
 using Options = std::map<std::string, int64_t>;
 
-// A FlexBuffer map of 8-byte integers.
+// Encodes options as a FlexBuffer map of 8-byte integers.
 std::vector<uint8_t> EncodeOptions(const Options& options);
 
 }  // namespace litebnn::testing

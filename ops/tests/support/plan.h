@@ -1,4 +1,4 @@
-// Nodes as a delegate sees them, without an interpreter.
+// The nodes of an execution plan as a delegate sees them, without an interpreter.
 #pragma once
 
 #include <cstdlib>
@@ -23,10 +23,10 @@ class Plan {
     return Append(tensor);
   }
 
-  // Runtimes set an empty signature if all sizes are fixed.
+  // Sets an empty shape signature, as runtimes do for a tensor whose sizes are all fixed.
   void SetEmptySignature(int tensor) { this->tensor(tensor).dims_signature = NewArray({}); }
 
-  // Gives a tensor these arrays, which no other tensor has.
+  // Gives a tensor these quantization arrays, which no other tensor has.
   void SetGrids(int tensor, const GridArrays& grids) {
     if (grids.scales.empty() && grids.zero_points.empty()) return;
     grids_.push_back({nullptr, nullptr, grids.dimension});

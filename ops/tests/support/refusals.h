@@ -1,4 +1,4 @@
-// The errors that a runtime gets for a graph that is refused.
+// The errors that a runtime gets when the ops refuse a graph.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@
 namespace litebnn {
 namespace {
 
-// One partition as a node of the runtime.
+// A partition that the runtime runs as one node.
 struct DelegateKernel {
   Delegate* delegate;
   Partition partition;
@@ -32,7 +32,7 @@ DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams&
 }
 
 void* InitKernel(TfLiteContext* context, const char* buffer, size_t /*length*/) {
-  // For a delegate's kernel the runtime passes this structure instead of options.
+  // The runtime passes this structure to a delegate's kernel, in place of options.
   const auto& params = *reinterpret_cast<const TfLiteDelegateParams*>(buffer);
   return CatchOutOfMemory([&] { return CreateKernel(context, params); }, [] { return nullptr; });
 }
@@ -81,7 +81,7 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
   return ReportOutOfMemory(context, [=] { return RunPartition(context, node); });
 }
 
-// Sets the runtime to one thread if the nodes left to it are too little work for several. The runtime reads the number
+// Sets the runtime to one thread if the nodes left to it are too little work for several. The runtime reads this number
 // when XNNPACK, which comes after this delegate, claims its nodes.
 bool KeepSmallWorkOnTheCaller(TfLiteContext* context, const std::vector<PlannedNode>& plan,
                               const std::vector<int>& claimed, Delegate* delegate) {
@@ -89,7 +89,7 @@ bool KeepSmallWorkOnTheCaller(TfLiteContext* context, const std::vector<PlannedN
       RemainingCycles(*context, plan, claimed) >= kSharingLimits.least_loop_to_wake) {
     return true;
   }
-  // The pool is created before the number is reduced, so it has the recommended number of threads.
+  // The pool is created before the number is reduced, so the pool has the recommended number of threads.
   if (delegate->GetThreadPool(context) == nullptr) return false;
   context->recommended_num_threads = 1;
   return true;

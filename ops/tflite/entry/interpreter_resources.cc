@@ -14,7 +14,7 @@ struct Entry {
   std::weak_ptr<T> shared;
 };
 
-// Returns null only if there is no entry and `make` returns null.
+// Returns the entry of a resource, which `make` creates if it does not exist. Returns null only if `make` returns null.
 template <typename T, typename Make>
 std::shared_ptr<T> FindOrMake(const TfLiteContext* context, int num_threads, Make make) {
   static std::mutex mutex;

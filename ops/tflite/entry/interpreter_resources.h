@@ -1,7 +1,7 @@
 // Resources that the nodes of an interpreter share.
 //
-// The runtime gives a node no access to other nodes, so the resources are found in a list of the whole process. Each is
-// freed with the last node that holds it. Thread safe.
+// The runtime gives a node no access to other nodes, so the resources are found in a list of the whole process. Each
+// resource is freed with the last node that holds it. The list is thread safe.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace litebnn {
 // The custom ops' thread pool with `num_threads` threads. Null if a thread could not be started.
 std::shared_ptr<ThreadPool> ThreadPoolOfInterpreter(const TfLiteContext* context, int num_threads);
 
-// The budget for memory of all nodes of the library, both custom ops and delegate partitions.
+// The memory budget of all nodes of the library, both custom ops and delegate partitions.
 std::shared_ptr<RepackBudget> BudgetOfInterpreter(const TfLiteContext* context);
 
 }  // namespace litebnn

@@ -12,10 +12,11 @@
 namespace litebnn {
 namespace {
 
-// Identifier of a model's options for litebnn. An environment's options are in a file in its folder of accelerators.
+// The identifier of a model's options for litebnn. The options of an environment are in a file in its folder of
+// accelerators.
 constexpr const char* kOptionsIdentifier = "litebnn";
 constexpr const char* kOptionsFile = "/litebnn.options";
-// Identifier of the options that XNNPACK reads.
+// The identifier of the options that XNNPACK reads.
 constexpr const char* kCpuOptionsIdentifier = "xnnpack";
 
 LiteRtStatus GetName(LiteRtAcceleratorConst, const char** name) {
@@ -34,7 +35,7 @@ LiteRtStatus GetHardwareSupport(LiteRtAcceleratorConst, int* supported_hardware)
   return kLiteRtStatusOk;
 }
 
-// True allows the runtime to skip this accelerator if a model asks for other hardware.
+// The value true allows the runtime to skip this accelerator if a model asks for other hardware.
 LiteRtStatus IsResponsibleForJitCompilation(LiteRtAcceleratorConst, bool* does_jit_compilation) {
   *does_jit_compilation = true;
   return kLiteRtStatusOk;
@@ -62,8 +63,9 @@ const char* FindOpaqueOptions(const LiteRtRuntimeContext& runtime, LiteRtOptions
   return static_cast<const char*>(data);
 }
 
-// LiteRT 2.2 and 2.3 do not recommend a model's number of threads to its delegates. This therefore reads what XNNPACK
-// reads: the line "num_threads = 4" of the model's CPU options. Empty if there is none.
+// LiteRT 2.2 and 2.3 do not recommend a model's number of threads to its delegates. Therefore this function reads the
+// same text as XNNPACK: the line "num_threads = 4" of the model's CPU options. It returns an empty text if there is no
+// such line.
 std::string FindNumThreads(const LiteRtRuntimeContext& runtime, LiteRtOptions options) {
   const char* text = FindOpaqueOptions(runtime, options, kCpuOptionsIdentifier);
   const char* line = text == nullptr ? nullptr : std::strstr(text, "num_threads");
@@ -104,7 +106,7 @@ std::vector<const char*> Pointers(const std::vector<std::string>& strings) {
 
 void PrintError(const char* message) { std::fprintf(stderr, "%s\n", message); }
 
-// Returns what is wrong with the context, or an empty string if it has all required functions.
+// Returns a description of what is wrong with the context, or an empty string if it has all required functions.
 std::string CheckContext(const LiteRtRuntimeContext* context) {
   if (context == nullptr) return "LiteRT gives no runtime context";
   const LiteRtAbiHeader& header = context->abi_header;

@@ -15,14 +15,14 @@ constexpr const char* kUseInterpreter = "use litebnn.Interpreter";
 // Prints one line to stderr, because LiteRT offers accelerators no error reporter.
 void PrintLiteRtError(const std::string& problem);
 
-// Folder in which the environment looks for accelerators; empty if it names none.
+// Returns the folder in which the environment looks for accelerators; empty if it names none.
 std::string FindRuntimeFolder(const LiteRtRuntimeContext& runtime, LiteRtEnvironment environment);
 
 // Creates a delegate with the model's or environment's options, and passes its ownership to the runtime.
 LiteRtStatus WrapNewDelegate(const LiteRtRuntimeContext& runtime, LiteRtEnvironment environment, LiteRtOptions options,
                              LiteRtDelegateWrapper* wrapper);
 
-// Returns body(), or an error status after one line on stderr if memory runs out in it.
+// Returns body(). If memory runs out in it, prints one line to stderr and returns an error status.
 template <typename Body>
 LiteRtStatus PrintOutOfMemory(Body body) {
   return CatchOutOfMemory(body, [] {
@@ -36,6 +36,6 @@ LiteRtStatus PrintOutOfMemory(Body body) {
 // LiteRT looks up this symbol in the libraries that it loads as accelerators.
 extern "C" LITEBNN_EXPORT const litebnn::LiteRtAcceleratorDef LiteRtAcceleratorImpl;
 
-// LiteRT 2.1.6 takes the structure above for an unknown version and calls this function instead. It does nothing unless
-// this library is in the environment's folder of accelerators.
+// LiteRT 2.1.6 takes the structure above for an unknown version and calls this function instead. The function does
+// nothing unless this library is in the environment's folder of accelerators.
 extern "C" LITEBNN_EXPORT litebnn::LiteRtStatus LiteRtRegisterGpuAccelerator(litebnn::LiteRtEnvironment environment);

@@ -1,4 +1,5 @@
-// Registers the accelerator through functions that LiteRT exports, for cases in which LiteRT does not load it itself.
+// Registers the accelerator through functions that LiteRT exports, for cases in which LiteRT does not load the
+// accelerator itself.
 #include <string>
 
 #include "kernels/platform/loaded_library.h"
@@ -9,7 +10,8 @@ namespace litebnn {
 namespace {
 
 constexpr const char* kAcceleratorFile = "/libLiteRtGpuAccelerator" LITEBNN_LIBRARY_SUFFIX;
-// LiteRT's own CPU accelerators, in the order in which it registers them. XNNPACK's is named Cpu up to 2.3.
+// LiteRT's own CPU accelerators, in the order in which LiteRT registers them. XNNPACK's accelerator is named Cpu up to
+// version 2.3.
 constexpr const char* kCpuAccelerators[] = {
     "LiteRtStaticLinkedAcceleratorYnnpackDef",
     "LiteRtStaticLinkedAcceleratorXnnpackDef",
@@ -19,7 +21,7 @@ constexpr const char* kCpuAccelerators[] = {
 // The LiteRT library in this process, accessed through its exported symbols.
 class LiteRtLibrary {
  public:
-  // Python loads a runtime without making its symbols global, so the library is looked up by name first.
+  // Python loads a runtime without making its symbols global, so the library is first looked up by name.
   LiteRtLibrary() : handle_(FindLoadedLibrary("libLiteRt" LITEBNN_LIBRARY_SUFFIX)) {}
   ~LiteRtLibrary() { CloseLibrary(handle_); }
   LiteRtLibrary(const LiteRtLibrary&) = delete;
@@ -55,7 +57,7 @@ bool FindRuntime(LiteRtLibrary* library, LiteRtRuntimeContext* runtime) {
   return library->FoundAll();
 }
 
-// Ignores the context, which has another layout in 2.1.6.
+// Creates the delegate. The function ignores the context, which has another layout in LiteRT 2.1.6.
 LiteRtStatus CreateDelegate(LiteRtRuntimeContext*, LiteRtEnvironment environment, LiteRtAcceleratorConst,
                             LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
   return PrintOutOfMemory([=] {
@@ -106,7 +108,7 @@ LiteRtStatus Add(const Registry& registry, LiteRtEnvironment environment, const 
   LiteRtAccelerator accelerator;
   const LiteRtStatus status = registry.create(&accelerator);
   if (status != kLiteRtStatusOk) return status;
-  // The setters fail only for null.
+  // These setters fail only for a null argument.
   registry.set_name(accelerator, definition.get_name);
   registry.set_version(accelerator, definition.get_version);
   registry.set_hardware_support(accelerator, definition.get_hardware_support);

@@ -1,5 +1,5 @@
-// Keeps the C++ library's demangler, a third of the linked size, out of the shared library. Its handler for uncaught
-// exceptions uses it to print type names, and now prints them mangled.
+// Keeps the C++ library's demangler, a third of the linked size, out of the shared library. The handler for uncaught
+// exceptions uses the demangler to print type names, and now prints them mangled.
 #include <cstddef>
 
 extern "C" char* __cxa_demangle(const char* /*mangled*/, char* /*buffer*/, size_t* /*length*/, int* status) {

@@ -13,7 +13,7 @@
 namespace litebnn {
 namespace {
 
-// Returns what is wrong with the value, or an empty string.
+// Parses the value of an option. Returns a description of what is wrong with the value, or an empty string.
 using OptionParser = std::string (*)(const char* value, DelegateOptions* options);
 
 std::string Unexpected(const char* expected, const char* found) {
@@ -68,7 +68,7 @@ std::string ParseOption(const char* key, const char* value, DelegateOptions* opt
   return std::string("unknown option '") + key + "': expected one of " + known;
 }
 
-// Null after `*problem` has been set.
+// Creates a delegate. Returns null after setting `*problem`.
 Delegate* CreateDelegate(const char* const* keys, const char* const* values, size_t count, std::string* problem) {
   DelegateOptions options;
   for (size_t i = 0; i < count && problem->empty(); ++i) *problem = ParseOption(keys[i], values[i], &options);
@@ -78,7 +78,7 @@ Delegate* CreateDelegate(const char* const* keys, const char* const* values, siz
   return new Delegate(options);
 }
 
-// Null after the error has been reported.
+// Creates a delegate. Returns null after reporting the error.
 Delegate* CreateOrReport(const char* const* keys, const char* const* values, size_t count,
                          void (*report_error)(const char* message)) {
   std::string problem;

@@ -1,4 +1,4 @@
-// The ops as custom operators, and the C interface to them.
+// Registers the ops as custom operators, and provides the C interface to them.
 #include <cstring>
 #include <iterator>
 #include <memory>
@@ -69,7 +69,7 @@ TfLiteStatus InvokeNode(TfLiteContext* context, TfLiteNode* node) {
 
 constexpr size_t kOpTypeCount = std::size(kOpTypes);
 
-// Each op has its own prepare function, because the runtime does not pass the registration to it.
+// Each op has its own prepare function, because the runtime does not pass the registration to this function.
 template <size_t position>
 TfLiteStatus PrepareNodeOf(TfLiteContext* context, TfLiteNode* node) {
   return ReportOutOfMemory(context, [=] { return PrepareNode(context, node, *kOpTypes[position]); });

@@ -1,4 +1,4 @@
-// MUL and ADD with a constant per channel, which are the runtime's own ops: a batch norm and a RELU after it.
+// The runtime's own MUL and ADD with a constant per channel: a batch norm and a RELU after it.
 //
 // Most of these nodes are fused with others. If their result is only packed into signs, they become part of the
 // packing. After a CONCATENATION, those of floats read its inputs directly. The ops of this file run the nodes that
@@ -20,7 +20,7 @@ constexpr double kCyclesPerValue = 0.3;
 
 const float* From(const float* constants, int64_t first) { return constants == nullptr ? nullptr : constants + first; }
 
-// Inputs: the parts of an image, then the multiplier, the addend, or both. Multiplier and addend are optional.
+// Computes MUL and ADD. The inputs are the parts of an image, then the multiplier, the addend, or both.
 template <bool kHasMultiplier, bool kHasAddend>
 class AffineOp final : public Op {
  public:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
 
-// Positions of the node's inputs; inputs of fused ops follow.
+// The positions of the node's inputs. The inputs of fused ops follow them.
 enum : size_t { kInput, kFilter, kMultiplier, kBias, kThreshold, kFused };
 
 static_assert(static_cast<int32_t>(Activation::kNone) == contract::kActivationNone);
@@ -24,7 +24,7 @@ static_assert(static_cast<int32_t>(Activation::kRelu6) == contract::kActivationR
 
 class Bconv2dOp final : public Op {
  public:
-  // If `adds_int8`, the last input is an int8 addend.
+  // Makes the op for a convolution and its fused ops. If `adds_int8`, the last input is an int8 addend.
   Bconv2dOp(const Isa& isa, const GatedSum::Roles& roles, bool adds_int8)
       : isa_(isa), roles_(roles), adds_int8_(adds_int8), sum_(roles) {}
 
@@ -96,8 +96,8 @@ class Bconv2dOp final : public Op {
     return true;
   }
 
-  // A model with explicit padding has separate options for it and no option `padding`. So a reader that knows only SAME
-  // and VALID reports the missing option.
+  // Reads the padding. A model with explicit padding has separate options for it and no option `padding`. A reader that
+  // knows only SAME and VALID then reports the missing option.
   bool ReadPadding(const Node& node, const FlexbufferMap& options) {
     int64_t found;
     has_explicit_padding_ = options.Find(contract::kPadding, &found) == FlexbufferMap::Lookup::kMissing &&
@@ -143,7 +143,7 @@ class Bconv2dOp final : public Op {
     return true;
   }
 
-  // Reads the per-channel constants at `position`; null if they are left out.
+  // Reads the constants per channel at `position`; null if they are left out.
   static bool ReadPerChannel(const Node& node, size_t position, TfLiteType type, int32_t channels,
                              const void** values) {
     *values = nullptr;
@@ -234,14 +234,16 @@ class Bconv2dOp final : public Op {
     const bool packed = spec_.output_type == Bconv2dOutputType::kBitpacked;
     node.outputs[0]->shape = {g.batch, g.output_height, g.output_width,
                               packed ? PackedWords(spec_.channels_out) : spec_.channels_out};
-    // Checked before the kernel plans for the shape, because a shape that does not fit would cost memory and time.
+    // The size is checked before the kernel plans for the shape, because a shape that does not fit would cost memory
+    // and time.
     if (TensorBytes(*node.outputs[0]) > 0) return true;
     return node.OutputError("shape: expected at most 2147483647 values, found %s",
                             ShapeText(node.outputs[0]->shape).c_str());
   }
 
   bool Resize(const Node& node, const Bconv2dGeometry& geometry) {
-    // Size of the convolution's own output; a fused op that runs after it may set another shape.
+    // The size in bytes of the convolution's own output; a fused op that runs after the convolution may set another
+    // shape.
     const size_t bytes = TensorBytes(*node.outputs[0]);
     convolved_bytes_ = 0;
     if (adds_int8_) {

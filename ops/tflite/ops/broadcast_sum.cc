@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// Dimension `i`, counted from the last one; 1 beyond the first.
+// The size of dimension `i`, counted from the last one; 1 for dimensions that the shape does not have.
 int32_t SizeFromBack(const std::vector<int32_t>& shape, size_t i) {
   return i < shape.size() ? shape[shape.size() - 1 - i] : 1;
 }
@@ -52,7 +52,7 @@ void BroadcastSum::Run(ThreadPool& pool, const float* first, const float* second
 
 bool ReserveImage(const Node& node, size_t bytes, size_t* reserved) {
   *reserved = AlignUp(bytes);
-  // A quarter of the address space, so that sums of sizes do not overflow.
+  // The limit is a quarter of the address space, so that sums of sizes do not overflow.
   if (bytes <= std::numeric_limits<size_t>::max() / 4) return true;
   return node.OutputError("shape: expected one that there is memory for, found %s",
                           ShapeText(node.outputs[0]->shape).c_str());

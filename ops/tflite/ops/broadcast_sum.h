@@ -11,10 +11,11 @@
 
 namespace litebnn {
 
-// Broadcasts as the runtime's ADD does. Shapes are equal in most models, but may differ after inputs are resized.
+// A sum that broadcasts its operands as the runtime's ADD does. The shapes of the operands are equal in most models,
+// but may differ after inputs are resized.
 class BroadcastSum {
  public:
-  // Sets the sum's shape, which may have more than INT32_MAX values. False if the shapes cannot be broadcast.
+  // Sets the sum's shape, which may have more than INT32_MAX values. Returns false if the shapes cannot be broadcast.
   bool Resize(const std::vector<int32_t>& first, const std::vector<int32_t>& second, std::vector<int32_t>* sum);
   void Run(ThreadPool& pool, const float* first, const float* second, bool rectify, float* sum) const;
   // Computes sum = add(first, second) for each pair of values.
@@ -53,7 +54,7 @@ class BroadcastSum {
 bool ReserveImage(const Node& node, size_t bytes, size_t* reserved);
 
 // An ADD that is fused into another op. If both shapes are equal, that op adds while it writes its output. Otherwise
-// its result goes to the workspace, and the sum is computed afterwards.
+// the op's result goes to the workspace, and the sum is computed afterwards.
 class FusedSum {
  public:
   // Resizes the node's output from the shape of the op's result to the shape of the sum. Does nothing if the input at
@@ -61,7 +62,7 @@ class FusedSum {
   bool Resize(const Node& node, size_t position);
   bool has_addend() const { return has_addend_; }
   bool rectifies() const { return rectifies_; }
-  // Workspace bytes for the op's result if the sum is computed afterwards, otherwise 0.
+  // The workspace bytes for the op's result if the sum is computed afterwards, otherwise 0.
   size_t computed_bytes() const { return computed_bytes_; }
   void Run(ThreadPool& pool, const float* computed, const float* addend, float* sum) const {
     sum_.Run(pool, computed, addend, rectifies_, sum);

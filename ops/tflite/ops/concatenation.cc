@@ -1,5 +1,5 @@
-// CONCATENATION, the runtime's own op, of packed signs or of floats. A max pool or batch norm of floats may read its
-// inputs directly instead, and then nothing is copied.
+// The runtime's own CONCATENATION, of packed signs or of floats. A max pool or batch norm of floats may read its inputs
+// directly; then nothing is copied.
 #include <algorithm>
 
 #include "tflite/ops/op_list.h"

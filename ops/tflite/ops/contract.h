@@ -1,5 +1,5 @@
-// Names and values in a model file for the four custom ops, which docs/ops.md documents. The Python counterpart is
-// converter/litebnn/contract.py; tests/ops/test_contract.py checks that both agree. C++11, for
+// The names and values in a model file for the four custom ops, which docs/ops.md documents. The Python counterpart is
+// converter/litebnn/contract.py; tests/ops/test_contract.py checks that both agree. The code is C++11, for
 // microcontrollers.
 #pragma once
 

@@ -1,4 +1,4 @@
-// LceDequantize: packed signs to float32, int8 or bool.
+// The op LceDequantize: packed signs to float32, int8 or bool.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,7 +25,8 @@ class DequantizeOp final : public Op {
       return node.OutputError("shape: expected %zu dimensions as the input has, found %s", input.shape.size(),
                               ShapeText(output.shape).c_str());
     }
-    // The number of channels cannot be derived from that of words, so it comes from the model's output shape.
+    // The number of channels cannot be derived from the number of words, so it comes from the output shape in the
+    // model.
     const size_t last = input.shape.size() - 1;
     const int32_t channels = output.shape[last];
     if (channels < 1 || PackedWords(channels) != input.shape[last]) {

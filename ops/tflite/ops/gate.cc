@@ -1,8 +1,8 @@
 // Three of the runtime's own ops in one pass: MUL of an image by a gate, PRELU, and ADD of another image. The gate is
-// computed and has as many channels as the image. Squeeze-and-excite blocks have these in sequence.
+// computed and has as many channels as the image. Squeeze-and-excite blocks have these ops in sequence.
 //
 // Most of these nodes are fused into binary convolutions. The ops of this file run the others: no convolution produces
-// the image, or its output has a second consumer.
+// the image, or the convolution's output has a second consumer.
 #include <algorithm>
 #include <vector>
 
@@ -77,7 +77,7 @@ bool IsSum(const TfLiteContext& context, const TfLiteNode& node) {
          channels(0) <= kMaxOnes;
 }
 
-// Ops that an ADD can be fused with.
+// The ops with which an ADD can be fused.
 bool IsFusedWithAdd(const OpType& writer) {
   return &writer == &kBconv2dOpType || &writer == &kGateOpType || &writer == &kRectifiedGateOpType ||
          &writer == &kPReluOpType;

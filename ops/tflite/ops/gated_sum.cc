@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// Four dimensions of a tensor; missing leading ones are 1.
+// The sizes of a tensor in four dimensions; missing leading ones are 1.
 using Sizes = std::array<int32_t, 4>;
 
 Sizes Pad(const std::vector<int32_t>& shape) {
@@ -17,7 +17,7 @@ Sizes Pad(const std::vector<int32_t>& shape) {
   return sizes;
 }
 
-// True if a tensor of these sizes broadcasts to `whole` along images, rows and columns.
+// True if a tensor of these sizes can be broadcast to `whole` along images, rows and columns.
 bool BroadcastsTo(const Sizes& sizes, const Sizes& whole) {
   const auto fits = [](int32_t size, int32_t whole_size) { return size == 1 || size == whole_size; };
   return std::equal(sizes.begin(), sizes.end() - 1, whole.begin(), fits) && sizes[3] == whole[3];

@@ -1,5 +1,5 @@
-// An image times a gate, then PRELU, then plus another image; each part is optional. Runs as an op, or as the epilogue
-// of a convolution.
+// An image times a gate, then PRELU, then plus another image; each part is optional. It runs as an op, or as the
+// epilogue of a convolution.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace litebnn {
 
-// Upper limit for channels, above that of any network. Missing slopes are replaced by a vector of ones, whose size the
-// model file does not limit otherwise.
+// The upper limit for channels, above that of any network. A vector of ones replaces missing slopes, and the model file
+// does not limit its size otherwise.
 constexpr int32_t kMaxOnes = 1 << 20;
 
 class GatedSum {
  public:
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-  // Positions of the node's inputs, without the image.
+  // The positions of the node's inputs, without the image.
   struct Roles {
     size_t gate = kNone, alpha = kNone, addend = kNone;
     bool rectifies_product = false;
@@ -29,12 +29,13 @@ class GatedSum {
 
   explicit GatedSum(const Roles& roles) : roles_(roles) {}
 
-  // Resizes the node's output, which has the shape of the image, at most four dimensions, to the shape of the result.
-  // Returns false after reporting an error.
+  // Resizes the node's output from the shape of the image, at most four dimensions, to the shape of the result. Returns
+  // false after reporting an error.
   bool Resize(const Node& node);
 
   bool gates() const { return has_gate_ || has_alpha_; }
-  // True if the convolution that writes the image can do all of it in an epilogue, provided that it supports a gate.
+  // True if the convolution that writes the image can compute all parts in an epilogue, provided that it supports a
+  // gate.
   bool is_epilogue() const;
   Bconv2dEpilogue EpilogueOf(const void* const* inputs) const;
   // True if the result may overwrite the addend. It may always overwrite an image of its own shape.

@@ -1,4 +1,4 @@
-// ADD of int8 images, the runtime's own op: by itself, or fused into a convolution's epilogue.
+// The runtime's own ADD of int8 images: by itself, or fused into a convolution's epilogue.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace litebnn {
 
 class FusedInt8Sum {
  public:
-  // Prepares to add the input at `position` to an image with the quantization `first`. The node's output has the
-  // image's shape, and is resized to the sum's. Returns false after reporting an error.
+  // Prepares to add the input at `position` to an image with the quantization `first`. Resizes the node's output from
+  // the image's shape to the sum's shape. Returns false after reporting an error.
   bool Resize(const Node& node, const Int8Grid& first, size_t position);
   // True if a convolution that writes the image can add in its epilogue.
   bool is_epilogue() const { return has_floats_ && is_alike_; }

@@ -1,6 +1,6 @@
-// LceBMaxPool2d, the max pooling of packed signs, and two of the runtime's own ops. MAX_POOL_2D is claimed if its
-// output becomes signs. It is also claimed if it pools outputs of claimed nodes, because these are still in the caches.
-// AVERAGE_POOL_2D of int8 outputs of claimed nodes is claimed because the runtime has a slow loop for it.
+// Three pools. LceBMaxPool2d is the max pooling of packed signs. MAX_POOL_2D is claimed if its output becomes signs, or
+// if it pools outputs of claimed nodes, which are still in the caches. AVERAGE_POOL_2D of int8 outputs of claimed nodes
+// is claimed because the runtime has a slow loop for it.
 #include <algorithm>
 #include <limits>
 
@@ -12,7 +12,7 @@
 namespace litebnn {
 namespace {
 
-// An average of fewer taps is exact in floating point.
+// The number of taps below which an average is exact in floating point.
 constexpr int64_t kMostTaps = 1 << 17;
 
 // Completes `geometry`, which has the filter and its strides, and sets the output's shape.
@@ -67,14 +67,15 @@ class BMaxPool2dOp final : public Op {
   MaxPool2dGeometry geometry_ = {};
 };
 
-// Inputs: the parts of an image; in a chain also the multiplier and the addend, both optional.
+// A max pool of floats. The inputs are the parts of an image; in a chain also the multiplier and the addend, both
+// optional.
 template <bool kIsChain, bool kRectifies>
 class MaxPool2dOp final : public Op {
  public:
   explicit MaxPool2dOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
-    // The type was checked when the node was claimed; the shape may have changed since.
+    // The type was checked when the node was claimed. The shape may have changed since then.
     const size_t part_count = node.inputs.size() - (kIsChain ? 2 : 0);
     if (!node.CheckInputRank(0, 4) || !parts_.ReadWithConstants(node, part_count)) return false;
     const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
@@ -106,7 +107,7 @@ class MaxPool2dOp final : public Op {
   float floor_ = 0.0f;
 };
 
-// AVERAGE_POOL_2D of int8.
+// The runtime's AVERAGE_POOL_2D of int8.
 class AveragePool2dOp final : public Op {
  public:
   explicit AveragePool2dOp(const Isa&) {}
@@ -144,7 +145,7 @@ bool HasWindow(const TfLitePoolParams& params) {
          std::min({params.stride_height, params.stride_width, params.filter_height, params.filter_width}) > 0;
 }
 
-// True if the tensors are int8 images on one grid.
+// True if the tensors are int8 images with the same scale and zero point.
 bool ComputesAverage(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size != 1 || outputs.size != 1) return false;

@@ -1,4 +1,4 @@
-// The interface of an op, the same for a custom op of its own and for a node in a delegate's partition.
+// The interface of an op. It is the same for a custom op and for a node in a delegate's partition.
 #pragma once
 
 #include <cstddef>
@@ -16,26 +16,26 @@ class Op {
  public:
   virtual ~Op() = default;
 
-  // Validates the node, sets the shape of its output and prepares to run. Returns false after reporting an error. Is
-  // called again after an input is resized; constants and options do not change. The caller has checked the number of
-  // inputs and outputs, and that the size of every tensor fits in size_t (TensorBytes is not 0).
+  // Validates the node, sets the shape of its output and prepares to run. Returns false after reporting an error. The
+  // function is called again after an input is resized; constants and options do not change. The caller has checked the
+  // number of inputs and outputs, and that the size of every tensor fits in size_t (TensorBytes is not 0).
   virtual bool Prepare(const Node& node) = 0;
 
-  // Bytes of scratch memory for Run, aligned to 64.
+  // The bytes of scratch memory for Run, aligned to 64.
   virtual size_t WorkspaceBytes(int /*num_threads*/) const { return 0; }
-  // Position of an input whose memory the output may take, because Run reads each value before it overwrites it.
+  // The position of an input whose memory the output may take, because Run reads each value before it overwrites it.
   virtual std::optional<size_t> OverwritableInput() const { return std::nullopt; }
-  // Bytes held in addition to the model's own, such as repacked weights.
+  // The bytes that the op holds in addition to the model's own, such as repacked weights.
   virtual size_t OwnedBytes() const { return 0; }
 
-  // The number of parts that Run is split into, and the inputs of each: its image, then its own constants. Inputs after
-  // these are shared by all parts. A part may run as soon as its image is written, while that is in the caches; the
-  // order does not matter. The count is 0 if all inputs are read together.
+  // The number of parts into which Run is split. Each part reads its own image, then its own constants. All parts share
+  // the inputs after these. A part may run as soon as its image is written, while that is in the caches; the order does
+  // not matter. The count is 0 if all inputs are read together.
   virtual size_t PartCount() const { return 0; }
   virtual size_t InputsPerPart() const { return 1; }
 
-  // Runs part `part` of the node; an op without parts has part 0 only. `inputs` and `outputs` are in the node's order,
-  // and a tensor that is left out is null. Reads no inputs of other parts. Allocates nothing.
+  // Runs part `part` of the node; an op without parts has only part 0. `inputs` and `outputs` are in the node's order,
+  // and a tensor that is left out is null. The function reads no inputs of other parts, and allocates nothing.
   virtual void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace,
                    size_t part) const = 0;
 };
@@ -51,8 +51,8 @@ struct OpType {
   std::unique_ptr<Op> (*create)(const Isa& isa);  // returns null if memory ran out
 
   // The members below are for builtin ops. The delegate claims a node if `computes` holds and an input comes from a
-  // claimed node that it `follows` (any if null). An op that feeds signs is also claimed for them. With `needs_reader`,
-  // the node is left to the runtime unless a claimed node reads it, because the runtime is as fast.
+  // claimed node that `follows` accepts (any node if null). An op that feeds signs is also claimed for them. With
+  // `needs_reader`, the node is left to the runtime unless a claimed node reads it, because the runtime is as fast.
   int32_t builtin_code = kTfLiteBuiltinCustom;
   bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
   bool (*follows)(const OpType& writer) = nullptr;

@@ -35,20 +35,20 @@ inline constexpr const OpType* kOpTypes[] = {LITEBNN_OP_TYPES(LITEBNN_ADDRESS)};
 #undef LITEBNN_ADDRESS
 #undef LITEBNN_OP_TYPES
 
-// A convolution fused with an ADD, whose other operand is the last input. Models contain no such op; it is made by
-// fusion.
+// A convolution fused with an ADD, whose other operand is the last input. Models contain no such op; only fusion makes
+// it.
 extern const OpType kBconv2dAddOpType;
 
 // A convolution fused with an ADD of int8 images. Node::fused_outputs[0] is the output that the convolution alone had.
 extern const OpType kBconv2dInt8AddOpType;
 
 // A convolution fused with a MUL by a gate, a PRELU and an ADD. Gate, alpha and addend are the last inputs; the first
-// two are optional. Made by fusion only.
+// two are optional. Only fusion makes this op.
 extern const OpType kGatedBconv2dOpType;
 
-// The packing of signs fused with a batch norm before it (MUL, ADD or both, with constants per channel). Several of
-// these may be fused with the CONCATENATION after them. Inputs per part: image, multiplier and addend, of which one may
-// be left out. Made by fusion only.
+// The packing of signs fused with a batch norm before it (MUL, ADD or both, with constants per channel). Several such
+// packings may be fused with the CONCATENATION after them. Each part has the inputs image, multiplier and addend, of
+// which one of the last two may be left out. Only fusion makes this op.
 extern const OpType kAffineQuantizeOpType;
 
 // The packing of int8 signs fused with a batch norm of int8 before it. Inputs: image, multiplier and addend, of which
@@ -56,22 +56,24 @@ extern const OpType kAffineQuantizeOpType;
 extern const OpType kInt8NormQuantizeOpType;
 
 // A MUL, an ADD or both, with constants per channel as the last inputs, of which one may be left out. The other inputs
-// are one image or those of a CONCATENATION. Made by fusion only.
+// are one image, or the inputs of a CONCATENATION. Only fusion makes this op.
 extern const OpType kAffineOpType;
 
-// Ops with the same inputs and a max pool between MUL and ADD; the second ends in a RELU. Made by fusion only.
+// Ops with the same inputs as kAffineOpType, and a max pool between MUL and ADD. The second op ends in a RELU. Only
+// fusion makes these ops.
 extern const OpType kAffineMaxPool2dOpType;
 extern const OpType kRectifiedMaxPool2dOpType;
 
-// A MUL by a gate, then PRELU, then ADD. Inputs: both factors, alpha, addend. The second factor, and either alpha or
-// the addend, may be left out. The rectified form has a RELU after the MUL and no PRELU. Made by fusion only.
+// A MUL by a gate, then PRELU, then ADD. The inputs are both factors, alpha and the addend. The second factor, and
+// either alpha or the addend, may be left out. The rectified form has a RELU after the MUL and no PRELU. Only fusion
+// makes these ops.
 extern const OpType kGatedSumOpType;
 extern const OpType kRectifiedGatedSumOpType;
 
 // Checks that the input at `position` has this type and one value per channel; reports an error if not.
 bool CheckChannelValues(const Node& node, size_t position, int32_t channels, TfLiteType type = kTfLiteFloat32);
 
-// Null if there is no such tensor or its rank is unknown.
+// Returns the tensor with this index. Returns null if there is no such tensor, or if its rank is unknown.
 const TfLiteTensor* FindTensor(const TfLiteContext& context, int index);
 
 // True for a float32 tensor of known rank that is not constant.
@@ -82,7 +84,7 @@ bool IsComputedFloat(const TfLiteContext& context, int index);
 bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node, TfLiteType type = kTfLiteFloat32);
 
 // True if the node has `inputs` inputs and one output, and all are float32 images: four dimensions, not constant. A
-// tensor of unknown shape does not have four dimensions.
+// tensor of unknown shape has not four dimensions.
 bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, size_t inputs);
 
 // True if the scale is above 0 and finite, and the zero point is a level.
@@ -93,8 +95,8 @@ bool IsComputedInt8Image(const TfLiteContext& context, int index);
 
 inline Int8Grid GridOf(const TfLiteTensor& tensor) { return {tensor.params.scale, tensor.params.zero_point}; }
 
-// Computes the int8 levels that a fused activation clamps to. Returns false for an activation that runtimes do not
-// fuse.
+// Computes the range of int8 levels to which a fused activation clamps. Returns false for an activation that runtimes
+// do not fuse.
 bool FindActivationLevels(int activation, const Int8Grid& grid, int32_t* low, int32_t* high);
 
 // The op that computes the node, or null if litebnn has none.

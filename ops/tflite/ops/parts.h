@@ -10,21 +10,21 @@
 
 namespace litebnn {
 
-// Upper limit, above that of any network's layer.
+// The upper limit for the number of parts, above that of any network's layer.
 constexpr size_t kMaxParts = 256;
 
 struct Parts {
   std::vector<int32_t> channels;  // of each part; words if packed
   std::vector<int32_t> shape;     // of the concatenated tensor
 
-  // Reads the node's first `count` inputs, at least one, or the first of each of `count` groups of inputs. If their
-  // types or shapes do not match, reports an error and returns false.
+  // Reads the node's first `count` inputs, at least one; or, if `group` is not 1, the first of each of `count` groups
+  // of inputs. If their types or shapes do not match, reports an error and returns false.
   bool Read(const Node& node, size_t count, TfLiteType type, size_t group = 1);
   // Calls Read with the output's type. The inputs after the first `count` are optional constants with one value per
   // channel of the whole.
   bool ReadWithConstants(const Node& node, size_t count);
   int64_t whole_channels() const { return shape.back(); }
-  // The first channel of a part in the whole.
+  // The number of the first channel of a part in the concatenated tensor.
   int64_t FirstChannel(size_t part) const {
     return std::accumulate(channels.begin(), channels.begin() + static_cast<std::ptrdiff_t>(part), int64_t{0});
   }

@@ -1,4 +1,4 @@
-// LceQuantize: float32, int8 or bool to packed signs, and the same fused with a float32 batch norm.
+// The op LceQuantize: float32, int8 or bool to packed signs, and the same fused with a float32 batch norm.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -53,8 +53,8 @@ class QuantizeOp final : public Op {
   int32_t channels_ = 0;
 };
 
-// Inputs: for each part of an image its values, multiplier and addend, the latter two optional. The parts' packed signs
-// are concatenated.
+// Packs the signs of batch norms. Each part of an image has three inputs: its values, multiplier and addend, the latter
+// two optional. The parts' packed signs are concatenated.
 class AffineQuantizeOp final : public Op {
  public:
   explicit AffineQuantizeOp(const Isa& isa) : isa_(isa) {}
@@ -76,7 +76,7 @@ class AffineQuantizeOp final : public Op {
       }
       first_words_.push_back(first_words_.back() + PackedWords(channels));
     }
-    // Memory is taken only after the checks, so that the sizes of the file's constants limit it.
+    // Memory is allocated only after the checks, so that the sizes of the file's constants limit it.
     for (size_t constant = 0; constant < left_out.size(); ++constant) {
       neutral_[constant].assign(static_cast<size_t>(left_out[constant]), constant == 0 ? 1.0f : 0.0f);
     }

@@ -1,5 +1,5 @@
-// CONV_2D in int8 with one to four input channels, the runtime's own op: a network's first layer. Runtimes pad each tap
-// to four or eight channels, which wastes half of their multiplications.
+// The runtime's own CONV_2D in int8 with one to four input channels: a network's first layer. Runtimes pad each tap to
+// four or eight channels, which wastes half of their multiplications.
 #include <algorithm>
 #include <vector>
 
@@ -10,21 +10,21 @@
 namespace litebnn {
 namespace {
 
-// Positions of the node's inputs.
+// The positions of the node's inputs.
 enum : int { kInput, kFilter, kBias };
 
 constexpr int32_t kMostChannels = 4;
-// Limits that first layers stay far below. All weights are read when a node is claimed, and any number of nodes may
-// share a filter.
+// Limits that are far above the sizes of first layers. All weights are read when a node is claimed, and any number of
+// nodes may share a filter.
 constexpr int32_t kMostOutputs = 1 << 10;
 constexpr double kMostWeights = 1 << 16;
 
-// The indices of the node's tensors; kBias is kOptionalTensor if it is left out.
+// The indices of the node's tensors; `bias` is kOptionalTensor if it is left out.
 struct Tensors {
   int input, filter, bias, output;
 };
 
-// The scales of the filter, one for each channel or one in all; null if there are others.
+// The scales of the filter, one for each channel or one for all; null if the filter has another number of scales.
 const TfLiteFloatArray* ScalesOf(const TfLiteTensor& filter) {
   if (filter.quantization.type != kTfLiteAffineQuantization || filter.quantization.params == nullptr) return nullptr;
   const auto& affine = *static_cast<const TfLiteAffineQuantization*>(filter.quantization.params);
@@ -38,14 +38,14 @@ const TfLiteFloatArray* ScalesOf(const TfLiteTensor& filter) {
   return scales->size == 1 || by_channel ? scales : nullptr;
 }
 
-// True if the tensor's data are constants of at least that many bytes, aligned to `value_bytes`.
+// True if the tensor's data are constants of at least `bytes` bytes, aligned to `value_bytes`.
 bool HasConstants(const TfLiteTensor& tensor, double bytes, size_t value_bytes) {
   return IsConstant(tensor) && tensor.data != nullptr && static_cast<double>(tensor.bytes) >= bytes &&
          reinterpret_cast<uintptr_t>(tensor.data) % value_bytes == 0;
 }
 
-// Reads what does not change when the input is resized; `scales` must outlive the use of `spec`. False if the op does
-// not compute this node.
+// Reads the properties that do not change when the input is resized. `scales` must outlive the use of `spec`. Returns
+// false if the op does not compute this node.
 bool ReadSpec(const TfLiteContext& context, const Tensors& tensors, const TfLiteConvParams& params,
               std::vector<double>* scales, Int8Conv2dSpec* spec) {
   if (!IsComputedInt8Image(context, tensors.input) || !IsComputedInt8Image(context, tensors.output)) return false;
@@ -95,7 +95,7 @@ class StemConv2dOp final : public Op {
   bool Prepare(const Node& node) override {
     const auto& params = *static_cast<const TfLiteConvParams*>(node.builtin_data);
     if (convolution_ == nullptr && !Create(node, params)) return false;
-    // The type was checked when the node was claimed; the shape may have changed since.
+    // The type was checked when the node was claimed. The shape may have changed since then.
     if (!node.CheckInputRank(kInput, 4)) return false;
     const std::vector<int32_t>& shape = node.Input(kInput)->shape;
     if (shape[3] != spec_.channels_in) {

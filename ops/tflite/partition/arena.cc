@@ -7,8 +7,8 @@
 namespace litebnn {
 namespace {
 
-// Buffers after this number are appended without a search for a gap, because the search takes quadratic time. No
-// sensible model has so many.
+// The number of buffers after which further ones are appended without a search for a gap, because the search takes
+// quadratic time. No sensible model has so many buffers.
 constexpr size_t kMaxFitted = 4096;
 constexpr size_t kMaxBytes = std::numeric_limits<size_t>::max() / 2;
 

@@ -8,8 +8,8 @@ namespace litebnn {
 
 namespace {
 
-// A set of tensor indices; indices out of range are in no set. A bitmap, because nodes may share any number of inputs,
-// so that lookups must be cheap.
+// A set of tensor indices; indices out of range are in no set. The set is a bitmap, because nodes may share any number
+// of inputs, so that lookups must be cheap.
 class TensorSet {
  public:
   explicit TensorSet(const TfLiteContext& context) : has_(context.tensors_size) {}
@@ -66,7 +66,7 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
   return claimed;
 }
 
-// Also claims nodes whose output leads to nothing but signs.
+// Claims nodes whose output leads only to signs.
 void ClaimSignFeeders(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                       const std::vector<const OpType*>& types, std::vector<const OpType*>* claimed) {
   TensorSet read_by_signs(context), read_by_others(context);

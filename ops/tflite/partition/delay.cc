@@ -32,7 +32,7 @@ std::vector<Use> FindUses(const TfLiteContext& context, const std::vector<Planne
   return uses;
 }
 
-// The bytes of each tensor, 0 for constants; infinity if the shape is unknown.
+// The bytes of each tensor: 0 for constants, infinity if the shape is unknown.
 std::vector<double> FindBytes(const TfLiteContext& context) {
   std::vector<double> bytes;
   for (size_t i = 0; i < context.tensors_size; ++i) {
@@ -85,9 +85,9 @@ class Delays {
     if (!HasState(context, plan)) FindLaterEpochs(FindReads());
   }
 
-  // Returns in which of two sets each node is passed to the runtime. The set alternates at each epoch that a delayed
-  // node waits for. That is then the first epoch of its set after its own. A node that would have to wait past the next
-  // alternation is not delayed.
+  // Returns the number of the set (0 or 1) in which each node is passed to the runtime. The set alternates at each
+  // epoch for which a delayed node waits. That epoch is then the first one of its set after the node's own. A node that
+  // would have to wait past the next alternation is not delayed.
   std::vector<size_t> FindSets() const {
     std::vector<size_t> changes(*std::max_element(epochs_.begin(), epochs_.end()) + 1);
     for (size_t i = 0; i < plan_.size(); ++i) {
@@ -107,8 +107,8 @@ class Delays {
   size_t Output(size_t i) const { return static_cast<size_t>(plan_[i].node->outputs->data[0]); }
   size_t Reader(size_t i) const { return uses_[Output(i)].reader; }
 
-  // True if the only reader of the node's output is claimed too, so that the node may run any time before it. The first
-  // node must not move, because the runtime begins with its kind.
+  // True if the only reader of the node's output is claimed too, so that the node may run any time before the reader.
+  // The first node must not move, because the runtime begins with its kind.
   bool MayWait(size_t i) const {
     if (i == 0 || !is_claimed_[i] || plan_[i].node->outputs->size != 1 || Output(i) >= uses_.size()) return false;
     return uses_[Output(i)].reads == 1 && is_claimed_[Reader(i)];

@@ -29,7 +29,8 @@ class SoleReaders {
     }
   }
 
-  // The step that writes `tensor` and has one of the types; null if there is none, or if the tensor has other readers.
+  // Returns the step that writes `tensor` and has one of the types. Returns null if there is none, or if the tensor has
+  // other readers.
   const Step* Find(int tensor, std::initializer_list<const OpType*> types) const {
     const auto writer = writers_.find(tensor);
     if (writer == writers_.end()) return nullptr;
@@ -69,7 +70,7 @@ class SoleReaders {
 
 void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   SoleReaders sole_readers(outputs, steps);
-  // Iterates backwards, because a chain of steps is fused into its last step.
+  // The loop goes backwards, because a chain of steps is fused into its last step.
   for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
     const bool adds = step->type == &kAddOpType, is_prelu = step->type == &kPReluOpType;
     if (sole_readers.IsTaken(*step) || (!adds && !is_prelu)) continue;
@@ -99,7 +100,7 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
     const bool adds_int8 = step.type == &kInt8AddOpType, adds = step.type == &kAddOpType || adds_int8;
     const bool gates = step.type == &kGatedSumOpType && step.inputs.back().tensor != kOptionalTensor;
     if (!adds && !gates) continue;
-    // If both are convolutions, takes the later one, whose input is still in the caches.
+    // If both producers are convolutions, this takes the later one, whose input is still in the caches.
     const Step* const first = sole_readers.Find(step.inputs[0].tensor, {&kBconv2dOpType});
     const Step* const second = sole_readers.Find(step.inputs[1].tensor, {&kBconv2dOpType});
     if (first == nullptr && second == nullptr) continue;
@@ -128,7 +129,7 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
   SoleReaders sole_readers(outputs, steps);
   for (Step& sign : *steps) {
     if (sign.type != &kQuantizeOpType) continue;
-    // If an op of type `type` produces the sign's input, makes the sign read that op's input instead. Returns the
+    // If an op of type `type` produces the sign's input, makes the sign read the input of that op instead. Returns the
     // constant operand of that op.
     const auto take = [&](const OpType& type, int* fused_output) -> Binding {
       const int image = sign.inputs[0].tensor;
@@ -175,7 +176,7 @@ void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* ste
 
 void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   SoleReaders sole_readers(outputs, steps);
-  // Iterates backwards, because a chain of steps is fused into its last step.
+  // The loop goes backwards, because a chain of steps is fused into its last step.
   for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
     const bool rectifies = step->type == &kRectifiedShiftOpType;
     const bool adds = rectifies || step->type == &kShiftOpType, multiplies = step->type == &kScaleOpType;

@@ -35,7 +35,7 @@ std::vector<bool> FindRepeatedCopies(const std::vector<Step>& steps) {
 
 std::vector<Task> OrderTasks(const std::vector<Step>& steps) {
   const std::vector<bool> repeats = FindRepeatedCopies(steps);
-  // Slot 0 is before all steps; slot i + 1 comes after step i.
+  // The slots collect the tasks in order: slot 0 is before all steps, and slot i + 1 comes after step i.
   std::vector<std::vector<Task>> slots(steps.size() + 1);
   std::unordered_map<int, size_t> slot_of;  // slot of the step or part that completes a tensor
   for (size_t step = 0; step < steps.size(); ++step) {

@@ -26,7 +26,7 @@ bool Partition::AddNode(TfLiteContext* context, const OpType& type, int index, c
                static_cast<const uint8_t*>(node.custom_initial_data),
                static_cast<size_t>(std::max(node.custom_initial_data_size, 0)),
                node.builtin_data};
-  // Checked before tensors are bound, because hostile nodes may have any number of them.
+  // The number of tensors is checked before they are bound, because malicious nodes may have any number of tensors.
   const size_t inputs = Count(node.inputs), outputs = Count(node.outputs);
   if (inputs < type.min_inputs || inputs > type.max_inputs) {
     return step.Describe(context).Error("inputs: expected %zu to %zu, found %zu", type.min_inputs, type.max_inputs,

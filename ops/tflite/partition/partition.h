@@ -1,7 +1,7 @@
 // A sequence of nodes that litebnn runs together: nodes that the delegate claims, or one custom op.
 //
-// Tensors between two nodes of a partition are in an arena while it runs, with the nodes' scratch memory. All other
-// tensors belong to the runtime.
+// Tensors between two nodes of a partition are in an arena while the partition runs, with the nodes' scratch memory.
+// All other tensors belong to the runtime.
 #pragma once
 
 #include <unordered_set>
@@ -13,23 +13,24 @@ namespace litebnn {
 
 class Partition {
  public:
-  // Adds the next node in order of execution; it must not read what later nodes write, nor write what earlier ones
-  // write. `index` may be Node::kUnknownIndex. `node` is only read here; its options and tensors belong to the model
-  // and must outlive the partition. If the op does not accept that many tensors, reports an error and returns false.
+  // Adds the next node in order of execution. The node must not read what later nodes write, nor write what earlier
+  // ones write. `index` may be Node::kUnknownIndex. `node` is only read by this function; its options and tensors
+  // belong to the model and must outlive the partition. If the op does not accept that many tensors, reports an error
+  // and returns false.
   bool AddNode(TfLiteContext* context, const OpType& type, int index, const TfLiteNode& node);
-  // Adds the nodes with these indices. False after an error has been reported, also if litebnn does not know an op.
+  // Adds the nodes with these indices. Returns false after reporting an error, also if litebnn does not know an op.
   bool AddNodes(TfLiteContext* context, const TfLiteIntArray& indices);
-  // Declares the tensors that the runtime reads after the partition has run; all others that its nodes write are
-  // internal. Must be called after the last node is added.
+  // Declares the tensors that the runtime reads after the partition has run. All other tensors that its nodes write are
+  // internal. The function must be called after the last node is added.
   void SetOutputs(const TfLiteIntArray& tensors);
   size_t size() const { return steps_.size(); }
 
-  // Validates every node and sets the shapes of the partition's outputs, for a run with `num_threads` threads. Called
-  // again after inputs are resized. The first call takes the nodes' memory from `budget`; `arena` grows as needed.
-  // False after an error has been reported.
+  // Validates every node and sets the shapes of the partition's outputs, for a run with `num_threads` threads. The
+  // function is called again after inputs are resized. The first call takes the nodes' memory from `budget`; `arena`
+  // grows as needed. Returns false after reporting an error.
   bool Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena);
-  // Runs the nodes. `pool` must not have more threads than Prepare was given, and `arena` must be the one that Prepare
-  // was given. Returns false after reporting an error, also if the last Prepare failed. Allocates nothing.
+  // Runs the nodes. `pool` must not have more threads than Prepare was given, and `arena` must be the same as in
+  // Prepare. Returns false after reporting an error, also if the last Prepare failed. Allocates nothing.
   bool Run(TfLiteContext* context, ThreadPool& pool, Arena& arena);
 
   const MemoryPlan& memory_plan() const { return plan_; }

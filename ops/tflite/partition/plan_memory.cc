@@ -5,7 +5,7 @@
 namespace litebnn {
 namespace {
 
-// A buffer that no task uses yet.
+// Makes a buffer that no task uses yet.
 ArenaBuffer NewBuffer(size_t bytes) { return {bytes, -1, -1, 0}; }
 
 // The last task that reads each tensor.
@@ -21,8 +21,8 @@ std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, con
   return last_readers;
 }
 
-// The input whose buffer the output of `step` may take, because its last reader is `step`'s last task, `number`. Null
-// if there is none.
+// The input whose buffer the output of `step` may take, because its last reader is the last task of `step`, task
+// `number`. Null if there is no such input.
 const Binding* FindOverwritable(const Step& step, int number, const std::unordered_map<int, int>& last_readers) {
   const std::optional<size_t> position = step.op->OverwritableInput();
   if (!position) return nullptr;

@@ -8,13 +8,13 @@
 namespace litebnn {
 namespace {
 
-// XNNPACK's speed on slower CPUs, so that the estimate is an upper limit for faster ones.
+// The speed of XNNPACK on slower CPUs, so that the estimate is an upper limit for faster ones.
 constexpr double kMultiplyAddsPerCycle = 8;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
-// The cost of these ops is estimated from the size of their weights, their second input.
+// Ops whose cost is estimated from the size of their weights, which are their second input.
 constexpr int32_t kLayers[] = {kTfLiteBuiltinConv2d, kTfLiteBuiltinDepthwiseConv2d, kTfLiteBuiltinFullyConnected};
-// These ops take about a cycle per value.
+// Ops that take about a cycle per value.
 constexpr int32_t kOthers[] = {
     kTfLiteBuiltinAdd,      kTfLiteBuiltinAveragePool2d, kTfLiteBuiltinConcatenation, kTfLiteBuiltinDequantize,
     kTfLiteBuiltinLogistic, kTfLiteBuiltinMaxPool2d,     kTfLiteBuiltinMul,           kTfLiteBuiltinRelu,
@@ -26,7 +26,7 @@ bool IsAmong(const int32_t (&codes)[kCount], int32_t code) {
   return std::find(codes, codes + kCount, code) != codes + kCount;
 }
 
-// The number of values of a tensor, infinity if unknown.
+// The number of values of a tensor, or infinity if it is unknown.
 double Values(const TfLiteContext& context, int index) {
   if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return kUnknown;
   const TfLiteTensor& tensor = context.tensors[index];

@@ -1,4 +1,4 @@
-// Estimates the work that is left to the runtime.
+// Estimates the work of the nodes that the delegate leaves to the runtime.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace litebnn {
 
-// Estimated cycles, on one core, of the nodes of `plan` that are not in `claimed`, which has the same order. Infinity
-// if there are unusual ops or unknown shapes.
+// Estimates the cycles, on one core, of the nodes of `plan` that are not in `claimed`, which has the same order.
+// Returns infinity if there are unusual ops or unknown shapes.
 double RemainingCycles(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                        const std::vector<int>& claimed);
 

@@ -8,8 +8,8 @@
 namespace litebnn {
 namespace {
 
-// Bytes that the nodes of any model may hold, and additional bytes per byte of its constants. A layer with few channels
-// and zero padding holds a dozen times its own size.
+// The number of bytes that the nodes of any model may hold, and the number of additional bytes per byte of the model's
+// constants. A layer with few channels and zero padding holds a dozen times its own size.
 constexpr uint64_t kBytes = uint64_t{1} << 27;
 constexpr uint64_t kTimes = 128;
 

@@ -8,13 +8,13 @@
 
 namespace litebnn {
 
-// Bytes that an interpreter's nodes may hold in addition to the model's own: repacked weights and padding corrections,
-// which take time to compute too. Any number of nodes may share a constant, and each repacks it. Without a limit a
-// small file could thus exhaust time and memory. Models that repeat a layer a dozen times stay below it.
+// The bytes that an interpreter's nodes may hold in addition to the model's own: repacked weights and padding
+// corrections, which take time to compute too. Any number of nodes may share a constant, and each repacks it. Without a
+// limit a small file could exhaust time and memory. Models that repeat a layer a dozen times stay below it.
 class RepackBudget {
  public:
   explicit RepackBudget(const TfLiteContext& context);
-  // False if `bytes` is more than what is left.
+  // Takes `bytes` from the budget. Returns false if fewer are left.
   bool Take(size_t bytes);
   uint64_t left() const { return left_; }
 

@@ -1,5 +1,5 @@
-// The stages of a partition, each in a file of its own: fuse, prepare, order, plan memory, run. The first runs once;
-// the next three run again after inputs are resized.
+// The stages of a partition, each in its own file: fuse, prepare, order, plan memory, run. The first runs once; the
+// next three run again after inputs are resized.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Binding {
   bool internal = false;  // written and read only within this partition
   size_t bytes = 0;
   size_t value_bytes = 0;
-  // Index in MemoryPlan::buffers for an internal tensor, set when memory is planned.
+  // The index in MemoryPlan::buffers for an internal tensor, which is set when memory is planned.
   size_t buffer = 0;
 };
 
@@ -40,10 +40,11 @@ struct Step {
   std::array<int, 2> fused_outputs = {kOptionalTensor, kOptionalTensor};  // as Node::fused_outputs
   std::unique_ptr<Op> op = nullptr;
   size_t workspace = 0;  // index in MemoryPlan::buffers
-  // The op's arguments, stored here because running must not allocate.
+  // The arguments of the op, which are stored here because running must not allocate.
   std::vector<const void*> input_data = {};
 
-  // Calls visit(position) for each input that `part` reads, until it returns false. Returns true if it never did.
+  // Calls visit(position) for each input that `part` reads, until it returns false. Returns true if visit never
+  // returned false.
   template <typename Visit>
   bool ForInputs(size_t part, Visit visit) const {
     const size_t count = op->InputsPerPart(), shared = op->PartCount() * count;
@@ -100,16 +101,16 @@ void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps
 bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
                   std::vector<Step>* steps);
 
-// Orders prepared steps. Each part runs right after its input is written: the input is still in the caches, and its
-// memory is soon free. An example is a dense network, where many layers read one tensor, each with its own batch norm.
-// Steps that share inputs and write at least as much as they read keep their place. If they ran early, all their
+// Orders prepared steps. Each part runs right after its input is written, because the input is still in the caches, and
+// its memory is soon free. An example is a dense network, in which many layers read one tensor, each with its own batch
+// norm. Steps that share inputs and write at least as much as they read keep their place. If they ran early, all their
 // outputs would be in memory at once.
 std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 
-// Plans memory for a run with `num_threads` threads. False if the buffers do not fit in size_t.
+// Plans memory for a run with `num_threads` threads. Returns false if the buffers do not fit in size_t.
 bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan);
 
-// Allocates nothing. `arena` has at least the bytes of `plan`.
+// Runs the tasks. The function allocates nothing. `arena` has at least the bytes of `plan`.
 bool RunTasks(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, const std::vector<Task>& tasks,
               Arena& arena, std::vector<Step>* steps);
 

@@ -1,7 +1,7 @@
 // Declarations of the part of TensorFlow Lite's / LiteRT's C interface that litebnn uses.
 //
-// The layouts are those of tensorflow/lite/core/c/common.h and hold for TensorFlow Lite 2.5 to 2.21 and LiteRT: later
-// versions only appended members. Structures made by the runtime are read through pointers and may be longer than
+// The layouts are those of tensorflow/lite/core/c/common.h and hold for TensorFlow Lite 2.5 to 2.21 and LiteRT, because
+// later versions only appended members. Structures made by the runtime are read through pointers and may be longer than
 // declared. Structures made by litebnn end in zeroed room for members of newer runtimes. ops/tests/abi_test.cc checks
 // the offsets against the official headers.
 #pragma once
@@ -68,7 +68,7 @@ constexpr int kTfLiteActNone = 0;
 constexpr int kTfLiteActRelu = 1;
 constexpr int kTfLiteActReluN1To1 = 2;
 constexpr int kTfLiteActRelu6 = 3;
-// Index of an input that is left out; a macro, kTfLiteOptionalTensor, in the official header.
+// The index of an input that is left out. In the official header it is the macro kTfLiteOptionalTensor.
 constexpr int kOptionalTensor = -1;
 constexpr int kTfLiteNullBufferHandle = -1;
 // Without this flag the runtime prepares the graph before it asks the delegate, and stops at ops that only the delegate
@@ -116,7 +116,7 @@ struct TfLiteQuantizationParams {
   int32_t zero_point;
 };
 
-// Value of a tensor's quantization.type if its params are a TfLiteAffineQuantization.
+// The value of a tensor's quantization.type if its params are a TfLiteAffineQuantization.
 constexpr int kTfLiteAffineQuantization = 1;
 struct TfLiteAffineQuantization {
   TfLiteFloatArray* scale;
@@ -174,9 +174,9 @@ struct TfLiteRegistration {
   void* zeroed_room[16];
 };
 
-// The structure as an argument by value. On 64-bit machines it is passed by a hidden pointer, so it may be longer than
-// the runtime's. On 32-bit machines it lies among the other arguments, so it has the size of the newest runtimes. See
-// execution_plan.cc for older ones.
+// The structure as an argument by value. On 64-bit machines a hidden pointer passes it, so it may be longer than the
+// runtime's. On 32-bit machines it lies among the other arguments, so it has the size of the newest runtimes.
+// execution_plan.cc handles older ones.
 struct TfLiteRegistration32 {
   void* members[10];
   uint64_t inplace_operator;
@@ -246,7 +246,7 @@ LITEBNN_ASSERT_OFFSET(TfLiteTensor, is_variable, 77, 45);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, quantization, 80, 48);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, sparsity, 96, 56);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, dims_signature, 104, 60);
-// The size matters as well as the offsets, because the runtime keeps its tensors in an array.
+// The size of the structure matters as well as the offsets, because the runtime keeps its tensors in an array.
 static_assert(sizeof(TfLiteTensor) == (kPointer == 8 ? 112 : 64));
 
 LITEBNN_ASSERT_OFFSET(TfLiteNode, inputs, 0, 0);

@@ -21,7 +21,7 @@ TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& 
   const auto replace = reinterpret_cast<void (*)()>(context->ReplaceNodeSubsetsWithDelegateKernels);
   TfLiteStatus status = kTfLiteOk;
   for (auto set = sets.begin(); status == kTfLiteOk && set != sets.end(); ++set) {
-    // A TfLiteIntArray is a length followed by values.
+    // The layout of a TfLiteIntArray is a length followed by values.
     std::vector<int> array = {static_cast<int>(set->size())};
     array.insert(array.end(), set->begin(), set->end());
     const auto* nodes = reinterpret_cast<const TfLiteIntArray*>(array.data());
@@ -34,8 +34,8 @@ TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& 
 template <size_t kMembers>
 using OldRegistration = std::array<void*, kMembers>;
 
-// Size of TfLiteRegistration in this runtime, which has an array of pairs of node and registration. 0 if the plan does
-// not reveal it.
+// The size of TfLiteRegistration in this runtime, which has an array of pairs of node and registration. The result is 0
+// if the plan does not reveal the size.
 size_t RegistrationSize(const std::vector<PlannedNode>& plan) {
   if (plan.size() < 2 || plan[1].index != plan[0].index + 1) return 0;
   return reinterpret_cast<uintptr_t>(plan[1].node) - reinterpret_cast<uintptr_t>(plan[0].registration);

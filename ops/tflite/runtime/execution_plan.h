@@ -12,7 +12,7 @@ struct PlannedNode {
   const TfLiteNode* node;
   const TfLiteRegistration* registration;
 
-  // Name of the node's op for messages; that of a builtin op is not known here.
+  // The name of the node's op for messages. The name of a builtin op is not known here.
   const char* OpName() const;
 };
 

@@ -6,14 +6,15 @@
 namespace litebnn {
 namespace {
 
-// A packed type: the value type in the upper six bits, below it the width of what it refers to, as a power of two.
+// The fields of a packed type: the value type is in the upper six bits. Below it is the width of what the value refers
+// to, as a power of two.
 constexpr uint8_t kTypeInt = 1;
 constexpr uint8_t kTypeUInt = 2;
 constexpr uint8_t kTypeIndirectInt = 6;
 constexpr uint8_t kTypeIndirectUInt = 7;
 constexpr uint8_t kTypeMap = 9;
 
-// Limits the linear search for keys, because many nodes may share a map.
+// The largest number of keys. It limits the linear search for keys, because many nodes may share a map.
 constexpr size_t kMaxKeys = 32;
 
 uint8_t TypeOf(uint8_t packed_type) { return static_cast<uint8_t>(packed_type >> 2); }
@@ -62,7 +63,7 @@ bool FlexbufferMap::ReadMap() {
   size_t map;
   const uint8_t width = WidthOf(root_type);
   if (!FollowOffset(size_ - 2 - root_width, root_width, &map) || !ReadVector(map, width, &values_)) return false;
-  // After the values follow their packed types, one byte for each.
+  // The values' packed types follow the values, one byte for each.
   if (values_.count > kMaxKeys || values_.count > size_ - values_.begin - values_.count * width) return false;
 
   // The values are preceded by the offset of the keys, the width of the keys, and the number of values.

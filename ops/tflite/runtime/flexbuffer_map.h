@@ -1,7 +1,7 @@
 // Reads integers from a FlexBuffer map, the format of a custom op's options in a model.
 //
-// Format: https://flatbuffers.dev/flatbuffers_internals ("FlexBuffers"). The buffer comes from a model file and may
-// contain anything, so every offset is checked against its size first.
+// The format is described at https://flatbuffers.dev/flatbuffers_internals ("FlexBuffers"). The buffer comes from a
+// model file and may contain anything, so every offset is checked against its size first.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class FlexbufferMap {
   Lookup Find(const char* key, int64_t* value) const;
 
  private:
-  // A vector of elements of `width` bytes each, the first at `begin`; all are within the buffer.
+  // A vector of elements of `width` bytes each, the first at position `begin`. All elements are within the buffer.
   struct Vector {
     size_t begin, count;
     uint8_t width;

@@ -1,8 +1,8 @@
 // Declarations of the part of LiteRT's C ABI that an accelerator needs. LiteRT's own headers for it are not included,
-// because they are internal and need its sources.
+// because they are internal and need LiteRT's sources.
 //
 // The layouts hold for LiteRT 2.2 to 2.4, whose structures begin with a header of size and version. LiteRT 2.1.6 has
-// the same functions in another order and without headers, so there they are looked up by name.
+// the same functions in another order and without headers, so litebnn looks them up by name there.
 #pragma once
 
 #include <cstddef>
@@ -102,7 +102,7 @@ struct LiteRtAcceleratorDef {
   LiteRtCustomTensorBufferHandlersDef buffer_handlers;
 };
 
-// LiteRT itself asserts its layouts for 64-bit machines only.
+// LiteRT itself asserts its layouts only for 64-bit machines.
 static_assert(sizeof(LiteRtAbiHeader) == 8);
 static_assert(sizeof(void*) != 8 || sizeof(LiteRtAny) == 16);
 static_assert(sizeof(void*) != 8 || sizeof(LiteRtAcceleratorDef) == 200);

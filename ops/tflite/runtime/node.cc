@@ -28,7 +28,7 @@ bool Contains(std::initializer_list<TfLiteType> types, TfLiteType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-// True for values in int8's range.
+// True for values in the range of int8.
 bool IsZeroPoint(int32_t zero_point) {
   return zero_point >= std::numeric_limits<int8_t>::min() && zero_point <= std::numeric_limits<int8_t>::max();
 }
@@ -101,7 +101,7 @@ bool Node::Error(const char* format, ...) const {
   va_start(arguments, format);
   const std::string message = Format(format, arguments);
   va_end(arguments);
-  // The trailing space is for runtimes that append the next message without a newline.
+  // The text ends in a space, because some runtimes append the next message without a newline.
   if (index == kUnknownIndex) {
     context->ReportError(context, "litebnn: %s: %s. ", op_name, message.c_str());
   } else {

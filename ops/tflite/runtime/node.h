@@ -14,7 +14,8 @@
 
 namespace litebnn {
 
-// Upper limit, above that of any model, because shapes are traversed for each node that reads them.
+// The upper limit for the rank of a tensor, above that of any model. Shapes are traversed for each node that reads
+// them.
 constexpr int kMaxRank = 256;
 
 struct Tensor {
@@ -31,7 +32,7 @@ size_t TypeBytes(TfLiteType type);
 const char* TypeName(TfLiteType type);
 std::string ShapeText(const std::vector<int32_t>& shape);
 
-// True if the tensor's values are part of the model.
+// True if the tensor's values are part of the model file.
 bool IsConstant(const TfLiteTensor& tensor);
 
 // Number of values in dimensions [begin, end) of `shape`. Shapes that reach an op have at most INT32_MAX values.
@@ -44,7 +45,7 @@ double CountKnownValues(const TfLiteIntArray* dims);
 // values, or the bytes exceed SIZE_MAX.
 size_t TensorBytes(const Tensor& tensor);
 
-// Name of an input; inputs without a name in the list share the first one's.
+// The name of an input. Inputs without a name in the list share the first one's name.
 constexpr size_t kMaxInputNames = 8;
 inline const char* InputName(const char* const* names, size_t position) {
   return position < kMaxInputNames && names[position] != nullptr ? names[position] : names[0];
@@ -69,7 +70,7 @@ struct Node {
   // The input at `position`, or null if it is left out.
   const Tensor* Input(size_t position) const { return position < inputs.size() ? inputs[position] : nullptr; }
 
-  // Each check reports failures through the runtime's error reporter and returns true if all is well. Error always
+  // Each check reports failures through the runtime's error reporter, and returns true if there is none. Error always
   // returns false.
   bool Error(const char* format, ...) const __attribute__((format(printf, 2, 3)));
   bool InputError(size_t position, const char* format, ...) const __attribute__((format(printf, 3, 4)));

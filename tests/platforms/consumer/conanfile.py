@@ -1,4 +1,4 @@
-"""Conan's test of the package: builds a C++ program with it, and runs the program."""
+"""The test of the Conan package: builds a C++ program with the package, and runs the program."""
 
 from pathlib import Path
 

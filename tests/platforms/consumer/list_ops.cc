@@ -1,4 +1,5 @@
-// A program in C++ of a user of the development kit: it registers the ops with a resolver, and prints their names.
+// A C++ program as a user of the development kit would write it: it registers the ops with a resolver, and prints their
+// names.
 #include <litebnn/register_ops.h>
 
 #include <cstdio>

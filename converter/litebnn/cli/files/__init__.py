@@ -1,1 +1,1 @@
-"""Files that options of several commands name: arrays, the report page, data for Model Explorer."""
+"""Files that options of several commands name: arrays, the report page, and data for Model Explorer."""

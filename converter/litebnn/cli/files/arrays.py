@@ -1,4 +1,4 @@
-"""Arrays in a file that is given to a command."""
+"""Reads arrays from a file that the user names on the command line."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def read_arrays(path: Path) -> dict[str, Any]:
     """The arrays of a .npz file by name, in order; the array of a .npy file has the name "".
 
     Raises:
-        ValueError: the file is neither of them, or its arrays differ in their number of samples (the first axis).
-        OSError: it cannot be read.
+        ValueError: the file is no .npz or .npy file, or its arrays differ in their number of samples (the first axis).
+        OSError: the file cannot be read.
     """
     import zipfile
 
@@ -30,7 +30,7 @@ def read_arrays(path: Path) -> dict[str, Any]:
 
 
 def by_input(arrays: dict[str, Any], model: bytes) -> list[Any]:
-    """The arrays for a model's inputs: by name if arrays and inputs have the same names, else in order."""
+    """Assigns arrays to a model's inputs: by name if arrays and inputs have the same names, else in order."""
     from litebnn.flatbuffer import read_model
 
     names = read_model(model).input_names

@@ -1,4 +1,5 @@
-"""The option --microcontroller of `inspect` and `summary`, and the table of an exported network's steps."""
+"""The option --microcontroller of the commands `inspect` and `summary`, and the table of an exported network's
+steps."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _HEADER = ("step", "ops", "layer", *_NUMBERS[1:])
 
 
 def add_microcontroller(parser: Any) -> None:
-    """Adds the options."""
+    """Adds the options for a microcontroller to a command."""
     parser.add_argument("--microcontroller", choices=TARGETS, help="add what `litebnn export` would make of it there")
     parser.add_argument("--kernels", choices=KERNELS, help="of the binary layers there; by default compact")
     parser.only_if(
@@ -27,7 +28,7 @@ def add_microcontroller(parser: Any) -> None:
 
 
 def estimated(model: bytes, options: Namespace) -> Export | None:
-    """The estimate that the options ask for; None without one.
+    """The estimate for the microcontroller that the options name; None if they name none.
 
     Raises:
         ConversionError: the model cannot be exported; the message names op and layer.
@@ -65,7 +66,7 @@ def print_steps(export: Export) -> None:
 
 
 def steps_of(export: Export) -> Steps:
-    """The same table for the report's page."""
+    """The table of steps in the form for the report's page."""
     from litebnn.report.page import Steps
 
     total = f"{_total(export)}. Flash and RAM are in bytes. No cycle was measured on silicon."

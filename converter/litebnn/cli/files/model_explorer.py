@@ -21,11 +21,11 @@ def add_model_explorer(parser: argparse.ArgumentParser) -> None:
 
 
 def check_model_explorer(path: Path | None, *others: Path) -> None:
-    """Refuses a file that cannot be written, before any work is done.
+    """Raises an error before any work is done if the file cannot be written.
 
     Args:
         path: the path of the future file; None for no file.
-        others: files of the command, which it must not replace.
+        others: files of the command, which the new file must not replace.
 
     Raises:
         ValueError: the path is one of the other files, is not that of a .json file, or no file can be written there.
@@ -38,10 +38,10 @@ def check_model_explorer(path: Path | None, *others: Path) -> None:
 
 
 def write_node_data(path: Path, data: Mapping[str, Any]) -> None:
-    """Writes the file whole or not at all.
+    """Writes the file completely or not at all.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     import json
 

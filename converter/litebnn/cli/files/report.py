@@ -26,7 +26,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 
 def check_report(report: Path | None, *others: Path | None) -> None:
-    """Refuses a report that cannot be written, before any work is done.
+    """Raises an error before any work is done if the report cannot be written.
 
     `report` is the path of the future report; None for no report. `others` are files of the command, which the report
     may not replace; None for a file that is not given.
@@ -52,9 +52,9 @@ def page_of(
 ) -> bytes:
     """The page's file.
 
-    `inspection` is the model's ops and their costs. `conversion` is the report of the conversion that made the model,
-    if there was one. `measured` has measured times of its ops. `steps` is its table of steps on a microcontroller, if
-    one is asked for.
+    `inspection` has the model's ops and their costs. `conversion` is the report of the conversion that made the model,
+    if there was one. `measured` has measured times of the ops. `steps` is the table of steps on a microcontroller, if
+    the options ask for one.
     """
     from litebnn.errors import boundary
     from litebnn.report.page import report_page

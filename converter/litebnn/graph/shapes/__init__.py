@@ -1,7 +1,7 @@
-"""Works out the shapes that ops compute, where these follow from shapes, options and constants.
+"""Computes the shapes of ops' outputs, as far as they follow from shapes, options and constants.
 
-LiteRT's CompiledModel makes buffers for outputs by the shapes in the file. If XNNPACK runs a part of the graph, nothing
-checks these sizes, and an output that is larger overflows its buffer.
+LiteRT's CompiledModel allocates buffers for outputs by the shapes in the file. If XNNPACK runs a part of the graph,
+nothing checks these sizes, and a larger output overflows its buffer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BROADCAST = """ADD ATAN2 BITWISE_XOR DIV EQUAL FLOOR_DIV FLOOR_MOD GREATER GREA
     STABLEHLO_AND STABLEHLO_MAXIMUM STABLEHLO_MINIMUM STABLEHLO_MULTIPLY SUB"""
 _BY_FIRST = "CONV_3D_TRANSPOSE FILL RANDOM_STANDARD_NORMAL RANDOM_UNIFORM TRANSPOSE_CONV"
 _REDUCE = "MEAN REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD SUM"
-# The shape of an op's output, or the shapes of its outputs.
+# For each op, a function that computes the shape of its output, or the shapes of its outputs.
 _RULES: dict[str, Callable[[Call], Shape | list[Shape]]] = {
     **dict.fromkeys((*_SAME.split(), "ADD_N"), moves.first),
     **dict.fromkeys(_BROADCAST.split(), moves.broadcast),
@@ -77,7 +77,7 @@ _RULES: dict[str, Callable[[Call], Shape | list[Shape]]] = {
 
 
 def outgrown_outputs(graph: Graph) -> Iterator[tuple[Tensor, Shape]]:
-    """The outputs of the graph that are larger than their shapes in the file, each with the shape that is computed."""
+    """The outputs of the graph that are larger than their shapes in the file, each with its computed shape."""
     shapes: dict[Tensor, Shape] = {}
     for op in graph.ops:
         rule = _RULES.get(op.name)
@@ -97,10 +97,11 @@ def check_outputs(graph: Graph, *, is_fixed: bool = False) -> None:
     """Refuses a graph with outputs that are larger than their shapes in the file.
 
     Args:
-        is_fixed: True to leave out shapes with unknown dimensions. Interpreters, which ignore shapes, run such a graph.
+        is_fixed: True to ignore shapes with unknown dimensions. Interpreters, which ignore the shapes in the file, can
+            run such a graph.
 
     Raises:
-        ConversionError: the message names the op and the output.
+        ConversionError: an output is larger; the message names the op and the output.
     """
     for tensor, shape in outgrown_outputs(graph):
         if not is_fixed or tensor.shape_signature is None:

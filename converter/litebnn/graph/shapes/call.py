@@ -1,4 +1,4 @@
-"""The view of an op that the functions in `layers.py` and `moves.py` get."""
+"""An op as the functions in `layers.py` and `moves.py` see it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Call:
         """The shape of an input.
 
         Raises:
-            LookupError: there is none.
+            LookupError: the op has no such input.
         """
         tensor = self._input(index)
         return self._shapes.get(tensor, tensor.shape)
 
     def numbers(self, index: int) -> list[int]:
-        """The value of a constant of integers.
+        """The integers of a constant input.
 
         Raises:
-            LookupError: the value is known only at run time.
+            LookupError: the values are known only at run time.
         """
         array = self._input(index).array
         if array is None or array.dtype.kind not in "iu":

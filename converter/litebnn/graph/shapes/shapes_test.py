@@ -18,7 +18,7 @@ from tests.support.float_models import FloatModel
 GOLDEN = Path(__file__).resolve().parents[4] / "tests" / "golden"
 CONV = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1, "padding": 1}
 MASKS = {f"{key}_mask": 0 for key in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")} | {"offset": False}
-# The op, its inputs (shapes, and lists for constants), its options, and the shapes of its outputs.
+# Test cases: the op, its inputs (shapes, and lists for constants), its options, and the shapes of its outputs.
 CASES: list[tuple[str, list[Any], dict[str, Any], list[tuple[int, ...]]]] = [
     ("ABS", [(2, 3)], {}, [(2, 3)]),
     ("ADD", [(2, 1, 3), (4, 1)], {}, [(2, 4, 3)]),
@@ -124,7 +124,7 @@ def test_what_is_known_only_when_it_runs_is_trusted(op: str) -> None:
 
 
 def grows(signature: tuple[int, ...] | None, shape: tuple[int, ...] = (1, 4)) -> bytes:
-    """A model whose output, with this signature, is larger than its shape."""
+    """A model whose output is larger than its shape in the file. The output has this signature."""
     model = FloatModel()
     x = model.elementwise("NEG", model.elementwise("ABS", model.input(5000, 4)))
     x.shape, x.shape_signature = shape, signature

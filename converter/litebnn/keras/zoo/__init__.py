@@ -1,4 +1,4 @@
-"""The networks of larq-zoo in Keras 3, with its names, its arguments and its weights.
+"""The networks of larq-zoo in Keras 3, with the same names, arguments and weights.
 
 ::
 
@@ -13,7 +13,7 @@ Each function takes these arguments, by name:
 - `input_shape`: (height, width, channels) of the images, by default (224, 224, 3).
 - `input_tensor`: a Keras tensor to use as the images, instead of a new input.
 - `weights`: "imagenet" for pretrained weights, None for random ones, or the path of a file. Pretrained weights are
-  fetched once. larq-zoo's `.h5` files of Keras 2 are taken too.
+  fetched once. larq-zoo's `.h5` files, which Keras 2 wrote, can be loaded too.
 - `include_top`: False for the features alone, without the layers that classify.
 - `num_classes`: the number of classes, which must be 1,000 for pretrained weights.
 """
@@ -106,7 +106,7 @@ def _builder(name: str) -> Builder:
 
 
 def _images(name: str, input_shape: Sequence[int | None] | None, input_tensor: Any, include_top: bool) -> Any:
-    """The Keras tensor of a network's images."""
+    """The Keras tensor of a network's input images."""
     if input_tensor is not None:
         images = input_tensor if keras.utils.is_keras_tensor(input_tensor) else keras.Input(tensor=input_tensor)
         shape = tuple(images.shape[1:])
@@ -138,13 +138,13 @@ MeliusNet22 = _builder("MeliusNet22")
 
 
 def preprocess_input(image: Any) -> Any:
-    """The input of a network for an image, as the networks were trained with: float32 [224, 224, 3].
+    """Preprocesses an image as in the training of the networks: float32 [224, 224, 3].
 
     Args:
         image: a NumPy array or a tensor [height, width, 3] of values from 0 to 255.
 
     Raises:
-        ValueError: it has another number of dimensions.
+        ValueError: the image has another number of dimensions.
     """
     if len(image.shape) != 3:
         raise ValueError(f"an image is {tuple(image.shape)}, expected [height, width, 3]")
@@ -172,7 +172,7 @@ def decode_predictions(predictions: Any, top: int = 5) -> list[list[tuple[str, s
     ]
 
 
-# The modules of larq-zoo, by which its users know the networks.
+# Modules with the names by which users of larq-zoo know the networks.
 sota, literature = (
     SimpleNamespace(**{name: globals()[name] for name, network in NETWORKS.items() if network.kind == kind})
     for kind in ("sota", "literature")

@@ -14,7 +14,8 @@ from litebnn.keras.zoo.quantizers import LayerScaledSign, ScaledSign
 
 
 class BinaryAlexNet:
-    """Source: Hubara et al., "Binarized Neural Networks", https://papers.nips.cc/paper/6573-binarized-neural-networks"""
+    """Binary AlexNet. Source: Hubara et al., "Binarized Neural Networks",
+    https://papers.nips.cc/paper/6573-binarized-neural-networks"""
 
     def features(self, images: Any) -> Any:
         x = self._block(images, 64, 11, strides=4, pools=True, input_quantizer=None)
@@ -39,7 +40,7 @@ class BinaryAlexNet:
 
 
 class XNORNet:
-    """Source: Rastegari et al., "XNOR-Net", https://arxiv.org/abs/1603.05279"""
+    """XNOR-Net. Source: Rastegari et al., "XNOR-Net", https://arxiv.org/abs/1603.05279"""
 
     def features(self, images: Any) -> Any:
         x = layers.Conv2D(96, 11, strides=4, padding="same", use_bias=False, kernel_regularizer=_weight_decay())(images)
@@ -82,9 +83,9 @@ def _weight_decay() -> Any:
 
 
 class DoReFaNet:
-    """Weights of one bit and activations of two.
+    """DoReFa-Net: a network with weights of one bit and activations of two bits.
 
-    Source: Zhou et al., "DoReFa-Net", https://arxiv.org/abs/1606.06160
+    Source: Source: Zhou et al., "DoReFa-Net", https://arxiv.org/abs/1606.06160
     """
 
     def features(self, images: Any) -> Any:
@@ -105,7 +106,7 @@ class DoReFaNet:
         return layers.MaxPooling2D(3, strides=2, padding=pool)(x) if pool else x
 
     def _quantizers(self) -> dict[str, Any]:
-        # The latent weights have a gradient everywhere, so this constraint changes nothing.
+        # The latent weights have a gradient everywhere, so they need no clipping, and this constraint changes nothing.
         unchanged = keras.constraints.Constraint()
         return {
             "input_quantizer": DoReFa(k_bit=2),

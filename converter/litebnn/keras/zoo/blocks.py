@@ -17,10 +17,10 @@ class Architecture(Protocol):
     """A network in two parts: the layers that compute features, and the top layers, which classify."""
 
     def features(self, images: Any) -> Any:
-        """The features of images, which are [batch, height, width, 3]."""
+        """Computes the features of images, which are [batch, height, width, 3]."""
 
     def top(self, features: Any, num_classes: int) -> Any:
-        """The probability of each class: [batch, num_classes]."""
+        """Computes the probability of each class: [batch, num_classes]."""
 
 
 def batch_norm(x: Any, *, momentum: float = 0.9, epsilon: float = 1e-5, **arguments: Any) -> Any:
@@ -28,7 +28,8 @@ def batch_norm(x: Any, *, momentum: float = 0.9, epsilon: float = 1e-5, **argume
 
 
 def clipped_conv(x: Any, filters: int, clip_value: float, **arguments: Any) -> Any:
-    """A binary 3×3 convolution whose signs pass gradients up to a limit, to which its latent weights are clipped."""
+    """A binary 3×3 convolution whose signs pass gradients up to a limit. The latent weights are clipped to the same
+    limit."""
     return QuantConv2D(
         filters,
         3,
@@ -45,7 +46,8 @@ def clipped_conv(x: Any, filters: int, clip_value: float, **arguments: Any) -> A
 def global_average(x: Any) -> Any:
     """The average of each channel: [batch, channels].
 
-    If the size is known this is an ordinary pooling, whose kernel runs faster than a reduction in TensorFlow Lite.
+    If the image size is known, this layer is an ordinary pooling. Its kernel runs faster than a reduction in TensorFlow
+    Lite.
     """
     height, width = x.shape[1:3]
     if height is None or width is None:
@@ -54,17 +56,17 @@ def global_average(x: Any) -> Any:
 
 
 def softmax(logits: Any) -> Any:
-    """The probabilities of logits, in float32 for any policy of mixed precision."""
+    """Computes the probabilities of logits, in float32 for any policy of mixed precision."""
     return layers.Activation("softmax", dtype="float32")(logits)
 
 
 def dense_top(features: Any, num_classes: int, kernel_initializer: str = "glorot_uniform") -> Any:
-    """The probabilities of classes by a dense layer of the averages of channels."""
+    """Computes the probabilities of classes with a dense layer of the averages of channels."""
     return softmax(layers.Dense(num_classes, kernel_initializer=kernel_initializer)(global_average(features)))
 
 
 def large_image_stem(images: Any, filters: int) -> Any:
-    """A 7×7 convolution and a max pool, which make images four times smaller; small ones keep their size."""
+    """A 7×7 convolution and a max pool, which make images four times smaller. Small images keep their size."""
     arguments = {"padding": "same", "kernel_initializer": "he_normal", "use_bias": False}
     if images.shape[1] is not None and images.shape[1] < SMALL_IMAGE:
         return layers.Conv2D(filters, 3, **arguments)(images)

@@ -1,4 +1,4 @@
-"""Networks that concatenate what each binary convolution computes: BinaryDenseNet and MeliusNet."""
+"""Networks that concatenate the outputs of all binary convolutions: BinaryDenseNet and MeliusNet."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ _CLIP_VALUE = 1.3
 
 @dataclass(frozen=True)
 class BinaryDenseNet:
-    """Blocks of binary convolutions, each of which adds channels, and float layers between blocks that remove some.
+    """BinaryDenseNet: blocks of binary convolutions, each of which adds channels. Float layers between blocks remove
+    some channels.
 
-    Source: Bethge et al., "Back to Simplicity", https://arxiv.org/abs/1906.08637
+    Source: Source: Bethge et al., "Back to Simplicity", https://arxiv.org/abs/1906.08637
     """
 
     # The number of binary convolutions in each block.
     convolutions: tuple[int, ...]
     # The factor by which channels decrease after each block but the last.
     reductions: tuple[float, ...]
-    # The dilation in each block. A dilated block is not preceded by a pool.
+    # The dilation in each block. No pool precedes a dilated block.
     dilations: tuple[int, ...] = (1, 1, 1, 1)
 
     def features(self, images: Any) -> Any:
@@ -50,14 +51,15 @@ def _transition(x: Any, filters: int, pools: bool) -> Any:
 
 @dataclass(frozen=True)
 class MeliusNet:
-    """Pairs of binary convolutions: the first one adds channels, the second one improves these.
+    """MeliusNet: pairs of binary convolutions. The first of a pair adds channels, the second improves these
+    channels.
 
-    Source: Bethge et al., "MeliusNet", https://arxiv.org/abs/2001.05936
+    Source: Source: Bethge et al., "MeliusNet", https://arxiv.org/abs/2001.05936
     """
 
     # The number of pairs in each section.
     pairs: tuple[int, ...]
-    # The channels after each section but the last.
+    # The number of channels after each section but the last.
     transitions: tuple[int, ...]
 
     def features(self, images: Any) -> Any:
@@ -76,7 +78,7 @@ class MeliusNet:
 
 
 def _improved(x: Any) -> Any:
-    """Adds a binary convolution of all channels to the newest ones."""
+    """Adds the output of a binary convolution of all channels to the newest channels."""
     added = clipped_conv(batch_norm(x), _GROWTH, _CLIP_VALUE)
     return x + ops.pad(added, [[0, 0], [0, 0], [0, 0], [x.shape[-1] - _GROWTH, 0]])
 

@@ -1,4 +1,4 @@
-"""The quantizers of weights that only networks of the zoo use."""
+"""Quantizers of weights that only networks of the zoo use."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from litebnn.keras.quantizers import Quantizer, ste_sign, with_gradient
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class ScaledSign(Quantizer):
-    """The sign times the mean of |x| in each output channel, where x is clipped to [-1, 1] first.
+    """The sign times the mean of |x| in each output channel. Before that, x is clipped to [-1, 1].
 
-    The gradient is that of `ste_sign` times the mean, plus that of the mean.
+    The gradient is that of `ste_sign` times the mean, plus the gradient of the mean.
 
-    Source: Rastegari et al., "XNOR-Net", section 3.1, https://arxiv.org/abs/1603.05279
+    Source: Source: Rastegari et al., "XNOR-Net", section 3.1, https://arxiv.org/abs/1603.05279
     """
 
     precision = 1
@@ -32,7 +32,7 @@ class ScaledSign(Quantizer):
 class LayerScaledSign(Quantizer):
     """The sign times the mean of |x| over the whole layer; the gradient passes unchanged.
 
-    Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
+    Source: Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
     """
 
     precision = 1

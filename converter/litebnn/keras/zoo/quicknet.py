@@ -1,6 +1,6 @@
 """QuickNet: a residual network that is fast with Larq Compute Engine, and with litebnn.
 
-Source: Bannink et al., "Larq Compute Engine", section 4, https://arxiv.org/abs/2011.09398
+Source: Source: Bannink et al., "Larq Compute Engine", section 4, https://arxiv.org/abs/2011.09398
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CLIP_VALUE = 1.25
 class Blur(keras.initializers.Initializer):
     """The kernel of a depthwise 3×3 convolution that averages with binomial weights.
 
-    Source: Zhang, "Making Convolutional Networks Shift-Invariant Again", https://arxiv.org/abs/1904.11486
+    Source: Source: Zhang, "Making Convolutional Networks Shift-Invariant Again", https://arxiv.org/abs/1904.11486
     """
 
     def __call__(self, shape: Any, dtype: Any = None) -> Any:
@@ -33,7 +33,8 @@ class Blur(keras.initializers.Initializer):
 
 @dataclass(frozen=True)
 class QuickNet:
-    """Sections of binary 3×3 convolutions, each with a shortcut, and float layers that halve the size in between."""
+    """QuickNet: sections of binary 3×3 convolutions, each with a shortcut, and float layers between sections that halve
+    the image size."""
 
     blocks: tuple[int, ...] = (4, 4, 4, 4)
     filters: tuple[int, ...] = (64, 128, 256, 512)

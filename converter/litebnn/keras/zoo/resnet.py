@@ -9,13 +9,13 @@ from keras import layers
 from litebnn.keras.layers import QuantConv2D
 from litebnn.keras.zoo.blocks import SMALL_IMAGE, batch_norm, clipped_conv, dense_top, global_average, large_image_stem
 
-# The filters of the 16 binary convolutions. Each has a shortcut of its own.
+# The number of filters of each of the 16 binary convolutions. Each convolution has its own shortcut.
 _FILTERS = (64,) * 4 + (128,) * 4 + (256,) * 4 + (512,) * 4
 
 
 def _shortcut(x: Any, filters: int, pool_padding: str, norm: Any) -> Any:
-    """The shortcut of a block: the input itself, or a float 1×1 convolution of its average pool if the block halves the
-    size.
+    """The shortcut of a block: the block's input, or a float 1×1 convolution of its average pool if the block halves
+    the image size.
     """
     if x.shape[-1] == filters:
         return x
@@ -24,7 +24,7 @@ def _shortcut(x: Any, filters: int, pool_padding: str, norm: Any) -> Any:
 
 
 class BiRealNet:
-    """Source: Liu et al., "Bi-Real Net", https://arxiv.org/abs/1808.00278"""
+    """Bi-Real Net. Source: Liu et al., "Bi-Real Net", https://arxiv.org/abs/1808.00278"""
 
     def features(self, images: Any) -> Any:
         x = layers.Conv2D(64, 7, strides=2, padding="same", kernel_initializer="glorot_normal", use_bias=False)(images)
@@ -57,7 +57,7 @@ def _bireal_norm(x: Any) -> Any:
 
 
 class BinaryResNetE18:
-    """Source: Bethge et al., "Back to Simplicity", https://arxiv.org/abs/1906.08637"""
+    """Binary ResNet-E. Source: Bethge et al., "Back to Simplicity", https://arxiv.org/abs/1906.08637"""
 
     def features(self, images: Any) -> Any:
         x = large_image_stem(images, 64)
@@ -74,10 +74,11 @@ class BinaryResNetE18:
 
 
 class RealToBinaryNet:
-    """A network whose convolutions' outputs are scaled by factors that depend on their inputs.
+    """Real-to-Binary Net: a network whose convolutions' outputs are scaled by factors that depend on the convolutions'
+    inputs.
 
-    Source: Martinez et al., "Training binary neural networks with real-to-binary convolutions",
-    https://openreview.net/forum?id=BJg4NgBKvH
+    Source: Source: Martinez et al., "Training binary neural networks with real-to-binary convolutions",
+        https://openreview.net/forum?id=BJg4NgBKvH
     """
 
     def features(self, images: Any) -> Any:
@@ -114,7 +115,7 @@ def _real_to_binary_norm(x: Any) -> Any:
 
 
 def _scales(x: Any, filters: int) -> Any:
-    """A factor in (0, 1) for each filter, by two dense layers of the averages of x."""
+    """A factor in (0, 1) for each filter, which two dense layers compute from the averages of x."""
     arguments = {"kernel_initializer": "he_normal", "use_bias": False}
     averages = global_average(x)
     hidden = layers.Dense(x.shape[-1] // 8, activation="relu", **arguments)(averages)

@@ -1,7 +1,7 @@
-"""Weights from files that Keras 2 wrote, into the same network in Keras 3.
+"""Loads weights from files that Keras 2 wrote into the same network in Keras 3.
 
-Such a file is HDF5 with a group for each layer, in the order of the model's layers. Names of layers differ from one
-process to the next, so layers are matched by their order and their weights' shapes.
+A file of Keras 2 is HDF5 with a group for each layer, in the order of the model's layers. Names of layers differ from
+one process to the next, so layers are matched by their order and their weights' shapes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def load_weights(model: Any, path: str | Path) -> None:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not such a file, or it has the weights of another network.
+        ValueError: the file is of another kind, or has the weights of another network.
     """
     path = Path(path)
     with path.open("rb"):  # an error that names the file, if there is none
@@ -46,16 +46,16 @@ def load_weights(model: Any, path: str | Path) -> None:
 
 
 def _variables(layer: Any) -> list[Any]:
-    """The weights of a layer in the order of Keras 2's files: the trainable ones first."""
+    """The weights of a layer in the order of Keras 2's files: the trainable weights first."""
     return [*layer.trainable_weights, *layer.non_trainable_weights]
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """An HDF5 file.
+    """Opens an HDF5 file.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the file is damaged.
     """
     import h5py
 
@@ -89,7 +89,8 @@ def _weights_group(file: Any) -> Any:
 
 
 def _names(group: Any, attribute: str) -> list[str]:
-    """The strings of an attribute. Longer lists than HDF5 allows in one attribute are in several, with a number."""
+    """The strings of an attribute. HDF5 limits the size of an attribute, so Keras splits longer lists into several
+    numbered attributes."""
     parts = [attribute] if attribute in group.attrs else []
     while not parts or parts[-1] != attribute:
         part = f"{attribute}{len(parts)}"
@@ -114,10 +115,10 @@ def _saved_layers(path: Path) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _matched(path: Path, name: str, variables: list[Any], saved: tuple[str, list[Any]]) -> list[tuple[Any, Any]]:
-    """Pairs of a layer's weights and their values.
+    """Matches the weights of a layer with the values from the file, and returns them in pairs.
 
     Raises:
-        ValueError: numbers, shapes or types differ.
+        ValueError: the numbers, shapes or types of the weights differ.
     """
     saved_name, values = saved
     shapes = [tuple(value.shape) for value in values]

@@ -1,4 +1,4 @@
-"""Lowerings: the C functions that compute an op. `LOWERINGS` is the only list of ops that an export can hold."""
+"""Lowers ops to the C functions that compute them. `LOWERINGS` is the only list of the ops that an export can hold."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LOWERINGS: Mapping[str, Lowering] = {
 
 
 def lower(context: Context, op: Op) -> Lowered:
-    """The calls that compute an op.
+    """Returns the calls of C functions that compute an op.
 
     Raises:
         ConversionError: the op cannot be exported; the message names its index, kind and layer.

@@ -39,21 +39,21 @@ from litebnn.micro.program import (
 )
 
 _OUTPUTS = {"INT32": "bits", "INT8": "int8", "FLOAT32": "float"}
-# For each element type of an output: its name in the table of costs.
+# The name in the table of costs for each element type of an output.
 _COUNTED = {"bits": "bits", "int8": "int8", "float": "float32"}
 _SIGNED = {"INT8": "int8", "FLOAT32": "float", "BOOL": "bool"}
 
 
 def _image(tensor: Tensor, context: Context) -> tuple[int, int]:
-    """The number of pixels, and the number of channels of each."""
+    """The number of pixels of an image, and the number of channels of each pixel."""
     shape = context.shape(tensor)
     return int(np.prod(shape[:-1], dtype=np.int64)), shape[-1]
 
 
 def lce_quantize(context: Context, op: Op) -> Lowered:
-    """Packs signs.
+    """Lowers LceQuantize, which packs signs.
 
-    A pixel's words are written after all its values have been read, so output and input may share memory.
+    The words of a pixel are written after all its values have been read, so output and input may share memory.
     """
     source = op.input(0)
     rows, channels = _image(source, context)
@@ -69,7 +69,7 @@ def _zero_point(tensor: Tensor) -> int:
 
 
 def lce_dequantize(context: Context, op: Op) -> Lowered:
-    """Unpacks signs to floats, int8 or booleans."""
+    """Lowers LceDequantize, which unpacks signs to floats, int8 or booleans."""
     result = op.output
     rows, channels = _image(result, context)
     work = {"values": rows * channels, "rows": rows}
@@ -88,7 +88,7 @@ def _levels_of_signs(tensor: Tensor) -> tuple[int, int]:
 
 
 def lce_bmaxpool_2d(context: Context, op: Op) -> Lowered:
-    """LceBMaxPool2d: the maximum of the signs in each window."""
+    """Lowers LceBMaxPool2d, which computes the maximum of the signs in each window."""
     options = decode_options(op.name, op.custom_options)
     assert isinstance(options, BMaxPool2DOptions)
     (images, *size, words), result = context.shape(op.input(0)), context.shape(op.output)
@@ -147,7 +147,7 @@ def geometry_of(op: Op) -> tuple[Geometry, BConv2DOptions]:
 
 
 def lce_bconv_2d(context: Context, op: Op) -> Lowered:
-    """LceBconv2d, by the cheapest kernel for its shape and the target, among the compact or the fast kernels."""
+    """Lowers LceBconv2d to the cheapest kernel for its shape and the target, among the compact or the fast kernels."""
     geometry, options = geometry_of(op)
     name = _OUTPUTS[op.output.type]
     filters = constant_of(op.input(1), "filter")
@@ -201,7 +201,7 @@ def _fields(op: Op, geometry: Geometry, options: BConv2DOptions, packed: Packed)
         "depths": None if is_bits else Data(packed.depths),
         "row_class": None if packed.row_class is None else Data(packed.row_class),
         "column_class": None if packed.column_class is None else Data(packed.column_class),
-        # Multipliers and biases that the kernel does not read take no flash.
+        # Multipliers and biases that the kernel does not read are left out, so they take no flash.
         **{name: None if is_bits or fixed else _data(values) for name, values in factors.items()},
         **{f"fixed_{name}": _data(getattr(fixed, name, None)) for name in ("multiplier", "bias", "shift")},
         "planes": packed.planes,

@@ -1,4 +1,4 @@
-"""Ops on single elements: sums, products, activations, quantization and softmax."""
+"""Lowers ops on single elements: sums, products, activations, quantization and softmax."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UNARY = (*_CLAMPS, *_INEXACT, "LEAKY_RELU", "HARD_SWISH", "ABS", "NEG", "SIGN", 
 
 
 def broadcast_of(context: Context, op: Op) -> dict[str, Value]:
-    """The fields of `litebnn_broadcast`: the sizes of the output, and the strides of both inputs."""
+    """The fields of the C structure `litebnn_broadcast`: the sizes of the output, and the strides of both inputs."""
     sizes = context.shape(op.output)
     strides = [_strides(context.shape(tensor), sizes) for tensor in (op.input(0), op.input(1))]
     merged = _merged(sizes, strides)
@@ -57,7 +57,8 @@ def broadcast_of(context: Context, op: Op) -> dict[str, Value]:
 
 
 def _strides(shape: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """The strides of an input along the axes of the output, in elements; 0 where the input is broadcast."""
+    """The strides of an input along the axes of the output, in elements; 0 along axes over which the input is
+    broadcast."""
     padded = (*[1] * (len(sizes) - len(shape)), *shape)
     return [0 if size == 1 else stride for size, stride in zip(padded, strides_of(padded), strict=True)]
 
@@ -86,7 +87,7 @@ def _binary_call(context: Context, op: Op, function: str, kind: str, more: dict[
 
 
 def binary(context: Context, op: Op) -> Lowered:
-    """ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM and PRELU."""
+    """Lowers ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM and PRELU."""
     check_types(op, "FLOAT32", "INT8")
     if not op.input(0).type == op.input(1).type == op.output.type:
         types = f"{op.input(0).type} and {op.input(1).type} to {op.output.type}"
@@ -102,14 +103,14 @@ def binary(context: Context, op: Op) -> Lowered:
 
 
 def _grids(op: Op) -> tuple[list[float], dict[str, Value]]:
-    """The scales of both inputs and the output, and their zero points as fields."""
+    """The scales of both inputs and of the output, and their zero points as fields of a C structure."""
     grids = [grid(tensor) for tensor in (op.input(0), op.input(1), op.output)]
     names = ("first_zero_point", "second_zero_point", "output_zero_point")
     return [scale for scale, _ in grids], dict(zip(names, (zero for _, zero in grids), strict=True))
 
 
 def _factors(**factors: float) -> dict[str, Value]:
-    """The multiplier and shift of each real factor, as fields."""
+    """The multiplier and shift of each real factor, as fields of a C structure."""
     pairs = {name: quantized_multiplier(factor) for name, factor in factors.items()}
     return {
         **{f"{name}_multiplier": multiplier for name, (multiplier, _) in pairs.items()},
@@ -155,9 +156,9 @@ _INT8: dict[str, Callable[[Op], dict[str, Value]]] = {
 
 
 def unary(context: Context, op: Op) -> Lowered:
-    """Ops on single elements.
+    """Lowers ops on single elements, such as RELU and EXP.
 
-    For int8, the export computes a table of all 256 results by the runtime's reference kernel.
+    For int8, the export computes a table of all 256 results with the runtime's reference kernel.
     """
     check_types(op, "FLOAT32", "INT8")
     if op.output.type == "INT8":
@@ -187,7 +188,7 @@ def _lookup(context: Context, op: Op) -> Lowered:
 
 
 def quantize(context: Context, op: Op) -> Lowered:
-    """QUANTIZE from float, or from one int8 scale to another."""
+    """Lowers QUANTIZE from float, or from one int8 scale to another."""
     source, result = op.input(0), op.output
     check_types(op, "FLOAT32", "INT8")
     if source.type == "INT8":
@@ -196,7 +197,7 @@ def quantize(context: Context, op: Op) -> Lowered:
 
 
 def dequantize(context: Context, op: Op) -> Lowered:
-    """DEQUANTIZE from int8."""
+    """Lowers DEQUANTIZE from int8."""
     if op.input(0).type != "INT8" or op.output.type != "FLOAT32":
         raise refuse(f"it computes {op.input(0).type} to {op.output.type}, expected INT8 to FLOAT32")
     return _between_types(context, op, "litebnn_int8_to_float", op.input(0))
@@ -210,7 +211,7 @@ def _between_types(context: Context, op: Op, function: str, quantized: Tensor) -
 
 
 def softmax(context: Context, op: Op) -> Lowered:
-    """SOFTMAX along the last axis."""
+    """Lowers SOFTMAX along the last axis."""
     check_types(op, "FLOAT32", "INT8")
     source, result = op.input(0), op.output
     depth = context.shape(source)[-1]

@@ -1,4 +1,4 @@
-"""Ops that only move values: pad, slice, transpose, concatenate, split."""
+"""Lowers ops that only move values: pad, slice, transpose, concatenate, split."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _move(
     steps: tuple[Sequence[int], Sequence[int]],
     starts: tuple[int, int],
 ) -> Call:
-    """A strided copy: `sizes` elements along each axis, with the strides `steps` of input and output."""
+    """The call of a strided copy: `sizes` elements along each axis, with the strides `steps` of input and output."""
     if source.type != result.type:
         raise refuse(f"it moves {source.type} to {result.type}: expected one type")
     if source.type == "INT8" and grid(source) != grid(result):
@@ -68,7 +68,7 @@ def _merged(sizes: Sequence[int], first: Sequence[int], second: Sequence[int]) -
 
 
 def concatenation(context: Context, op: Op) -> Lowered:
-    """CONCATENATION: a copy for each input. Packed signs need parts that fill whole words."""
+    """Lowers CONCATENATION to a copy for each input. Packed signs need parts that fill whole words."""
     check_types(op, *_SUFFIXES)
     if getattr(op.options, "fused_activation_function", Activation.NONE) != Activation.NONE:
         raise refuse("it has a fused activation, expected none")
@@ -85,7 +85,7 @@ def concatenation(context: Context, op: Op) -> Lowered:
 
 
 def pad(context: Context, op: Op) -> Lowered:
-    """PAD and PADV2: the output is filled, then the input is copied into it."""
+    """Lowers PAD and PADV2: the output is filled with the padding value, then the input is copied into it."""
     source, result = op.input(0), op.output
     check_types(op, "FLOAT32", "INT8")
     shape, out_strides = context.shape(source), strides_of(context.shape(result))
@@ -108,7 +108,7 @@ def _fill(context: Context, op: Op) -> Call:
 
 
 def transpose(context: Context, op: Op) -> Lowered:
-    """TRANSPOSE."""
+    """Lowers TRANSPOSE."""
     check_types(op, *_SUFFIXES)
     order = constant_of(op.input(1), "order").reshape(-1).tolist()
     shape, rank = context.shape(op.input(0)), len(context.shape(op.input(0)))
@@ -120,14 +120,14 @@ def transpose(context: Context, op: Op) -> Lowered:
 
 
 def slice_(context: Context, op: Op) -> Lowered:
-    """SLICE."""
+    """Lowers SLICE."""
     check_types(op, *_SUFFIXES)
     begin = constant_of(op.input(1), "beginning").reshape(-1).tolist()
     return _sliced(context, op, begin, [1] * len(begin), context.shape(op.output))
 
 
 def strided_slice(context: Context, op: Op) -> Lowered:
-    """STRIDED_SLICE, without new axes and ellipses."""
+    """Lowers STRIDED_SLICE, without new axes and ellipses."""
     check_types(op, *_SUFFIXES)
     options, shape = op.options, context.shape(op.input(0))
     if getattr(options, "ellipsis_mask", 0) or getattr(options, "new_axis_mask", 0):
@@ -157,7 +157,7 @@ def _sliced(context: Context, op: Op, begin: Sequence[int], steps: Sequence[int]
 
 
 def split(context: Context, op: Op) -> Lowered:
-    """SPLIT and SPLIT_V: a copy for each output."""
+    """Lowers SPLIT and SPLIT_V to a copy for each output."""
     source = op.input(1 if op.name == "SPLIT" else 0)
     axis_tensor = op.input(0 if op.name == "SPLIT" else 2)
     shape = context.shape(source)
@@ -173,7 +173,7 @@ def split(context: Context, op: Op) -> Lowered:
 
 
 def stack(context: Context, op: Op) -> Lowered:
-    """PACK: each input becomes one position of a new axis."""
+    """Lowers PACK: each input becomes one position of a new axis."""
     check_types(op, *_SUFFIXES)
     shape = context.shape(op.output)
     axis = op.options.axis % len(shape)
@@ -189,7 +189,8 @@ def stack(context: Context, op: Op) -> Lowered:
 
 
 def folded(op: Op) -> Array | None:
-    """The value of an op on constants that only moves or dequantizes them; None if it is computed at run time."""
+    """The value of an op that only moves or dequantizes constants; None if the op's operands are computed at run
+    time."""
     source = op.inputs[0] if op.inputs else None
     value = None if source is None else source.array
     if value is None or source is None:

@@ -1,4 +1,4 @@
-"""Reductions along axes."""
+"""Lowers reductions along axes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _all_axes(context: Context, op: Op) -> list[int]:
 
 
 def reduction(context: Context, op: Op) -> Lowered:
-    """MEAN, SUM, REDUCE_MAX and REDUCE_MIN along any axes."""
+    """Lowers MEAN, SUM, REDUCE_MAX and REDUCE_MIN along any axes."""
     check_types(op, "FLOAT32", "INT8")
     source, shape = op.input(0), context.shape(op.input(0))
     if source.type != op.output.type:
@@ -82,7 +82,8 @@ def _merge_reduced(rows: list[tuple[int, int, bool]]) -> list[tuple[int, int, bo
 
 
 def _mean_fields(op: Op, count: int) -> dict[str, Value]:
-    """TFLite includes the division by the count in the multiplier, with as many bits as fit. This does the same."""
+    """The fields of an int8 MEAN. As in TFLite, the multiplier includes the division by the count, with as many bits as
+    fit."""
     (scale, zero_point), (out_scale, out_zero_point) = grid(op.input(0)), grid(op.output)
     multiplier, shift = quantized_multiplier(scale / out_scale)
     spare = min(63 - (64 - count.bit_length()), 32, 31 + shift)

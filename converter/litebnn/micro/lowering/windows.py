@@ -1,4 +1,4 @@
-"""The runtime's own ops with a window: convolutions, dense layers and pools."""
+"""Lowers the runtime's own ops with a window: convolutions, dense layers and pools."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CLAMPS: Mapping[int, tuple[float, float]] = {
 
 
 def clamp_of(op: Op) -> tuple[float, float]:
-    """The range of the fused activation."""
+    """The range to which the fused activation of an op clamps real values."""
     activation = getattr(op.options, "fused_activation_function", Activation.NONE)
     if activation not in _CLAMPS:
         names = ", ".join(Activation(kind).name for kind in _CLAMPS)
@@ -47,7 +47,7 @@ def clamp_of(op: Op) -> tuple[float, float]:
 
 
 def range_of(op: Op) -> dict[str, Value]:
-    """The clamp of the fused activation, in the type of the output."""
+    """The range of the fused activation in the type of the output, as fields of a C structure."""
     low, high = clamp_of(op)
     if op.output.type == "FLOAT32":
         return {"low": max(low, -LARGEST), "high": min(high, LARGEST)}
@@ -60,7 +60,7 @@ def range_of(op: Op) -> dict[str, Value]:
 def window_of(
     context: Context, op: Op, filter_size: tuple[int, ...], dilation: tuple[int, int] = (1, 1)
 ) -> dict[str, int]:
-    """The fields of `litebnn_window` for images [1, height, width, channels]."""
+    """The fields of the C structure `litebnn_window` for images [1, height, width, channels]."""
     shape, result = context.shape(op.input(0)), context.shape(op.output)
     strides = op.options.stride_h, op.options.stride_w
     rows, columns = (
@@ -87,7 +87,7 @@ def _window(
 
 
 def conv_2d(context: Context, op: Op) -> Lowered:
-    """CONV_2D, with groups if the filter has fewer channels than the input."""
+    """Lowers CONV_2D, with groups if the filter has fewer channels than the input."""
     kernel = op.input(1)
     filter_shape = kernel.shape
     dilation = op.options.dilation_h_factor, op.options.dilation_w_factor
@@ -99,7 +99,7 @@ def conv_2d(context: Context, op: Op) -> Lowered:
 
 
 def fully_connected(context: Context, op: Op) -> Lowered:
-    """FULLY_CONNECTED as a convolution of 1x1 over an image of one row."""
+    """Lowers FULLY_CONNECTED as a convolution of 1x1 over an image of one row."""
     channels_out, channels = op.input(1).shape
     pixels = context.count(op.input(0)) // channels
     if getattr(op.options, "weights_format", 0):
@@ -109,7 +109,7 @@ def fully_connected(context: Context, op: Op) -> Lowered:
 
 
 def depthwise_conv_2d(context: Context, op: Op) -> Lowered:
-    """DEPTHWISE_CONV_2D."""
+    """Lowers DEPTHWISE_CONV_2D."""
     filter_size, channels_out = op.input(1).shape[1:3], op.input(1).shape[3]
     if channels_out % context.shape(op.input(0))[3]:
         raise refuse(f"its filter of {list(op.input(1).shape)} does not fit its input channels")
@@ -148,13 +148,14 @@ def _convolution(
 
 
 def _runs(window: dict[str, int], group_channels: int, function: str) -> int:
-    """The number of inner loops for an output. Each has a fixed cost."""
+    """The number of inner loops for each output value. Each inner loop has a fixed cost."""
     is_whole = group_channels == window["channels_in"] and window["dilation_width"] == 1
     return window["filter_height"] * (1 if function == "conv2d" and is_whole else window["filter_width"])
 
 
 def _int8_fields(op: Op, kernel: Tensor, channels: int) -> dict[str, Value]:
-    """Multipliers, shifts and zero points. The filter has one scale, or one for each channel."""
+    """Multipliers, shifts and zero points of an int8 layer as fields. The filter has one scale, or one for each
+    channel."""
     channels = op.input(1).shape[-1] if channels < 0 else channels
     (in_scale, in_zero), (out_scale, out_zero) = grid(op.input(0)), grid(op.output)
     quantization = kernel.quantization
@@ -176,7 +177,7 @@ def _int8_fields(op: Op, kernel: Tensor, channels: int) -> dict[str, Value]:
 
 
 def pool_2d(context: Context, op: Op) -> Lowered:
-    """MAX_POOL_2D and AVERAGE_POOL_2D."""
+    """Lowers MAX_POOL_2D and AVERAGE_POOL_2D."""
     check_types(op, "FLOAT32", "INT8")
     if op.input(0).type != op.output.type:
         raise refuse(f"its input is {op.input(0).type} and its output {op.output.type}: expected one type")

@@ -1,1 +1,1 @@
-"""The tensors that two models have in common, and where their values differ."""
+"""Finds the tensors that two models have in common, and those whose values differ."""

@@ -1,4 +1,4 @@
-"""The first layer in which a source model and its conversion differ, and whether rounding explains the difference."""
+"""Finds the first layer in which a source model and its conversion differ, and if rounding explains the difference."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from litebnn.report.differences.samples import run
 from litebnn.runtime.intermediates import interpreter_for, with_given, with_outputs
 from litebnn.runtime.interpreter import Interpreter
 
-# The largest rounding difference of float sums in another order, relative to the tensor's largest value.
+# The largest difference that rounding makes to float sums in another order, relative to the tensor's largest value.
 TOLERANCE = 1e-3
-# Rounding may flip a sign whose value is this close to the threshold, relative to the mean distance.
+# The distance from the threshold within which rounding may flip a sign, relative to the mean distance.
 _CLOSE = 1e-4
-# Rounded sums are never closer to zero than this: such a value is zero itself, or the number next to a threshold.
+# The smallest distance of a rounded sum from zero. A value that is closer is zero itself, or the number next to a
+# threshold.
 _ZERO = float(np.finfo(np.float32).tiny)
 
 
@@ -39,7 +40,7 @@ class Divergence:
     mean_distance: float = 0.0
     # The number of samples in which this layer is the first one to differ; `flipped` and `signs` sum over them.
     samples: int = 1
-    # For a tensor of numbers: the largest difference, relative to the largest value.
+    # The largest difference, relative to the largest value, if the layer is a tensor of numbers.
     difference: float = 0.0
     # True if rounding in the converted model may flip the sign of sums that are zero in the source.
     rounds_zero: bool = False
@@ -48,7 +49,8 @@ class Divergence:
     def by_rounding(self) -> bool:
         """True if all flipped signs belong to values so close to the threshold that rounding decides them.
 
-        If all of them are exactly zero and the result's sums are exact, the models disagree about the sign of zero.
+        If all these values are exactly zero and the result's sums are exact, the models disagree about the sign of
+        zero, which is no rounding.
         """
         is_decided = self.rounds_zero or self.distance > _ZERO
         return self.flipped > 0 and is_decided and self.distance <= _CLOSE * self.mean_distance
@@ -107,11 +109,11 @@ class LayerComparison:
     """Runs two models side by side, with all tensors that both compute as outputs.
 
     Args:
-        purpose: the purpose, for messages.
+        purpose: the purpose of the comparison, for messages.
         source, converted: `.tflite` files with the same inputs. If only one of them has bits, it must be `converted`.
 
     Raises:
-        ConversionError: there is no runtime or op library to run them with.
+        ConversionError: there is no runtime or op library that can run the models.
     """
 
     def __init__(self, purpose: str, source: bytes, converted: bytes) -> None:
@@ -134,7 +136,7 @@ class LayerComparison:
         return len(self._pairs)
 
     def first_divergence(self, sample: list[Array]) -> Divergence | None:
-        """The first common tensor in which the models differ; None if there is none.
+        """The first common tensor in which the models differ; None if they do not differ.
 
         Args:
             sample: an array of the model's own shape for each input.
@@ -154,15 +156,15 @@ class LayerComparison:
             yield from _differing(pair, values, actual)
 
     def given_the_sources_signs(self, sample: list[Array]) -> tuple[float, Divergence | None]:
-        """Compares the models again, with each layer of the result reading the source's signs and levels.
+        """Compares the models again, and gives each layer of the result the source's signs and levels as inputs.
 
-        Layers after signs that rounding has flipped are compared in this way too.
+        In this way, layers after signs that rounding has flipped are compared too.
 
         Args:
             sample: an array of the model's own shape for each input.
         Returns:
-            The largest difference of an output that was computed, and the first tensor that differs by more than
-            rounding; None if there is none.
+            The largest difference of a computed output, and the first tensor that differs by more than rounding; None
+            if there is no such tensor.
         """
         values = self._values(sample)
         given = {
@@ -190,15 +192,15 @@ class LayerComparison:
 
 
 def _with_operand(graph: Graph, pair: Pair) -> Pair:
-    """Adds an output to the source: the operand of the pair's levels, moved like the levels.
+    """Adds an output to the source model: the operand of the pair's levels, with the moves of the levels applied.
 
-    Returns the pair with that operand.
+    The pair with this output as its operand.
     """
     return pair if pair.levels is None else replace(pair, operand=moved_source(graph, pair.levels))
 
 
 def _has_known_signs(pair: Pair) -> bool:
-    """True if the result's signs or levels can be derived from the source's values."""
+    """True if the signs or levels of the result can be derived from the source's values."""
     is_alike = pair.source.tensor.type == pair.result.tensor.type
     return pair.result.origin.signs > 0 or (len(pair.thresholds) > 0 and is_alike)
 

@@ -15,7 +15,7 @@ from tests.support.quantized_models import Int8Model
 
 
 def operand_of(source: bytes, sign: str, sample: Array) -> Array:
-    """The values whose signs the source computes."""
+    """The values whose signs the source model computes."""
     model = read_model(source)
     graph = model.graphs[0]
     found = find_sign(graph, next(t for op in graph.ops for t in op.outputs if t.name == sign))
@@ -42,7 +42,7 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(
     converted = litebnn.convert_tflite(source)
     sample = samples[:1]
     values = operand_of(source, sign, sample)
-    # The converted model has exact sums: zero, whose sign is positive, or at least 0.1 away from zero.
+    # The converted model has exact sums. A sum is zero, whose sign is positive, or at least 0.1 away from zero.
     flipped = (values < 0) & (values > -0.05)
     divergence = LayerComparison("verify", source, converted).first_divergence([sample])
     if not flipped.any():
@@ -65,7 +65,7 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("size", [3, 8])
 def test_signs_that_the_result_has_negated_in_some_channels(size: int) -> None:
-    """A layer whose multipliers are negative writes the opposite of their channels' signs."""
+    """A layer with negative multipliers in some channels writes the opposite signs in these channels."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     scaled = model.elementwise("MUL", model.input(1, size, size, 40), model.const(rng.choice([-0.75, 0.5], 40)))
@@ -157,7 +157,7 @@ def test_the_distance_is_known_of_a_comparison_that_is_flattened(flattened: str)
 @pytest.mark.parametrize("ending", ["", ";norm/mul;norm/add"])
 @pytest.mark.parametrize("taken", ["threshold", "negative scales"])
 def test_a_float_layer_that_takes_in_what_stands_after_its_pooling(taken: str, ending: str) -> None:
-    """The conversion changes the float layer's weights, so its output is not compared, but later tensors are."""
+    """The conversion changes the weights of the float layer, so its output is not compared, but later tensors are."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     layer = model.conv(model.input(1, 9, 9, 3), rng.standard_normal((32, 3, 3, 3)), rng.standard_normal(32))
@@ -183,7 +183,8 @@ def test_a_float_layer_that_takes_in_what_stands_after_its_pooling(taken: str, e
 
 @pytest.mark.usefixtures("library")
 def test_a_float_layer_whose_image_is_no_longer_split() -> None:
-    """The source quantizes the layer's output before BATCH_TO_SPACE_ND, which the conversion removes."""
+    """The source quantizes the layer's output before BATCH_TO_SPACE_ND, and the conversion removes
+    BATCH_TO_SPACE_ND."""
     rng = np.random.default_rng(0)
     model = Int8Model()
     sign = model.sign(model.input(1, 6, 6, 32))
@@ -202,7 +203,7 @@ def test_a_float_layer_whose_image_is_no_longer_split() -> None:
 @pytest.mark.parametrize("layer", ["padded", "unpadded", "dense"])
 @pytest.mark.parametrize("spelling", ["dorefa", "ternary_rounded", "booleans"])
 def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, layer: str) -> None:
-    """The source transposes between a NEG and the levels; the result computes the levels from the input of the NEG."""
+    """The source transposes between a NEG and the levels. The result computes the levels from the input of the NEG."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.transpose(model.elementwise("NEG", model.input(1, 6, 6, 32)), 0, 3, 1, 2)
@@ -230,7 +231,7 @@ def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, la
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("least", "most"), [(-2.0, 0.7), (0.3, 2.0)])
 def test_levels_that_are_not_all_reached(least: float, most: float) -> None:
-    """The source transposes between a clamp and the levels; the result has signs only for thresholds within the
+    """The source transposes between a clamp and the levels. The result has signs only for thresholds within the
     clamp."""
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -283,7 +284,8 @@ def test_few_numbers_that_stay_floats_are_flipped_by_rounding_as_signs_are(form:
 @pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0), (-0.5, 2.0)])
 @pytest.mark.parametrize("comparison", ["GREATER_EQUAL", "LESS"])
 def test_booleans_that_rounding_turns(comparison: str, values: tuple[float, float]) -> None:
-    """If the source selects two values by a boolean, the result reads the boolean's sign or the opposite sign."""
+    """If the source selects between two values by a boolean, the result reads the boolean's sign or the opposite
+    sign."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
@@ -316,7 +318,7 @@ def test_signs_that_are_spread_over_an_image_and_flattened() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("flipped", [False, True])
 def test_two_conversions_of_a_model_do_not_differ(flipped: bool) -> None:
-    """Both models have tensors that rules named, bits with permuted axes, and several tensors of one name."""
+    """Both models have tensors that rules named, bits with permuted axes, and several tensors of the same name."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.transpose(model.input(1, 6, 6, 32), 0, 3, 1, 2)

@@ -1,4 +1,4 @@
-"""Pairs of tensors that should have the same values: one of a source model, one of its conversion."""
+"""Pairs of tensors that should have the same values: one tensor of a source model, and one of its conversion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TracedTensor:
     origin: Origin
 
     def restored(self, values: Array) -> Array:
-        """The values in the layout of the source's tensor: numbers, or True for each negative sign.
+        """Moves values of the tensor to the layout of the source's tensor: numbers, or True for each negative sign.
 
         Raises:
             ValueError: the number of values does not match the origin.
@@ -33,17 +33,18 @@ class TracedTensor:
         return origin.restored(unpack_bits(values, origin.signs) if origin.signs else values)
 
     def made(self, values: Array) -> Array:
-        """The inverse of `restored`: moves values from the source's layout to the tensor's own."""
+        """Moves values from the layout of the source's tensor to the tensor's own. It is the inverse of the method
+        `restored`."""
         made = self.origin.made(values)
         return pack_bits(made) if self.origin.signs else made
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A tensor that both models have: numbers, or signs that are packed in the result or in both models."""
+    """A tensor that both models have. It holds numbers, or signs that are packed in the result or in both models."""
 
     source: TracedTensor
-    # The tensor whose values decide on the source's signs or levels. It is the pair's tensor itself if there are no
+    # The tensor whose values decide about the source's signs or levels. It is the pair's tensor itself if there are no
     # thresholds, and None if the source does not compute it.
     operand: Tensor | None
     # The values of the operand at which the signs or levels change.
@@ -51,7 +52,8 @@ class Pair:
     result: TracedTensor
     # The op that moves levels from the operand's layout to the layout of the source's tensor.
     levels: FewValues | None = None
-    # The shape to which the operand is broadcast before it is perhaps flattened to the shape of the source's tensor.
+    # The shape to which the operand is broadcast before it is flattened, if necessary, to the shape of the source's
+    # tensor.
     spread: tuple[int, ...] = ()
     # True if the result adds a rounded middle level to a rounded count of signs, so that no sum is certain to be zero.
     rounds_zero: bool = False
@@ -64,7 +66,7 @@ class Pair:
     def expected(self, values: Array) -> Array:
         """The values that the result should have: numbers, or True for each negative sign.
 
-        Computed from the source's values.
+        The expected values are computed from the source's values.
         """
         restored = self.source.restored(values)
         if not self.is_of_signs or self.source.origin.signs:
@@ -123,7 +125,8 @@ def _traced_tensors(graph: Graph) -> list[TracedTensor]:
 
 
 def _first(name: str) -> str:
-    """The first of the names that exporters join by semicolons; two exporters may join it with different names."""
+    """The first of the names that exporters join with semicolons. Two exporters may join the same first name with
+    different others."""
     return name.split(";")[0]
 
 
@@ -151,9 +154,9 @@ def _packed(graph: Graph, bits: Tensor) -> Tensor | None:
 
 
 def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, tuple[float | Array, ...]]:
-    """The tensor whose values decide on a tensor's signs or levels, and the thresholds.
+    """The tensor whose values decide about a tensor's signs or levels, and the thresholds.
 
-    For other tensors: the tensor itself, and no thresholds.
+    For a tensor of other numbers, the result is the tensor itself, and no thresholds.
     """
     decided = _before_reshapes(graph, tensor)
     sign = find_sign(graph, decided)

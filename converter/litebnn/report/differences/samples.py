@@ -1,4 +1,5 @@
-"""Inputs and outputs of models that run side by side: always float, whatever a model's own types are."""
+"""Makes the inputs of models that run side by side, and reads their outputs. Both are always float, whatever a model's
+own types are."""
 
 from __future__ import annotations
 
@@ -15,13 +16,14 @@ from litebnn.runtime.predictor import arrays_of
 def samples_for(
     purpose: str, model: Model, inputs: Any, *, count: int, seed: int = 0, limits: Range | None = None
 ) -> list[list[Array]]:
-    """One list of arrays, an array for each input, for every run.
+    """The samples: for every run a list of arrays, with an array for each input.
 
-    `purpose` is the purpose, for messages. `inputs` is an array, or a list or dictionary with one for each input, batch
-    first; `count` random samples if None. `limits` is the (min, max) of uniform random floats; they are normal if None.
+    `purpose` is the purpose of the samples, for messages. `inputs` is an array, or a list or dictionary with one array
+    for each input, batch first; `count` random samples if it is None. `limits` is the (min, max) of uniform random
+    floats; they are normally distributed if it is None.
 
     Raises:
-        ValueError: the inputs do not match the model's.
+        ValueError: the inputs do not match the model's inputs.
     """
     graph = model.graphs[0]
     if inputs is None:
@@ -55,7 +57,7 @@ def _random(tensor: Tensor, generator: np.random.Generator, limits: Range | None
 
 
 def run(interpreter: Interpreter, samples: list[list[Array]]) -> list[Array]:
-    """Runs all samples and returns the outputs in float; float inputs are quantized for a model with other ones."""
+    """Runs all samples and returns the outputs in float. If a model has quantized inputs, the samples are quantized."""
     grids = list(zip(interpreter.input_types, interpreter.input_quantization, strict=True))
     results = []
     for sample in samples:

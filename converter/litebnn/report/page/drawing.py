@@ -1,4 +1,4 @@
-"""The graph of a model as the page draws it: the text of each node, and the tensors between them."""
+"""The graph of a model for the page's drawing: the text of each node, and the tensors between nodes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def precision_of(row: OpRow) -> str:
 def drawing(inspection: Inspection) -> dict[str, list[dict[str, Any]]]:
     """The nodes and edges of the main subgraph, as plain data.
 
-    A node is an input of the model, an op, or an output of the model; its `row` is the op's index, or None. Nodes are
-    in order of execution: an input before its first consumer, an output after its producer. An edge is a tensor
-    between two nodes, which it names by their indices in the list of nodes.
+    A node is an input of the model, an op, or an output of the model. Its `row` is the op's index, or None. Nodes are
+    in order of execution: an input before its first consumer, an output after its producer. An edge is a tensor between
+    two nodes, which are named by their indices in the list of nodes.
     """
     nodes: list[dict[str, Any]] = []
     edges: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The numbers and charts of the page: times, and what each breach of a rule for models costs."""
+"""The numbers and charts of the page: times, and the cost of each broken rule for models."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Part:
-    """The part of a total that belongs to ops of one precision; `share` is 0 to 1."""
+    """The part of a total that belongs to ops of one precision. `share` is a number from 0 to 1."""
 
     precision: str
     share: float
@@ -61,7 +61,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity of each op, for a chart."""
+    """A quantity of each op that a chart shows."""
 
     name: str
     # The times that the chart shows; None for quantities that are equal on all boards.
@@ -69,7 +69,7 @@ class Metric:
     total: str
     largest: str
     values: tuple[float, ...]
-    # For each op, the quantity relative to the largest one, and its text.
+    # For each op, the quantity relative to the largest one, and the quantity as text.
     cells: tuple[tuple[float, str], ...]
     # The part of the total for each precision that occurs.
     parts: tuple[Part, ...]
@@ -77,7 +77,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class RuleBroken:
-    """A rule that layers break."""
+    """A rule for models that some layers break."""
 
     # The advice, as one sentence.
     fix: str

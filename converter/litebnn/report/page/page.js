@@ -57,7 +57,7 @@
     return made;
   }
 
-  // A smooth line through the points that the layout gives: curves between the middles of its segments.
+  // Makes a smooth line through the points of the layout: curves between the middles of its segments.
   function path(points) {
     const middle = (a, b) => `${(a.x + b.x) / 2} ${(a.y + b.y) / 2}`;
     const curves = points.slice(1, -1).map((p, i) => `Q ${p.x} ${p.y} ${middle(p, points[i + 2])}`);
@@ -68,7 +68,7 @@
   const WIDTH = 200, HEIGHT = 46, MARGIN = 16;
 
   // The layout takes more than linear time, so a large graph is laid out in parts. Two parts share the one node that
-  // connects them. A part without such nodes inside that has more than LARGEST nodes would take many seconds.
+  // connects them. A part of more than LARGEST nodes without such a connecting node would take many seconds.
   const PART = 80, LARGEST = 600;
 
   function partsOf({ nodes, edges }) {
@@ -87,7 +87,7 @@
     return [...parts, [first, nodes.length - 1]];
   }
 
-  // Gives every node its x and y, and every edge its points; returns what the whole takes.
+  // Gives every node its x and y, and every edge its points; returns the size of the whole graph.
   function layOut(graph) {
     const { nodes, edges } = graph;
     const bounds = { left: 0, right: 0, bottom: 0 };
@@ -129,7 +129,7 @@
     );
   }
 
-  // Draws the graph with its corner in the origin, and returns its size; null where it is empty or too large.
+  // Draws the graph with its corner in the origin, and returns its size; null if the graph is empty or too large.
   function drawGraph(scene) {
     const graph = JSON.parse(byId("graph-data").textContent);
     const bounds = graph.nodes.length ? layOut(graph) : null;
@@ -150,13 +150,13 @@
     if (!size) return () => {};
     const view = Panzoom(scene, { canvas: true, cursor: "grab", minScale: 0.02, maxScale: 6, handleStartEvent: () => {} });
 
-    // Panzoom scales what it moves by, too.
+    // Panzoom multiplies distances by the scale, too.
     const place = (scale, left, top, animate = false) => {
       view.zoom(scale, { animate });
       view.pan(left / view.getScale(), top / view.getScale(), { animate });
     };
     const box = () => canvas.getBoundingClientRect();
-    // The left edge of the whole graph where it is narrower than its frame, else what shows x in the middle.
+    // The left edge of the whole graph if it is narrower than its frame, else the edge that shows x in the middle.
     const leftFor = (scale, x) => (box().width - scale * (scale * size.width <= box().width ? size.width : 2 * x)) / 2;
     const middle = ({ x, width }) => x + width / 2;
     const readable = () => {
@@ -173,7 +173,7 @@
       place(scale, leftFor(scale, middle(node.getBBox())), box().height / 2 - scale * (y + height / 2), animate);
     };
 
-    // Panzoom places the scene once by itself when the script has run.
+    // Panzoom moves the scene once by itself after the script has run.
     setTimeout(readable);
     const zoomAtCentre = (factor) => {
       const { left, top, width, height } = box();
@@ -192,7 +192,7 @@
       }
     }, { passive: false });
 
-    // Dragging the graph by a node neither drags the link nor follows it.
+    // When a user drags the graph by a node, the browser must neither drag the link nor follow it.
     let pressed = null;
     canvas.addEventListener("dragstart", (event) => event.preventDefault());
     canvas.addEventListener("pointerdown", (event) => (pressed = event));
@@ -206,7 +206,7 @@
       if (event.target.matches(".node:focus-visible")) reveal(event.target, true);
     });
 
-    // On paper there is no panning: the whole graph is drawn.
+    // A printed page cannot be panned, so the whole graph is drawn.
     let kept = "";
     window.addEventListener("beforeprint", () => {
       kept = scene.style.transform;

@@ -39,12 +39,12 @@ def report_page(
 ) -> str:
     """One self-contained HTML page about a model.
 
-    `inspection` is the model's ops and their costs. `conversion` is the report of the conversion, if there was one.
+    `inspection` has the model's ops and their costs. `conversion` is the report of the conversion, if there was one.
     `measured` has measured times, which the page shows before estimated ones. `steps` is the table of steps on a
-    microcontroller, if one is asked for.
+    microcontroller, if there is one.
 
     Returns:
-        The page, which loads nothing and allows no script but its own.
+        The page. It loads nothing and allows no script but its own.
 
     Example:
         >>> from litebnn.report.inspection import inspect_model
@@ -107,7 +107,7 @@ def _marked(text: str) -> str:
 
 
 def _script(name: str) -> str:
-    """A script's text without the sourceMappingURL comment, which would make developer tools request a file."""
+    """The text of a script without the sourceMappingURL comment, which would make developer tools request a file."""
     return re.sub(r"^//# sourceMappingURL=.*$", "", (_FOLDER / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 

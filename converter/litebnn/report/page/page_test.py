@@ -33,7 +33,7 @@ HOSTILE = (
 
 
 class Page(HTMLParser):
-    """The tags of a page, its text, and the text inside each script."""
+    """A parser that collects the tags of a page, its text, and the text inside each script."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ def network() -> bytes:
 
 @cache
 def inspection() -> Inspection:
-    """The network with times and a broken rule of made-up costs."""
+    """The inspection of the network, with made-up times and costs of a broken rule."""
     found = inspect_model(litebnn.convert_tflite(network()))
     rule = BrokenRule("channels", 2, "conv", "40 input channels", "take 64", {"host": 1e-6, "rpi4": 2e-5})
     ops = [replace(row, seconds={"host": 1e-5 * (row.index + 1), "rpi4": 1e-3}) for row in found.ops]
@@ -161,7 +161,7 @@ def test_nothing_is_loaded_and_one_script_may_run() -> None:
 
 
 def renamed(names: list[str]) -> Inspection:
-    """The network with all its names replaced by these."""
+    """The inspection of the network, with all its names replaced by these names."""
     found, name = inspection(), iter(names * 100)
     rules = [replace(rule, layer=next(name), found=next(name), fix=next(name)) for rule in found.broken_rules]
     ops = [replace(row, name=next(name), op=next(name), output=next(name), fused=(next(name),)) for row in found.ops]

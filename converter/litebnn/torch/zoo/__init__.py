@@ -1,4 +1,4 @@
-"""Binarized networks for images, from their papers, with weights of Keras or PyTorch.
+"""Binarized networks for images, from papers, with weights of Keras or PyTorch.
 
 ::
 
@@ -6,8 +6,8 @@
 
     network = zoo.QuickNet(weights="quicknet_weights.h5").eval()
 
-Networks take images float32 [n, 3, height, width], normalized as larq-zoo does, and give logits [n, num_classes]. With
-`include_top=False` they give the last features [n, channels, height / 32, width / 32].
+The networks take images float32 [n, 3, height, width], normalized as larq-zoo does, and give logits [n, num_classes].
+With `include_top=False` they give the last features [n, channels, height / 32, width / 32].
 """
 
 from litebnn.torch.zoo.layers import FloatConv2d
@@ -15,7 +15,7 @@ from litebnn.torch.zoo.quicknet import QuickNet, QuickNetLarge, QuickNetSmall
 from litebnn.torch.zoo.resnet import BiRealNet, ReActNet18
 from litebnn.torch.zoo.weights import load_keras_weights, load_weights
 
-# The classes by their names on command lines.
+# The classes of networks, by their names on command lines.
 NETWORKS = {
     network.__name__.lower(): network for network in (QuickNetSmall, QuickNet, QuickNetLarge, BiRealNet, ReActNet18)
 }

@@ -1,4 +1,4 @@
-"""Layers that the networks share: float layers that pad as TensorFlow does, and the last layers."""
+"""Layers that the networks share: float layers that pad as TensorFlow does, and the layers that classify."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from litebnn.torch.layers import BinaryConv2d, Sizes
 
 
 class FloatConv2d(BinaryConv2d):
-    """`torch.nn.Conv2d` of float values, with the paddings of `BinaryConv2d`: "same" is TensorFlow's.
+    """A `torch.nn.Conv2d` of float values, with the paddings of `BinaryConv2d`: "same" is TensorFlow's.
 
     Example:
         >>> FloatConv2d(3, 8, 7, stride=2, padding="same", bias=False)(torch.zeros(1, 3, 9, 10)).shape
@@ -50,9 +50,10 @@ class DepthwiseConv2d(FloatConv2d):
 
 
 class BlurPool(DepthwiseConv2d):
-    """Every second pixel of a blurred image, with the binomial filter of 3×3 pixels, which is not trained.
+    """Selects every second pixel of an image after blurring it with the binomial filter of 3×3 pixels, which is not
+    trained.
 
-    Zhang, "Making Convolutional Networks Shift-Invariant Again", ICML 2019, https://arxiv.org/abs/1904.11486
+    Source: Zhang, "Making Convolutional Networks Shift-Invariant Again", ICML 2019, https://arxiv.org/abs/1904.11486
     """
 
     def __init__(self, channels: int) -> None:
@@ -64,20 +65,21 @@ class BlurPool(DepthwiseConv2d):
 
 
 class SameMaxPool2d(nn.Module):
-    """The maximum of each 3×3 pixels, every second one, with TensorFlow's "same" padding."""
+    """A max pool of 3×3 pixels with stride 2, and with TensorFlow's "same" padding."""
 
     size: ClassVar[int] = 3
     stride: ClassVar[int] = 2
 
     def forward(self, x: Tensor) -> Tensor:
-        # The padding before an axis is given; `ceil_mode` adds what is needed after it.
+        # The padding before an axis is passed explicitly; `ceil_mode` adds the necessary padding after the axis.
         needed = [(-(-length // self.stride) - 1) * self.stride + self.size - length for length in x.shape[2:]]
         padding = tuple(max(total, 0) // 2 for total in needed)
         return F.max_pool2d(x, self.size, self.stride, padding, ceil_mode=True)
 
 
 class Top(nn.Sequential):
-    """The mean over height and width, and a dense layer: [n, channels, height, width] to logits [n, classes]."""
+    """The layers that classify: the mean over height and width, and a dense layer from [n, channels, height, width] to
+    logits [n, classes]."""
 
     def __init__(self, channels: int, num_classes: int) -> None:
         super().__init__(nn.Linear(channels, num_classes))

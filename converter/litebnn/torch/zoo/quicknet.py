@@ -25,7 +25,7 @@ def _stem_norm(channels: int, affine: bool = True) -> nn.BatchNorm2d:
 
 
 class _Stem(nn.Module):
-    """Images [n, 3, height, width] to features [n, channels, height / 4, width / 4]."""
+    """QuickNet's first layers, from images [n, 3, height, width] to features [n, channels, height / 4, width / 4]."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -90,8 +90,8 @@ class QuickNet(nn.Module):
     Args:
         num_classes: the number of classes.
         include_top: False to give the last features instead.
-        weights: a file of weights, of PyTorch or Keras (`load_weights`), "imagenet" for pretrained ones, which are
-            fetched once, or None for random ones.
+        weights: a file of weights, of PyTorch or Keras (`load_weights`), "imagenet" for pretrained weights, which are
+            fetched once, or None for random weights.
         blocks: the number of binary convolutions in each section.
         channels: the number of channels in each section.
 
@@ -99,7 +99,7 @@ class QuickNet(nn.Module):
         OSError: the file cannot be read or fetched.
         ValueError: the weights are of another network.
 
-    Bannink et al., "Larq Compute Engine", MLSys 2021, https://arxiv.org/abs/2011.09398
+    Source: Bannink et al., "Larq Compute Engine", MLSys 2021, https://arxiv.org/abs/2011.09398
 
     Example:
         >>> QuickNet(num_classes=10)(torch.zeros(2, 3, 64, 64)).shape

@@ -1,4 +1,4 @@
-"""Networks of the shape of ResNet-18 with a shortcut around each binary convolution: Bi-Real Net and ReActNet."""
+"""Networks like ResNet-18 with a shortcut around each binary convolution: Bi-Real Net and ReActNet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ BLOCKS = 4  # binary convolutions in each section
 
 
 class _Block(nn.Module):
-    """A binary convolution and batch norm, added to the input, with signs before and an activation after them."""
+    """A binary convolution and batch norm, whose output is added to the input. Signs come before the convolution, an
+    activation after the sum."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class _Block(nn.Module):
 
 
 class _ResNet18(nn.Module):
-    """Stem, 16 blocks and top."""
+    """The common architecture of the networks: a stem, 16 blocks, and the layers that classify."""
 
     def __init__(
         self,
@@ -92,14 +93,14 @@ class BiRealNet(_ResNet18):
     Args:
         num_classes: the number of classes.
         include_top: False to give the last features instead.
-        weights: a file of weights, of PyTorch or Keras (`load_weights`), "imagenet" for pretrained ones, which are
-            fetched once, or None for random ones.
+        weights: a file of weights, of PyTorch or Keras (`load_weights`), "imagenet" for pretrained weights, which are
+            fetched once, or None for random weights.
 
     Raises:
         OSError: the file cannot be read or fetched.
         ValueError: the weights are of another network.
 
-    Liu et al., "Bi-Real Net", ECCV 2018, https://arxiv.org/abs/1808.00278
+    Source: Liu et al., "Bi-Real Net", ECCV 2018, https://arxiv.org/abs/1808.00278
 
     Example:
         >>> BiRealNet(num_classes=10)(torch.zeros(2, 3, 64, 64)).shape
@@ -131,18 +132,18 @@ class BiRealNet(_ResNet18):
 
 
 class ReActNet18(_ResNet18):
-    """ReActNet of the shape of ResNet-18, from images [n, 3, height, width] to logits [n, num_classes].
+    """ReActNet in the shape of ResNet-18, from images [n, 3, height, width] to logits [n, num_classes].
 
     Args:
         num_classes: the number of classes.
         include_top: False to give the last features instead.
-        weights: a file that `torch.save` wrote of the network's `state_dict`; None for random weights.
+        weights: a file with the network's `state_dict`, as `torch.save` writes it; None for random weights.
 
     Raises:
         OSError: the file cannot be read or fetched.
         ValueError: the weights are of another network.
 
-    Liu et al., "ReActNet", ECCV 2020, https://arxiv.org/abs/2003.03488
+    Source: Liu et al., "ReActNet", ECCV 2020, https://arxiv.org/abs/2003.03488
 
     Example:
         >>> ReActNet18(num_classes=10)(torch.zeros(2, 3, 64, 64)).shape

@@ -1,4 +1,4 @@
-"""Weights of files: PyTorch's own, and Keras's, whose layers are matched by class and order."""
+"""Loads weights from files: PyTorch's own, and Keras's, whose layers are matched by class and order."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class _Layer(NamedTuple):
 
 
 def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
-    """Loads weights into a network of this package, whatever wrote the file.
+    """Loads weights into a network of this package, from a file of PyTorch or of Keras.
 
     Args:
-        network: the network, which the file's weights fit.
-        path: a file that `torch.save` wrote of a `state_dict`, or one that `load_keras_weights` takes.
+        network: the network, which must fit the file's weights.
+        path: a file with a `state_dict`, as `torch.save` writes it, or a file that `load_keras_weights` accepts.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is of another kind, or of another network.
-        ImportError: a Keras file needs h5py, which is not installed.
+        OSError: the file cannot be read.
+        ValueError: the file is of another kind, or has the weights of another network.
+        ImportError: h5py, which a Keras file needs, is not installed.
 
     Example:
         >>> torch.save(BiRealNet().state_dict(), "birealnet.pt")
@@ -59,11 +59,12 @@ def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
 
 
 def load_given_weights(network: nn.Module, weights: str | os.PathLike[str] | None, include_top: bool) -> None:
-    """Loads the weights of a network's argument: "imagenet" fetches pretrained ones, None leaves random ones.
+    """Loads the weights that a network's argument names: "imagenet" fetches pretrained ones, None leaves random
+    ones.
 
     Raises:
         OSError: the file cannot be read or fetched.
-        ValueError: the zoo has no weights of the network, or the file has others.
+        ValueError: the zoo has no weights of the network, or the file has the weights of another network.
     """
     if weights == "imagenet":
         weights = fetch_weights(find_network(type(network).__name__), include_top)
@@ -72,18 +73,19 @@ def load_given_weights(network: nn.Module, weights: str | os.PathLike[str] | Non
 
 
 def load_keras_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
-    """Carries the weights of a Keras file over, after which the network computes what Keras does.
+    """Copies the weights of a Keras file into a network. The network then computes the same as the Keras network.
 
-    Layers are matched by their Keras class and their order among those of the class. So layers of an .h5 file have the
-    names that Keras gives by itself, as in all files of larq-zoo.
+    Layers are matched by their Keras class, and by their order among the layers of this class. Therefore layers in an
+    .h5 file must have the names that Keras gives by itself, as in all files of larq-zoo.
 
     Args:
-        network: a network that has `keras_classes`: the name of a Keras layer's class by that of a module.
+        network: a network with the attribute `keras_classes`, which maps the names of modules to the class names of
+            Keras layers.
         path: a .h5 file of Keras 2, of weights or a whole model, or a .weights.h5 or .keras file of Keras 3.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is no such file, or of another network; the message names the layer.
+        OSError: the file cannot be read.
+        ValueError: the file is of another kind, or of another network; the message names the layer.
         ImportError: h5py is not installed.
     """
     content, name = _keras_content(path), os.fspath(path)
@@ -138,7 +140,8 @@ def _layers(content: bytes, name: str) -> dict[str, list[_Layer]]:
 
 
 def _layers_of_keras_3(layers: Any) -> Iterator[_Layer]:
-    """The layers of a file that Keras 3 wrote, where each is named by its class and its number in it."""
+    """The layers of a file that Keras 3 wrote. Such a file names a layer by its class and its number within the
+    class."""
 
     def number(name: str) -> int:
         found = re.search(r"_(\d+)$", name)
@@ -158,7 +161,7 @@ def _layers_of_keras_2(file: Any) -> Iterator[_Layer]:
 
 
 def _names(attributes: Any, key: str) -> list[str]:
-    """The names in an attribute, which Keras cuts in several if they are too many."""
+    """The names in an attribute. Keras splits the attribute into several if it has too many names."""
     keys = [key] if key in attributes else sorted((k for k in attributes if k.startswith(key)), key=len)
     if not keys:
         raise KeyError(f"no {key}")
@@ -166,10 +169,10 @@ def _names(attributes: Any, key: str) -> list[str]:
 
 
 def _matched(title: str, module: Any, layer: _Layer, name: str) -> list[tuple[Tensor, Tensor]]:
-    """The module's tensors, each with its value in PyTorch's layout.
+    """The module's tensors, each paired with its value in PyTorch's layout.
 
     Raises:
-        ValueError: the layer has another number or other shapes of weights.
+        ValueError: the Keras layer has another number of weights, or weights of other shapes.
     """
     if isinstance(module, nn.BatchNorm2d):
         tensors = [module.weight, module.bias, module.running_mean, module.running_var]

@@ -1,4 +1,4 @@
-// Compares int8 convolutions with a plain loop over TensorFlow Lite's reference arithmetic.
+// Compares int8 convolutions with a simple loop over TensorFlow Lite's reference arithmetic.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ int32_t Between(std::mt19937& random, int32_t low, int32_t high) {
   return low + static_cast<int32_t>(random() % static_cast<uint32_t>(high - low + 1));
 }
 
-// TensorFlow Lite's MultiplyByQuantizedMultiplier, written as it is there.
+// TensorFlow Lite's function MultiplyByQuantizedMultiplier, computed step by step as in TensorFlow Lite.
 int32_t MultiplyByQuantizedMultiplier(int32_t value, double scale) {
   int exponent = 0;
   auto multiplier = static_cast<int64_t>(std::round(std::frexp(scale, &exponent) * (int64_t{1} << 31)));
@@ -123,7 +123,7 @@ Layer RandomLayer(std::mt19937& random) {
   const bool has_bias = random() % 4 != 0;
   for (int32_t channel = 0; channel < s.channels_out; ++channel) {
     if (has_bias) layer.bias.push_back(Between(random, -20000, 20000));
-    // Also powers of two, whose sums are often halfway between two levels.
+    // Every third fraction is a power of two, for which sums are often halfway between two levels.
     const double fraction = random() % 3 == 0 ? 0.5 : Between(random, 500000, 999999) * 1e-6;
     layer.scales.push_back(std::ldexp(fraction, -Between(random, 0, 14)));
   }
@@ -158,7 +158,8 @@ LITEBNN_TEST_EVERY_ISA(Int8Conv2dTest);
 TEST_P(Int8Conv2dTest, GivesTheReferencesBits) { ExpectReferenceResults(isa()); }
 
 #if LITEBNN_X86 || defined(__aarch64__)
-// Tests the kernels without dot products too, which an ISA does not choose if this CPU has dot products.
+// This test covers the kernels without dot products on every CPU. An ISA would not choose them by itself on a CPU that
+// has dot products.
 TEST(Int8Conv2d, KernelsWithoutDotProductsGiveTheReferencesBits) {
   Isa isa = *FindIsa("portable");
 #if LITEBNN_X86

@@ -1,6 +1,6 @@
 // The declarations of TensorFlow Lite Micro that ops/micro/tflm uses. TFLM_IS_NEW selects those of releases since
-// October 2026; without it they are those of earlier releases. The packages on PyPI have no headers;
-// tests/micro/test_tflm.py runs models in their interpreters.
+// October 2026; without it they are those of earlier releases. The packages on PyPI have no headers.
+// tests/micro/test_tflm.py runs models in the interpreters of these packages.
 #pragma once
 
 #include <stddef.h>
