@@ -141,10 +141,10 @@ def _convolution(
     outputs = context.count(op.output)
     macs = outputs * weights.size // window["channels_out"]
     arguments = (Struct(f"litebnn_conv2d_{name}", fields), Read(op.input(0)), Write(op.output), Rows(rows))
-    source = "depthwise.c" if function == "depthwise" else f"conv2d_{name}.c"
     work = {"macs": macs, "outputs": outputs, "runs": outputs * _runs(window, group_channels, function)}
     images = 1 if op.name == "FULLY_CONNECTED" else context.shape(op.output)[0]
-    return Lowered((Call(f"litebnn_{function}_{name}_rows", arguments, (f"builtin/{source}",), work, images),))
+    source = f"builtin/{function}_{name}.c"
+    return Lowered((Call(f"litebnn_{function}_{name}_rows", arguments, (source,), work, images),))
 
 
 def _runs(window: dict[str, int], group_channels: int, function: str) -> int:

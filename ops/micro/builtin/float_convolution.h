@@ -1,0 +1,28 @@
+/* The types and the arithmetic of convolutions on float, for the loops of conv2d.h and depthwise.h. */
+#include "window.h"
+
+typedef litebnn_conv2d_float Layer;
+typedef float Value;
+typedef float Sum;
+
+/* Compilers leave out the subtraction of 0.0f, which changes no float. */
+static inline Sum input_zero_of(const Layer* layer) {
+  (void)layer;
+  return 0.0f;
+}
+
+static inline Sum filter_zero_of(const Layer* layer) {
+  (void)layer;
+  return 0.0f;
+}
+
+static inline int32_t rounds_once(const Layer* layer) {
+  (void)layer;
+  return 0;
+}
+
+static inline Value output_of(const Layer* layer, Sum sum, int32_t o, int32_t is_rounded_once) {
+  (void)is_rounded_once;
+  if (layer->bias) sum += layer->bias[o];
+  return litebnn_clamp_to(layer->range, sum);
+}
