@@ -213,6 +213,14 @@ def test_reshapes_share_memory_and_outputs_may_be_inputs(tmp_path: Path) -> None
     assert len(read_model(model.finish(rows)).graphs[0].inputs) == 1
 
 
+def test_an_input_that_no_op_reads_is_no_warning(tmp_path: Path) -> None:
+    model = FloatModel()
+    inputs = [model.input(1, 4) for _ in range(3)]
+    exported(model.finish(model.op("NEG", [inputs[1]], (1, 4)), model.reshape(inputs[2], 4, 1)), tmp_path)
+    assert "(void)input_0;" in (tmp_path / "network" / "src" / "model.c").read_text()
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
 def test_a_models_strange_name_stays_in_comments(tmp_path: Path) -> None:
     exported(_dense(), tmp_path, packages=[*PACKAGES], title="@TABLE@ */ \\\nmessage(FATAL_ERROR)")
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")

@@ -251,6 +251,8 @@ def emit(placement: Placement, name: str, title: str, version: str) -> Emitted:
         body += writer.step(step, index)
         sizes.append(writer.constants.bytes - before)
     copies = "".join(writer.copy(*copy) for copy in placement.copies)
+    read = {place.argument for place in placement.places.values()}
+    unread = "".join(f"  (void){text};\n" for text in argument_names(placement.graph)[0] if text not in read)
     calls = [call for step in placement.steps for call in step.calls]
     headers = sorted({"litebnn_builtin.h" if call.sources else "litebnn_micro.h" for call in calls})
     includes = ["<string.h>"] if copies else []
@@ -269,7 +271,7 @@ def emit(placement: Placement, name: str, title: str, version: str) -> Emitted:
         constants="\n".join(writer.constants.texts),
         arena=arena,
         prototype=prototype(placement, name),
-        body=body + copies,
+        body=unread + body + copies,
     )
     header = _header(placement, name, title, version, sum(sizes))
     return Emitted(header, source, tuple(sizes), tuple(dict.fromkeys(file for call in calls for file in call.sources)))
