@@ -122,6 +122,19 @@ def pad_with(graph: Graph, source: Tensor, amounts: Array, value: float, *, befo
     return padded
 
 
+def crop(graph: Graph, source: Tensor, name: str, amounts: Array, *, before: Op) -> Tensor:
+    """Inserts the cropping of int [2, 2] rows and columns from an NHWC tensor, and returns its output."""
+    sizes = [size if size < 0 else size - int(sum(cut)) for size, cut in zip(source.dims[1:3], amounts, strict=True)]
+    cropped = like(source, name, dims=(source.dims[0], *sizes, source.dims[3]))
+    begin, end = [0, *amounts[:, 0], 0], [0, *-amounts[:, 1], 0]
+    bounds = {"/begin": begin, "/end": end, "/strides": [1, 1, 1, 1]}
+    inputs = [constant(derived(name, suffix), np.asarray(value, np.int32)) for suffix, value in bounds.items()]
+    # Each bit of end_mask selects an axis that is kept to its end.
+    mask = sum(1 << axis for axis, stop in enumerate(end) if stop == 0)
+    slices = builtin_op("STRIDED_SLICE", [source, *inputs], cropped, end_mask=mask)
+    return graph.insert(slices, before=before).output
+
+
 def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value: int, *, before: Op) -> Tensor:
     """Inserts the padding of packed signs with +1 or -1 and amounts int [rank, 2], and returns its output."""
     word = word_of_padding(channels, value)

@@ -7,7 +7,7 @@ is a plain convolution of the input with these taps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,23 +18,18 @@ from litebnn.analysis.weights import binary_parts
 from litebnn.build.int8 import replace_in_floats
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import as_float
-from litebnn.build.signs import holds_signs
+from litebnn.build.signs import crop, holds_signs, pad_with
 from litebnn.contract import Padding
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
 
 
-@dataclass(frozen=True)
-class _Phase:
+class _Phase(NamedTuple):
     """One axis of the convolution that computes every stride-th output."""
 
     # The indices of its taps in the whole filter, in the order of the input pixels.
     taps: tuple[int, ...]
     # The number of zeros before and after the input.
     padding: tuple[int, int]
-
-    @property
-    def window(self) -> tuple[int, tuple[int, int]]:
-        return len(self.taps), self.padding
 
 
 def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> list[_Phase]:
@@ -105,27 +100,16 @@ def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> s
     op = replace_in_floats(graph, op, [op.input(0), op.input(1), x], notes)
     pairs = [(row, column) for row in rows for column in columns]
     filters = [weights[:, row.taps][:, :, column.taps] for row, column in pairs]
-    if len({(row.window, column.window) for row, column in pairs}) == 1:
+    if len({tuple((len(taps), padding) for taps, padding in pair) for pair in pairs}) == 1:
         # One convolution computes the channels of all phases, in the order that DEPTH_TO_SPACE expects.
         pairs, filters, bias = pairs[:1], [np.concatenate(filters)], np.tile(bias, len(filters))
-    results = [
-        _convolve(graph, op, notes, _padded(graph, op, x, *pair), kernel, bias)
-        for pair, kernel in zip(pairs, filters, strict=True)
-    ]
+    results = []
+    for (row, column), kernel in zip(pairs, filters, strict=True):
+        amounts = np.array([(0, 0), row.padding, column.padding, (0, 0)])
+        padded = pad_with(graph, x, amounts, 0.0, before=op) if np.any(amounts) else x
+        results.append(_convolve(graph, op, notes, padded, kernel, bias))
     _interleave(graph, op, results)
     return None
-
-
-def _padded(graph: Graph, op: Op, x: Tensor, row: _Phase, column: _Phase) -> Tensor:
-    """The input with the zero padding that a phase needs."""
-    amounts = np.array([(0, 0), row.padding, column.padding, (0, 0)], np.int32)
-    if not np.any(amounts):
-        return x
-    dims = [size if size < 0 else size + int(sum(a)) for size, a in zip(x.dims, amounts, strict=True)]
-    name = derived(op.output.name, "/padded")
-    padded = like(x, name, dims=dims)
-    graph.insert(builtin_op("PAD", [x, constant(derived(name, "/amounts"), amounts)], padded), before=op)
-    return padded
 
 
 def _convolve(graph: Graph, op: Op, notes: Notes, x: Tensor, kernel: Array, bias: Array) -> Tensor:
@@ -158,10 +142,8 @@ def _interleave(graph: Graph, op: Op, results: list[Tensor]) -> None:
         return
     uncut = like(op.output, derived(op.output.name, "/uncut"), dims=(batch, *whole, channels))
     graph.insert(builtin_op("DEPTH_TO_SPACE", [packed], uncut, block_size=stride), before=op)
-    begin, end, steps = ([0] * 4, [0, height, width, 0], [1] * 4)
-    bounds = [
-        constant(derived(uncut.name, part), np.array(values, np.int32))
-        for part, values in (("/begin", begin), ("/end", end), ("/steps", steps))
-    ]
-    # The masks select the whole of two axes: the batch, which may be unknown, and the channels.
-    graph.replace(op, builtin_op("STRIDED_SLICE", [uncut, *bounds], op.output, begin_mask=0b1001, end_mask=0b1001))
+    amounts = np.array([(0, whole[0] - height), (0, whole[1] - width)])
+    slices = graph.producer(crop(graph, uncut, derived(uncut.name, "/cropped"), amounts, before=op))
+    assert slices is not None
+    graph.remove(op)
+    graph.set_output(slices, op.output)

@@ -10,9 +10,9 @@ from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import few_values
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import custom_op
-from litebnn.build.signs import pad_with
+from litebnn.build.signs import crop, pad_with
 from litebnn.contract import LCE_DEQUANTIZE, Padding
-from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
+from litebnn.graph import Array, Graph, Op, Tensor, derived, like
 
 
 @each("CONV_2D")
@@ -23,15 +23,15 @@ def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
         last, join = join, graph.sole_consumer(join.output)
     if split is None or split.name != "SPACE_TO_BATCH_ND" or join is None or join.name != "BATCH_TO_SPACE_ND":
         return False
-    unpadded, _ = without_zeros(graph, split.input(0))
+    unpadded, zeros = without_zeros(graph, split.input(0))
     few = few_values(graph, unpadded)
     if bits_of(graph, unpadded) is None and (few is None or not few.are_levels):
         return False
-    reason = _convert(graph, op, split, last, join)
+    reason = _convert(graph, op, split, last, join, unpadded, zeros)
     return notes.left_alone(op, reason) if reason else True
 
 
-def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
+def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op, source: Tensor, zeros: Array) -> str | None:
     """Replaces the three ops, or returns the reason why not; `last` is the convolution, or the QUANTIZE after it."""
     block, pads, block_out, crops = (t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2)))
     if block is None or pads is None or block_out is None or crops is None:
@@ -44,7 +44,6 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
     if o.padding != Padding.VALID:
         return "space-to-batch pair around a SAME convolution"
     # For stride 1, cropping the output equals less padding of the input, or cropping the input.
-    source, zeros = without_zeros(graph, split.input(0))
     amounts: Array = zeros + pads - crops
     if np.any(amounts < 0):
         source = _crop(graph, source, np.maximum(-amounts, 0), before=op)
@@ -63,18 +62,9 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
 
 def _crop(graph: Graph, tensor: Tensor, amounts: Array, *, before: Op) -> Tensor:
     """Crops int [2, 2] rows and columns from an NHWC tensor; for an unpacked sign the packed bits are cropped."""
-    bits = bits_of(graph, tensor)
-    whole = tensor if bits is None else bits
-    (top, bottom), (left, right) = amounts.tolist()
-    height, width = (size if size < 0 else size - sum(cut) for size, cut in zip(tensor.dims[1:3], amounts, strict=True))
-    cropped = like(whole, derived(tensor.name, "/cropped"), dims=(whole.dims[0], height, width, whole.dims[3]))
-    bounds = {"begin": [0, top, left, 0], "end": [0, -bottom, -right, 0], "strides": [1, 1, 1, 1]}
-    inputs = [constant(derived(cropped.name, f"/{key}"), np.asarray(value, np.int32)) for key, value in bounds.items()]
-    # Each bit of end_mask selects an axis that is kept to its end.
-    mask = sum(1 << axis for axis, end in enumerate(bounds["end"]) if end == 0)
-    graph.insert(builtin_op("STRIDED_SLICE", [whole, *inputs], cropped, end_mask=mask), before=before)
+    bits, name = bits_of(graph, tensor), derived(tensor.name, "/cropped")
+    cropped = crop(graph, tensor if bits is None else bits, name, amounts, before=before)
     if bits is None:
         return cropped
-    unpacked = like(tensor, derived(cropped.name, "/sign"), dims=(*cropped.dims[:3], tensor.dims[3]))
-    graph.insert(custom_op(LCE_DEQUANTIZE, [cropped], unpacked), before=before)
-    return unpacked
+    unpacked = like(tensor, derived(name, "/sign"), dims=(*cropped.dims[:3], tensor.dims[3]))
+    return graph.insert(custom_op(LCE_DEQUANTIZE, [cropped], unpacked), before=before).output
