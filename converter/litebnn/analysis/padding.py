@@ -82,20 +82,17 @@ def word_of_padding(channels: int, value: int) -> int | None:
     return word if word.bit_length() < BITS_PER_WORD else None
 
 
-def same_padding(size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:
-    """The amount before and the output size of TensorFlow's SAME padding along one axis."""
-    output = -(-size // stride)
-    total = max((output - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
-    return total // 2, output
-
-
 def same_amounts(size: int, taps: int, stride: int, dilation: int) -> tuple[int, int] | None:
-    """The amounts before and after of SAME padding along one axis; None if it depends on an unknown size (-1)."""
+    """The amounts before and after of TensorFlow's SAME padding along one axis.
+
+    Returns:
+        None if they depend on an unknown size (-1).
+    """
     reach = (taps - 1) * dilation
     if size < 0:
         return (reach // 2, reach - reach // 2) if stride == 1 else ((0, 0) if reach == 0 else None)
-    before, output = same_padding(size, taps, stride, dilation)
-    return before, max((output - 1) * stride + reach + 1 - size - before, 0)
+    total = max((-(-size // stride) - 1) * stride + reach + 1 - size, 0)
+    return total // 2, total - total // 2
 
 
 def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
@@ -132,12 +129,10 @@ def is_same_padding(
     For an unknown size (-1) this holds only if SAME padding does not depend on the size.
     """
     for (before, after), size, k, stride, dilation in zip(amounts, sizes, taps, strides, dilations, strict=True):
-        same = same_amounts(size, k, stride, dilation)
+        same, reach = same_amounts(size, k, stride, dilation), (k - 1) * dilation
         if same is None or before != same[0]:
             return False
-        reach = (k - 1) * dilation
-        if size < 0 and after != same[1]:
-            return False
-        if size >= 0 and (size + before + after - reach - 1) // stride + 1 != -(-size // stride):
+        outputs = (size + before + after - reach - 1) // stride + 1
+        if after != same[1] if size < 0 else outputs != -(-size // stride):
             return False
     return True

@@ -1,26 +1,29 @@
 import numpy as np
 import pytest
 
-from litebnn.analysis.padding import constant_padding, layer_padding, same_padding
+from litebnn.analysis.padding import constant_padding, layer_padding, same_amounts
 from tests.support.float_models import FloatModel
 
 
 @pytest.mark.parametrize(
     ("size", "taps", "stride", "dilation", "expected"),
     [
-        (10, 3, 1, 1, (1, 10)),
-        (10, 3, 2, 1, (0, 5)),
-        (9, 3, 2, 1, (1, 5)),
-        (10, 5, 1, 2, (4, 10)),
-        (10, 2, 1, 1, (0, 10)),
-        (10, 1, 3, 1, (0, 4)),
+        (10, 3, 1, 1, (1, 1)),
+        (10, 3, 2, 1, (0, 1)),
+        (9, 3, 2, 1, (1, 1)),
+        (10, 5, 1, 2, (4, 4)),
+        (10, 2, 1, 1, (0, 1)),
+        (10, 1, 3, 1, (0, 0)),
         (1, 3, 2, 1, (1, 1)),
+        (-1, 3, 1, 1, (1, 1)),
+        (-1, 1, 2, 1, (0, 0)),
+        (-1, 3, 2, 1, None),
     ],
 )
 def test_same_padding_splits_as_tensorflow_does(
-    size: int, taps: int, stride: int, dilation: int, expected: tuple[int, int]
+    size: int, taps: int, stride: int, dilation: int, expected: tuple[int, int] | None
 ) -> None:
-    assert same_padding(size, taps, stride, dilation) == expected
+    assert same_amounts(size, taps, stride, dilation) == expected
 
 
 def test_padding_that_claims_another_shape_than_it_makes_is_not_known() -> None:

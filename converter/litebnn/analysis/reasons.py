@@ -89,8 +89,7 @@ def _clamps(op: Op) -> bool:
 
 def _keeps_levels(op: Op) -> bool:
     """True if an op's output takes as many different values as its input, apart from padding."""
-    numbers = (uniform(tensor) for tensor in op.inputs)
-    return any(number is not None for number in numbers) if op.name in _ARITHMETIC else _keeps_values(op)
+    return _keeps_values(op) or (op.name in _ARITHMETIC and any(uniform(tensor) is not None for tensor in op.inputs))
 
 
 def _between(passed: Sequence[Op], is_sign: bool) -> str:

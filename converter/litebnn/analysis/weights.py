@@ -43,10 +43,8 @@ def layer_weights(graph: Graph, layer: Op) -> Array | None:
 
 def fold_computed(graph: Graph, layer: Op) -> bool:
     """Folds weights and a bias that are computed from constants, if the file does not grow."""
-    changed = False
-    for index in computed_weights(graph, layer):
-        changed |= fold_input(graph, layer, index)
-    return changed
+    folded = [fold_input(graph, layer, index) for index in computed_weights(graph, layer)]
+    return any(folded)
 
 
 def computed_weights(graph: Graph, layer: Op) -> Iterator[int]:
@@ -152,11 +150,11 @@ def layer_bias(graph: Graph, layer: Op, channels: int) -> Array | None:
     """The float32 [channels] of a layer's bias, dequantized for a quantized layer."""
     weights, *indices = facts(layer).constants
     bias = layer.optional(indices[0]) if indices else None
-    if bias is not None and bias.type == "FLOAT32" and not bias.is_constant:
+    if bias is None or bias.type == "FLOAT32":
+        if bias is None or bias.is_constant:
+            return bias_values(bias, channels)
         values = evaluate(graph, bias)
         return values if values is not None and values.shape == (channels,) else None
-    if bias is None or bias.type == "FLOAT32":
-        return bias_values(bias, channels)
     counts, scale = bias.array, bias_scale(layer.input(facts(layer).data), layer.input(weights), (channels,))
     if counts is None or counts.dtype not in (np.int32, np.int64) or counts.shape != (channels,) or scale is None:
         return None
@@ -188,8 +186,8 @@ def binary_parts(graph: Graph, layer: Op) -> BinaryParts | str:
     if isinstance(parts, str):
         return parts
     bias = layer_bias(graph, layer, weights.shape[0])
-    if bias is None:
-        given = layer.input(facts(layer).constants[1])
-        wanted = "not a float constant" if given.type == "FLOAT32" else "no constant, or none of its grid"
-        return f'its bias "{given.name}" is {wanted}'
-    return BinaryParts(weights, *parts, bias)
+    if bias is not None:
+        return BinaryParts(weights, *parts, bias)
+    given = layer.input(facts(layer).constants[1])
+    wanted = "not a float constant" if given.type == "FLOAT32" else "no constant, or none of its grid"
+    return f'its bias "{given.name}" is {wanted}'

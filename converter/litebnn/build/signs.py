@@ -7,7 +7,7 @@ import numpy as np
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.layouts import picked_from
 from litebnn.analysis.match import THRESHOLD, bits_of, floats, fused_activation
-from litebnn.analysis.padding import same_padding, word_of_padding
+from litebnn.analysis.padding import same_amounts, word_of_padding
 from litebnn.analysis.sums import FewValues, SignSum
 from litebnn.analysis.thresholds import Threshold
 from litebnn.build.bconv import bconv_options, channels_per_group
@@ -200,22 +200,15 @@ def _can_absorb(graph: Graph, op: Op, bits: Tensor) -> bool:
 
 
 def _pads_with_ones(op: Op) -> bool:
-    o = bconv_options(op)
-    if o.padding == Padding.VALID or o.pad_values == PadValues.ZERO:
-        return False
-    if o.padding is None:
-        return True
-    _, height, width, _ = op.input(1).shape
-    for size, taps, stride, dilation in (
-        (op.input(0).dims[1], height, o.stride_height, o.dilation_height_factor),
-        (op.input(0).dims[2], width, o.stride_width, o.dilation_width_factor),
-    ):
-        if size < 0:
-            return True
-        _, output = same_padding(size, taps, stride, dilation)
-        if (output - 1) * stride + (taps - 1) * dilation + 1 > size:
-            return True
-    return False
+    o, (_, height, width, _) = bconv_options(op), op.input(1).shape
+    if o.pad_values == PadValues.ZERO or o.padding != Padding.SAME:
+        return o.pad_values != PadValues.ZERO and o.padding is None
+    _, rows, columns, _ = op.input(0).dims
+    amounts = (
+        same_amounts(rows, height, o.stride_height, o.dilation_height_factor),
+        same_amounts(columns, width, o.stride_width, o.dilation_width_factor),
+    )
+    return amounts != ((0, 0), (0, 0))
 
 
 def _absorb(graph: Graph, op: Op, negative: Array) -> None:

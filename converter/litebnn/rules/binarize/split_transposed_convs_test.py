@@ -107,14 +107,14 @@ def layer(taps: tuple[int, int], stride: tuple[int, int] = (2, 2), *, same: bool
 
 def test_phases_with_the_same_window_are_one_convolution() -> None:
     assert split(layer((2, 2))) == (["CONV_2D", "DEPTH_TO_SPACE"], [])
-    assert split(layer((4, 4), same=False)) == (["PAD", "CONV_2D", "DEPTH_TO_SPACE"], [])
+    assert split(layer((4, 4), same=False)) == (["PADV2", "CONV_2D", "DEPTH_TO_SPACE"], [])
     four, _ = split(layer((3, 3)))
     assert four.count("CONV_2D") == 4
     assert four[-2:] == ["CONCATENATION", "DEPTH_TO_SPACE"]
 
 
 def test_without_a_stride_nothing_is_interleaved() -> None:
-    assert split(layer((3, 3), (1, 1))) == (["PAD", "CONV_2D"], [])
+    assert split(layer((3, 3), (1, 1))) == (["PADV2", "CONV_2D"], [])
     assert split(layer((1, 1), (1, 1))) == (["CONV_2D"], [])
 
 
