@@ -35,9 +35,16 @@ def run(module: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_kernels_of_this_machine_are_timed() -> None:
-    printed = run("bench.kernels", "--only=bconv 1x1 7x7")
+@pytest.mark.parametrize("output", kernels.OUTPUTS)
+def test_the_kernels_of_this_machine_are_timed(output: str) -> None:
+    printed = run("bench.kernels", "--only=bconv 1x1 7x7", f"--output={output}")
     assert re.search(r"^bconv 1x1 7x7x512 .* ms .* GMAC/s", printed, re.MULTILINE), printed
+
+
+@pytest.mark.usefixtures("library")
+def test_int8_convolutions_are_timed() -> None:
+    printed = run("bench.int8_convs", "--rounds=1", "--layer=9,3,8,3,2")
+    assert re.search(r"^\| 3×3 / 2, 3 to 8, 9×9 \| [\d.]+ \| [\d.]+ \| [\d.]+ \|$", printed, re.MULTILINE), printed
 
 
 @pytest.mark.usefixtures("library")

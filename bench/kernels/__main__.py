@@ -3,6 +3,7 @@
 Usage:
 
     python -m bench.kernels [--target=NAME] [--isa=NAME] [--against=NAME] [--threads=N] [--only=TEXT] [--model=NAME]
+                            [--output=NAME]
 
 An emulator runs the programs of another target. A plugin of qemu-user counts each layer's guest instructions per binary
 multiply-add. For SME2, the log of a newer qemu is counted instead. For 64-bit Arm, each ISA is counted, and llvm-mca's
@@ -41,6 +42,7 @@ CORES = {
     "neon64_in_order": ("cortex-a53", "cortex-a55"),
     "sme2": (),
 }
+OUTPUTS = ("float", "float_sum", "int8", "int8_sum")
 # The CPU with SME2 that the emulator emulates. Its vector length of 64 bytes is that of the first real CPUs with SME2.
 SME2_CPU = "max,sme512=on,sme-default-vector-length=64"
 
@@ -132,11 +134,13 @@ class Layer:
         return sum(instructions * executions for (_, instructions), executions in self.blocks.items())
 
 
-def count_layer(counter: Counter | LogCounter, program: Path, isa: str, name: str, which: str = "only") -> Layer:
+def count_layer(
+    counter: Counter | LogCounter, program: Path, isa: str, name: str, which: str = "only", output: str = "float"
+) -> Layer:
     """Counts one run of a layer. `name` is the name of a layer of kernels_bench or, if `which` is "layer", a shape."""
 
     def command(iterations: int) -> Command:
-        chosen = [f"--isa={isa}"] if isa else []
+        chosen = [f"--output={output}", *([f"--isa={isa}"] if isa else [])]
         return [program, "--only=bconv", f"--{which}={name}", f"--iterations={iterations}", *chosen]
 
     macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
@@ -146,8 +150,8 @@ def count_layer(counter: Counter | LogCounter, program: Path, isa: str, name: st
     return Layer(name, macs, blocks)
 
 
-def count_layers(counter: Counter | LogCounter, program: Path, isa: str, only: str) -> list[Layer]:
-    layers = [count_layer(counter, program, isa, name) for name in LAYERS if only in name]
+def count_layers(counter: Counter | LogCounter, program: Path, isa: str, only: str, output: str) -> list[Layer]:
+    layers = [count_layer(counter, program, isa, name, output=output) for name in LAYERS if only in name]
     for layer in layers:
         each = layer.instructions / layer.macs
         print(f"{layer.name:<22} {layer.instructions / 1e6:8.3f} M instructions, {each:.4f} per multiply-add")
@@ -242,13 +246,13 @@ def count_model(counter: Counter, target: Target, library: Path, name: str) -> N
     print(f"{model.name}: {instructions / 1e6:.2f} M instructions an inference")
 
 
-def measure(target: str, isa: str, against: str, threads: int, only: str, model: str) -> None:
+def measure(target: str, isa: str, against: str, threads: int, only: str, model: str, output: str) -> None:
     """Times the kernels on this machine, or counts their instructions for another target."""
     row = find_system_target(target)
     folder = build(row)
     program = folder / "bench" / "kernels" / "kernels_bench"
     if not row.triple:
-        chosen = [f"--isa={isa}"] if isa else []
+        chosen = [f"--output={output}", *([f"--isa={isa}"] if isa else [])]
         chosen += [f"--against={against}"] if against else []
         if subprocess.run([program, f"--threads={threads}", f"--only={only}", *chosen]).returncode:
             raise ToolkitError(f"{program} failed")
@@ -263,7 +267,7 @@ def measure(target: str, isa: str, against: str, threads: int, only: str, model:
             except ToolkitError as reason:
                 print(f"{name} is not counted: {reason}")
                 continue
-            layers = count_layers(layer_counter, program, name, only)
+            layers = count_layers(layer_counter, program, name, only, output)
             if cores:
                 model_layers(row, program, layers, cores)
     if model:
@@ -278,6 +282,9 @@ def main() -> int:
     own.add_argument("--threads", type=int, default=1, help="this machine only")
     own.add_argument("--only", default="", help="layers whose name has this in it")
     own.add_argument("--model", default="", help="other targets only: count an inference of this network too")
+    own.add_argument(
+        "--output", default="float", choices=OUTPUTS, help="what layers write; a sum adds an earlier layer's output"
+    )
     return run(own, measure, None)
 
 

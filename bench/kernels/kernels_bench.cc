@@ -5,6 +5,9 @@
 // The option --layer replaces these layers by one layer of any shape. Its eight numbers are the image size, input and
 // output channels, filter width, stride, dilation, groups, and 1 for zero padding or 0:
 //   kernels_bench --layer=56,64,64,3,1,1,1,0 [...]
+// The option --output chooses what the layers write: float (the default), float_sum, int8 or int8_sum. A sum adds an
+// earlier layer's output in the epilogue, as residual networks do:
+//   kernels_bench --only="bconv 3x3" --output=int8_sum
 //
 // The program prints one line per layer: median and best times, and billions of binary multiply-adds per second. It
 // also prints two lower bounds as shares of the layer's time. The first is the time of the ISA's inner loop on data in
@@ -36,7 +39,13 @@ struct Options {
   int64_t iterations = 0;
   std::string only;
   std::string layer;
+  std::string output = "float";
 };
+
+// True for the outputs that --output names.
+bool IsOutput(const std::string& name) {
+  return name == "float" || name == "float_sum" || name == "int8" || name == "int8_sum";
+}
 
 struct Layer {
   std::string name;
@@ -95,7 +104,8 @@ struct Times {
 };
 
 struct BconvBench {
-  BconvBench(const Isa& isa, ThreadPool& thread_pool, const Layer& layer) : pool(thread_pool) {
+  BconvBench(const Isa& isa, ThreadPool& thread_pool, const Layer& layer, const std::string& output_name)
+      : pool(thread_pool) {
     std::mt19937 random(1);
     const int32_t words = PackedWords(layer.channels_in), taps = layer.filter * layer.filter;
     const int32_t depth = layer.channels_in / layer.groups, output_size = (layer.size - 1) / layer.stride + 1;
@@ -116,25 +126,45 @@ struct BconvBench {
     spec.activation = Activation::kRelu;
     spec.post_activation_multiplier = multiplier.data();
     spec.post_activation_bias = bias.data();
+    const bool is_int8 = output_name == "int8" || output_name == "int8_sum";
+    if (is_int8) {
+      spec.output_type = Bconv2dOutputType::kInt8;
+      spec.output_scale = kScale;
+      spec.output_zero_point = -100;
+    }
     conv = Bconv2d::Create(isa, spec, filter.data());
     // In SAME padding, half of the padding, rounded down, comes before the input.
     const int32_t reach = (output_size - 1) * layer.stride + (layer.filter - 1) * layer.dilation + 1;
     const int32_t pad = reach > layer.size ? (reach - layer.size) / 2 : 0;
     outputs = static_cast<size_t>(output_size * output_size * layer.channels_out);
     if (conv == nullptr || !conv->Resize({1, layer.size, layer.size, output_size, output_size, pad, pad}) ||
-        !workspace.Allocate(conv->WorkspaceBytes(pool.num_threads())) || !output.Allocate(outputs)) {
+        !workspace.Allocate(conv->WorkspaceBytes(pool.num_threads())) || !output.Allocate(outputs) ||
+        !addend.Allocate(outputs)) {
       std::fputs("out of memory\n", stderr);
       std::exit(1);
     }
     macs = static_cast<double>(outputs) * taps * depth;
+    if (output_name == "float_sum") epilogue.addend = addend.data();
+    if (output_name == "int8_sum") {
+      epilogue.int8_addend = reinterpret_cast<const int8_t*>(addend.data());
+      Int8Sum sum;
+      if (!sum.Set({{kScale, -100}, {1.3f * kScale, 3}, {1.7f * kScale, 5}, -128, 127}) ||
+          !sum.FindFloatSum(&epilogue.int8_sum)) {
+        std::fputs("expected a sum that floats compute\n", stderr);
+        std::exit(1);
+      }
+    }
   }
 
-  void Run() { conv->Run(pool, input.data(), {}, output.data(), workspace.data()); }
+  void Run() { conv->Run(pool, input.data(), epilogue, output.data(), workspace.data()); }
+
+  static constexpr float kScale = 0.4f;  // of int8 outputs
 
   ThreadPool& pool;
   std::vector<uint32_t> input;
   // The output is aligned like a runtime's tensors. Otherwise every second store would cross a cache line.
-  AlignedBuffer<float> output;
+  AlignedBuffer<float> output, addend;
+  Bconv2dEpilogue epilogue;
   std::unique_ptr<Bconv2d> conv;
   AlignedBuffer<uint8_t> workspace;
   size_t outputs = 0;
@@ -164,13 +194,14 @@ struct BoundTimes {
 };
 
 void TimeBconv(const Isa& isa, const Isa* against, ThreadPool& pool, const Layer& layer, const Options& options) {
-  BconvBench bench(isa, pool, layer);
+  BconvBench bench(isa, pool, layer, options.output);
   if (options.iterations > 0) {
     for (int64_t i = 0; i < options.iterations; ++i) bench.Run();
     std::printf("%s %.0f MACs\n", layer.name.c_str(), bench.macs);
     return;
   }
-  std::unique_ptr<BconvBench> other(against == nullptr ? nullptr : new BconvBench(*against, pool, layer));
+  std::unique_ptr<BconvBench> other(against == nullptr ? nullptr
+                                                       : new BconvBench(*against, pool, layer, options.output));
   BoundTimes bounds(LoopsOf(IsaName(bench.conv->isa())));
   Times times, other_times;
   // The number of seconds for which layers run before the measurement, because further cores of a virtual machine may
@@ -284,12 +315,14 @@ bool Parse(int count, char** arguments, Options* options) {
       options->only = value;
     } else if (name == "--layer") {
       options->layer = value;
+    } else if (name == "--output" && IsOutput(value)) {
+      options->output = value;
     } else {
       std::fprintf(
           stderr,
           "kernels_bench: unknown option %s: known are --isa, --against, --threads, --rounds, --iterations, --only, "
-          "--layer\n",
-          name.c_str());
+          "--layer, and --output=float, float_sum, int8 or int8_sum\n",
+          argument.c_str());
       return false;
     }
   }
