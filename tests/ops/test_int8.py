@@ -110,7 +110,8 @@ def sums(seed: int, outputs: int, activation: int) -> tuple[bytes, bytes, bytes,
     if seed % 3 == 0:  # many sums are halfway between two levels
         grids = [(0.5, 3), (0.5, -7), (1.0, 5)]
     own, other, whole = ({"scale": scale, "zero_point": zero} for scale, zero in grids)
-    conv = lce_models.Conv((2, 9, 7, 64), outputs, (3, 3), output="int8", seed=seed, **own)
+    relu = seed % 4 // 2
+    conv = lce_models.Conv((2, 9, 7, 64), outputs, (3, 3), output="int8", activation=relu, seed=seed, **own)
 
     def build(with_conv: bool, with_sum: bool) -> bytes:
         graph = lce_models.Graph()

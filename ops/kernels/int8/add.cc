@@ -31,6 +31,67 @@ float Move(float value, int steps) {
   return value;
 }
 
+// Sets `fused` to a * b + c, rounded once. Returns false if doubles do not have room for the exact sum.
+bool MultiplyAdd(float a, float b, float c, float* fused) {
+  const double product = static_cast<double>(a) * static_cast<double>(b), addend = static_cast<double>(c);
+  const double sum = product + addend, rest = sum - product;
+  *fused = static_cast<float>(sum);
+  return (product - (sum - rest)) + (addend - rest) == 0.0;
+}
+
+// Sets `rounded` to the sum of two operands in the order that FloatSum::may_fuse describes. Returns false if it is
+// unknown.
+bool RoundFused(int32_t first, int32_t second, const FloatSum& floats, int32_t* rounded) {
+  const float scale = floats.second_scale, offset = -static_cast<float>(floats.second_zero_point) * scale;
+  const auto level = static_cast<float>(second + floats.second_zero_point);
+  float product, sum;
+  if (!MultiplyAdd(level, scale, offset, &product)) return false;
+  if (!MultiplyAdd(static_cast<float>(first), floats.first_scale, product, &sum)) return false;
+  *rounded = static_cast<int32_t>(std::nearbyint(sum));
+  return true;
+}
+
+// A pair of operands whose sum is so near a tie that floats and fixed-point numbers may round it differently.
+struct Pair {
+  int32_t first, second;  // the operands, less their zero points
+  int32_t sum;
+};
+
+// All pairs near a tie, and what they must give.
+struct NearTies {
+  int32_t low, high;
+  int32_t least_sums[257];
+  Pair pairs[kMostPairs];
+  int32_t count = 0;
+
+  // Compares the result of a float sum with the reference kernel's: 0 if they are equal, 1 or -1 if it must rise or
+  // fall.
+  int32_t Compare(const Pair& pair, int32_t rounded) const {
+    const int32_t level = OneLane::Clamp(rounded, low, high) - low;
+    return pair.sum < least_sums[level] ? -1 : level < high - low && pair.sum >= least_sums[level + 1] ? 1 : 0;
+  }
+  int32_t CompareFloats(const Pair& pair, const FloatSum& floats) const {
+    const float first = static_cast<float>(pair.first) * floats.first_scale;
+    return Compare(pair, OneLane::Round(first + static_cast<float>(pair.second) * floats.second_scale));
+  }
+
+  // Collects the exceptions that `floats` needs, and sets may_fuse. Returns false if there are too many exceptions.
+  bool Check(FloatSum* floats) const {
+    bool may_fuse = count < kMostPairs;  // otherwise there may be other pairs
+    for (int32_t i = 0; i < count; ++i) {
+      int32_t fused = 0;
+      may_fuse =
+          may_fuse && RoundFused(pairs[i].first, pairs[i].second, *floats, &fused) && Compare(pairs[i], fused) == 0;
+      const int32_t difference = CompareFloats(pairs[i], *floats);
+      if (difference == 0) continue;
+      if (floats->exceptions == FloatSum::kMostExceptions) return false;
+      floats->exception[floats->exceptions++] = {pairs[i].first, pairs[i].second, difference};
+    }
+    floats->may_fuse = may_fuse;
+    return true;
+  }
+};
+
 }  // namespace
 
 bool Int8Sum::Set(const Int8SumSpec& spec) {
@@ -83,27 +144,16 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
   const int32_t zero_point = spec_.sum.zero_point;
   const int32_t low = spec_.output_min - zero_point, high = spec_.output_max - zero_point;
   if (!(std::max(first_scale, second_scale) <= kMostScale) || low > high) return false;
-  int32_t least_sums[257];
-  FindLeastSums(low, high, least_sums);
+  NearTies ties;
+  ties.low = low;
+  ties.high = high;
+  FindLeastSums(low, high, ties.least_sums);
 
-  // A pair of operands whose sum is so near a tie that floats and fixed-point numbers may round it differently.
-  struct Pair {
-    int32_t first, second;  // the operands, less their zero points
-    int32_t sum;
-  };
-  Pair pairs[kMostPairs];
-  int32_t count = 0;
   float second_products[256];
   for (int32_t k = 0; k < 256; ++k) {
     second_products[k] = static_cast<float>(k - 128 - spec_.second.zero_point) * second_scale;
   }
-  const auto compare = [&](const Pair& pair, const FloatSum& floats) {
-    const float first = static_cast<float>(pair.first) * floats.first_scale;
-    const float second = static_cast<float>(pair.second) * floats.second_scale;
-    const int32_t level = OneLane::Clamp(OneLane::Round(first + second), low, high) - low;
-    return pair.sum < least_sums[level] ? -1 : level < high - low && pair.sum >= least_sums[level + 1] ? 1 : 0;
-  };
-  *found = {first_scale, second_scale, spec_.second.zero_point, zero_point, low, high, 0, {}};
+  *found = {first_scale, second_scale, spec_.second.zero_point, zero_point, low, high, false, 0, {}};
   const FloatSum nearest = *found;
   for (int32_t i = 0; i < 256; ++i) {
     const int32_t first = i - 128 - spec_.first.zero_point;
@@ -118,26 +168,17 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
       if (!is_near_tie(second_products[k])) continue;
       --near_ties;
       const Pair pair = {first, k - 128 - spec_.second.zero_point, first_[i] + second_[k]};
-      if (count < kMostPairs) {
-        pairs[count++] = pair;
-      } else if (compare(pair, nearest) != 0) {
+      if (ties.count < kMostPairs) {
+        ties.pairs[ties.count++] = pair;
+      } else if (ties.CompareFloats(pair, nearest) != 0) {
         return false;
       }
     }
   }
 
-  // Collects the exceptions that `floats` needs; returns false if they are too many.
-  const auto agrees = [&](FloatSum* floats) {
-    for (int32_t i = 0; i < count; ++i) {
-      const int32_t difference = compare(pairs[i], *floats);
-      if (difference == 0) continue;
-      if (floats->exceptions == FloatSum::kMostExceptions) return false;
-      floats->exception[floats->exceptions++] = {pairs[i].first, pairs[i].second, difference};
-    }
-    return true;
-  };
-  if (count == kMostPairs) return agrees(found) && found->exceptions == 0;
-  // The search ends at the first scales without exceptions; otherwise it takes those with the fewest.
+  if (ties.count == kMostPairs) return ties.Check(found) && found->exceptions == 0;
+  // The search ends at the first scales without exceptions that may be fused; otherwise it takes those with the fewest
+  // exceptions.
   FloatSum best = nearest;
   best.exceptions = FloatSum::kMostExceptions + 1;
   for (int distance = 0; distance <= kNeighbours; ++distance) {
@@ -147,8 +188,8 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
         *found = nearest;
         found->first_scale = Move(first_scale, i);
         found->second_scale = Move(second_scale, k);
-        if (!agrees(found)) continue;
-        if (found->exceptions == 0) return true;
+        if (!ties.Check(found)) continue;
+        if (found->exceptions == 0 && found->may_fuse) return true;
         if (found->exceptions < best.exceptions) best = *found;
       }
     }

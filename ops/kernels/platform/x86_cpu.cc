@@ -43,7 +43,9 @@ bool HasBits(uint32_t value, uint32_t bits) { return (value & bits) == bits; }
 
 bool CpuHasAvx2() {
   const Features& features = CpuFeatures();
-  return HasBits(features.saved_state, 0x6u) && HasBits(features.leaf7_ebx, 1u << 5);
+  constexpr uint32_t kFma = 1u << 12;
+  return HasBits(features.saved_state, 0x6u) && HasBits(features.leaf1_ecx, kFma) &&
+         HasBits(features.leaf7_ebx, 1u << 5);
 }
 
 bool CpuHasAvx512Popcount() {

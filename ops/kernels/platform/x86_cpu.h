@@ -6,6 +6,7 @@
 #if defined(__x86_64__)
 #define LITEBNN_X86 1
 namespace litebnn {
+// True for AVX2 with FMA.
 bool CpuHasAvx2();
 // True for AVX-512 with the extensions F, DQ, BW, VL and VPOPCNTDQ.
 bool CpuHasAvx512Popcount();

@@ -34,13 +34,6 @@ struct EightLanes {
     if (count == kLanes) return _mm_storel_epi64(reinterpret_cast<__m128i*>(output), bytes);
     std::memcpy(output, &bytes, static_cast<size_t>(count));
   }
-  static void StorePair(Ints first, Ints second, int8_t* output) {
-    const Ints words = _mm256_packs_epi32(first, second);
-    // Restores the order of 4-byte groups, which packing within 128-bit lanes changed.
-    const Ints bytes =
-        _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, words), _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(output), _mm256_castsi256_si128(bytes));
-  }
   static Ints LoadBytes(const int8_t* values, int32_t count) {
     if (count == kLanes) return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(values)));
     int64_t bytes = 0;

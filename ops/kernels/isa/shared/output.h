@@ -165,16 +165,22 @@ __attribute__((always_inline)) inline void StorePair(const Epilogue& epilogue, i
   }
 }
 
-// Calls body(epilogue) with the task's epilogue, and returns its result. The epilogue's kind must not be kBits.
+// Calls body(epilogue) with the task's epilogue, which is for float outputs, and returns its result.
 template <typename Lanes, typename Body>
-__attribute__((always_inline)) inline auto WithEpilogue(const BconvTask& task, Body body) {
+__attribute__((always_inline)) inline auto WithFloatEpilogue(const BconvTask& task, Body body) {
   const EpilogueKind kind = task.epilogue_kind;
   if (kind == EpilogueKind::kNone) return body(Epilogue<Lanes, EpilogueKind::kNone>(task));
   if (kind == EpilogueKind::kAdd) return body(Epilogue<Lanes, EpilogueKind::kAdd>(task));
   if (kind == EpilogueKind::kAddAndRectify) return body(Epilogue<Lanes, EpilogueKind::kAddAndRectify>(task));
-  if (kind == EpilogueKind::kInt8) return body(Int8Epilogue<Lanes, false>(task));
-  if (kind == EpilogueKind::kInt8Add) return body(Int8Epilogue<Lanes, true>(task));
   return body(Epilogue<Lanes, EpilogueKind::kGateAndAdd>(task));
+}
+
+// Calls body(epilogue) with the task's epilogue, and returns its result. The epilogue's kind must not be kBits.
+template <typename Lanes, typename Body>
+__attribute__((always_inline)) inline auto WithEpilogue(const BconvTask& task, Body body) {
+  if (task.epilogue_kind == EpilogueKind::kInt8) return body(Int8Epilogue<Lanes, false>(task));
+  if (task.epilogue_kind == EpilogueKind::kInt8Add) return body(Int8Epilogue<Lanes, true>(task));
+  return WithFloatEpilogue<Lanes>(task, body);
 }
 
 // Writes the outputs of kPixels pixels in `channels` channels from `channel` on. `sums` are popcounts; those of the

@@ -1,0 +1,113 @@
+// The sums of lookups of pixel pairs, in the format of TileSums, and their conversion to dot products.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/isa/avx2/inner_loop.h"
+#include "kernels/isa/avx2/lanes.h"
+#include "kernels/isa/isa.h"
+#include "kernels/isa/shared/output.h"
+
+namespace litebnn {
+// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+namespace {
+
+// Returns four times the even or the odd bytes of a vector, as 16-bit values.
+__m256i FourTimesEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
+__m256i FourTimesOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
+
+// The sums of lookups of a pixel pair in one vector of channels, in the format of TileSums.
+struct ByteSums {
+  __m256i even, odd;
+
+  // Returns the sums of pixel 1, one byte per channel, like those of pixel 0 in `even`. FourTimesOdd(even) costs
+  // nothing here, because callers compute it too.
+  __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourTimesOdd(even), 2)); }
+};
+
+// The sums of lookups for a batch of pixel pairs in one channel tile.
+struct SummedPairs {
+  const ByteSums* batch;        // sums over the last block of nibbles, [pairs][vectors]
+  const __m256i* sums;          // sums over the earlier blocks; null if there is one block
+  const int32_t* parity;        // [pixels], twice the odd-parity nibbles of each window
+  const __m256i* compensation;  // [vectors][2], minus the depth
+  int32_t vectors;
+  int64_t pixel_begin, pixel_end;
+
+  // Sets `wide` to four times a pixel's sums in 32 channels, 16 channels in each vector.
+  void Sums(int64_t pixel, int32_t vector, __m256i* wide) const {
+    const int64_t i = (pixel - pixel_begin) / 2 * vectors + vector, p = (pixel - pixel_begin) % 2;
+    const __m256i bytes = p == 0 ? batch[i].even : batch[i].Pixel1();
+    wide[0] = FourTimesEven(bytes);
+    wide[1] = FourTimesOdd(bytes);
+    if (sums != nullptr) {
+      wide[0] = _mm256_add_epi16(wide[0], sums[4 * i + 2 * p]);
+      wide[1] = _mm256_add_epi16(wide[1], sums[4 * i + 2 * p + 1]);
+    }
+  }
+
+  __m256i Parity(int64_t pixel) const { return _mm256_set1_epi32(parity[pixel - pixel_begin]); }
+};
+
+// The dot products of one batch of pixel pairs, as unsigned 16-bit values. The flag kRelu is for a RELU without
+// corrections, kWhole for whole pixel pairs and one block of nibbles.
+template <bool kRelu, bool kWhole>
+struct PairDots {
+  // An unsigned 16-bit number n in the mantissa of the float 2^23 gives 2^23 + n, and a subtraction of 2^23 leaves
+  // exactly n. A bias makes negative numbers unsigned.
+  static constexpr int32_t kBias = kRelu ? 0 : 32768;
+
+  static __m256i Clamp(int32_t value) {
+    return _mm256_set1_epi16(static_cast<int16_t>(Min(Max(value, -kBias), 65535 - kBias) + kBias));
+  }
+
+  // Calls write(index, channel, pixels, dots) for each pixel pair and vector of channels. `index` is the place of the
+  // first output, `pixels` is 1 or 2. dots(half, pixel) returns the dot products, plus kBias, of 16 channels. Unpacking
+  // the low or the high halves of their 128-bit lanes gives 8 channels in order.
+  template <typename Write>
+  __attribute__((always_inline)) static void ForEach(const BconvTask& task, const SummedPairs& pairs, int32_t channel,
+                                                     int32_t count, Write write) {
+    const __m256i bias_16 = _mm256_set1_epi16(static_cast<int16_t>(kBias));
+    const __m256i clamp_min = Clamp(task.clamp_min), clamp_max = Clamp(task.clamp_max);
+    // The local copy can stay in registers, because no store can modify it.
+    const SummedPairs all = pairs;
+    const int64_t stride = task.output_channels;
+    const int32_t vectors = count / kVectorChannels;
+    const bool corrects = !kRelu && task.corrections != nullptr;
+    int64_t index = all.pixel_begin * stride + task.first_channel + channel;
+    const ByteSums* bytes = all.batch;
+    const __m256i* sums = all.sums;
+    for (int64_t pixel = all.pixel_begin; pixel < all.pixel_end;
+         pixel += 2, index += 2 * stride, bytes += all.vectors) {
+      const __m256i parity[2] = {_mm256_add_epi16(all.Parity(pixel), bias_16),
+                                 _mm256_add_epi16(all.Parity(pixel + 1), bias_16)};
+      const bool is_pair = kWhole || pixel + 1 < all.pixel_end;
+      const int32_t* corrections[2] = {};
+      if (corrects) {
+        corrections[0] = CorrectionsOf(task, pixel) + channel;
+        if (is_pair) corrections[1] = CorrectionsOf(task, pixel + 1) + channel;
+      }
+      for (int32_t vector = 0; vector < vectors; ++vector) {
+        const __m256i pixel_bytes[2] = {bytes[vector].even, bytes[vector].Pixel1()};
+        const auto dots = [&](int half, int p) __attribute__((always_inline)) {
+          const __m256i compensation = all.compensation[2 * vector + half];
+          __m256i sum = half == 0 ? FourTimesEven(pixel_bytes[p]) : FourTimesOdd(pixel_bytes[p]);
+          if (!kWhole && sums != nullptr) sum = _mm256_add_epi16(sum, sums[4 * vector + 2 * p + half]);
+          sum = _mm256_add_epi16(sum, parity[p]);
+          if (corrects) {
+            const int32_t* const values = corrections[p] + vector * kVectorChannels + half * 16;
+            // Packing within 128-bit lanes gives the corrections the order of the sums.
+            sum = _mm256_add_epi16(sum, _mm256_packs_epi32(EightLanes::Load(values), EightLanes::Load(values + 8)));
+          }
+          return kRelu ? _mm256_subs_epu16(sum, compensation)
+                       : _mm256_min_epu16(_mm256_max_epu16(_mm256_sub_epi16(sum, compensation), clamp_min), clamp_max);
+        };
+        write(index + vector * kVectorChannels, channel + vector * kVectorChannels, is_pair ? 2 : 1, dots);
+      }
+      if (!kWhole && sums != nullptr) sums += 4 * all.vectors;
+    }
+  }
+};
+
+}  // namespace
+}  // namespace litebnn
