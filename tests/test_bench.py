@@ -250,6 +250,29 @@ def test_the_floor_has_the_float_layers_alone() -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_float_and_int8_take_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bench.zoo import int8
+
+    monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
+    with pytest.raises(ToolkitError, match="there is no network in"):
+        int8.compare_all([], runs=1, isa=None)
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.input(1, 224, 224, 3), dyadic(rng, 32, 3, 3, 3), stride=(4, 4), same=True)
+    (tmp_path / "Tiny.float.tflite").write_bytes(
+        model.finish(model.conv(model.sign(x), sign_weights(rng, 8, 1, 1, 32)))
+    )
+    int8.compare_all([], runs=2, isa=None)
+    lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"\| Tiny \| \d+\.\d\d \| \d+\.\d\d \| \d+\.\d\d \|", lines[-1])
+    assert {path.name for path in tmp_path.iterdir()} >= {"Tiny.litebnn.tflite", "Tiny.int8.tflite"}
+    with pytest.raises(ToolkitError, match="sparc"):
+        int8.compare_all(["Tiny"], runs=1, isa="sparc")
+
+
+@pytest.mark.usefixtures("library")
 def test_int8_layers_run_alone() -> None:
     from bench.zoo.floor import float_layers
 
