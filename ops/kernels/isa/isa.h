@@ -1,4 +1,4 @@
-// The interface of an instruction set (ISA): its functions, and the structures that they take.
+// The file declares the interface of an instruction set (ISA): its functions, and the structures that they take.
 //
 // Bconv2d lowers a convolution in the same way for every ISA. The packed input is staged, that is copied into a frame
 // with padding around it, or it is read in place. The window of an output pixel then consists of a few contiguous runs
@@ -13,11 +13,11 @@
 
 namespace litebnn {
 
-// The type of outputs and the operations of their epilogue. There are four kinds for float outputs and two for int8
-// outputs. Packed signs (kBits) have no epilogue.
+// An EpilogueKind is the type of outputs together with the operations of their epilogue. There are four kinds for float
+// outputs and two for int8 outputs. Packed signs (kBits) have no epilogue.
 enum class EpilogueKind { kNone, kAdd, kAddAndRectify, kGateAndAdd, kInt8, kInt8Add, kBits };
 
-// Everything that bconv needs to compute one group of one image. Output pixels are numbered row by row.
+// A BconvTask has everything that bconv needs to compute one group of one image. Output pixels are numbered row by row.
 struct BconvTask {
   const uint8_t* input;                // window of output pixel 0
   bool is_staged;                      // false: windows are unstaged packed pixels, and bconv stages them itself
@@ -36,8 +36,8 @@ struct BconvTask {
   const int32_t* threshold;
   int32_t clamp_min, clamp_max;
   int32_t zero_point;
-  // Corrections for same-zero padding. Output pixel (y, x) adds corrections[row_correction[y] + column_correction[x] +
-  // channel] to depth - 2 * popcount. Null if no correction is needed.
+  // The same-zero padding needs corrections: output pixel (y, x) adds corrections[row_correction[y] +
+  // column_correction[x] + channel] to depth - 2 * popcount. The pointer is null if no correction is needed.
   const int32_t* corrections;
   const int32_t* row_correction;
   const int32_t* column_correction;
@@ -52,7 +52,7 @@ struct BconvTask {
   void* scratch;  // scratch_bytes bytes, aligned to 64
 };
 
-// The part of a max pool's window that lies inside the input.
+// A FloatWindow is the part of a max pool's window that lies inside the input.
 struct FloatWindow {
   const float* first;
   int64_t rows, columns;
@@ -63,7 +63,8 @@ struct FloatWindow {
   bool rectify;             // applies RELU to the sum
 };
 
-// Operands for consecutive pixels of one row, to compute output = RELU(PRELU(RELU(input * gate), slope) + addend).
+// GatedPixels has the operands for consecutive pixels of one row, to compute output = RELU(PRELU(RELU(input * gate),
+// slope) + addend).
 struct GatedPixels {
   const float *input, *gate;
   int64_t input_stride, gate_stride;  // floats from one pixel to the next; 0 if all pixels share the value
@@ -74,9 +75,9 @@ struct GatedPixels {
   float* output;
 };
 
-// Everything that a kernel needs for the int8 convolution of one image. Windows lie in a frame, a padded copy of the
-// image. Each value of the frame has tap_bytes bytes and includes the kernel's offset. A row of a window is read in
-// steps of kInt8StepBytes.
+// An Int8ConvTask has everything that a kernel needs for the int8 convolution of one image. Windows lie in a frame, a
+// padded copy of the image. Each value of the frame has tap_bytes bytes and includes the kernel's offset. A row of a
+// window is read in steps of kInt8StepBytes.
 struct Int8ConvTask {
   const uint8_t* frame;
   ptrdiff_t frame_row;                 // bytes from one row of a window to the next
@@ -97,14 +98,14 @@ struct Int8ConvTask {
 
 constexpr int32_t kInt8StepBytes = 4;
 
-// A kernel of int8 convolutions, and the data layout that it requires.
+// An Int8ConvKernel is a kernel of int8 convolutions, and the data layout that the kernel requires.
 struct Int8ConvKernel {
   int32_t vector_channels;
   int32_t lane_taps;  // consecutive taps of one channel in the weights
   int32_t tap_bytes;  // bytes of a value in the frame and of a weight: 1 or 2
   int32_t offset;     // added to every value in the frame
   double macs_per_cycle;
-  // Computes output rows [begin, end).
+  // The function computes output rows [begin, end).
   void (*rows)(const Int8ConvTask& task, int64_t begin, int64_t end);
 };
 
@@ -112,26 +113,27 @@ struct Isa {
   const char* name;
   bool (*available)();
 
-  // Packs the signs of values. If `channels` is not a multiple of 32, the last word of each row is padded with 0 bits.
+  // The function packs the signs of values. If `channels` is not a multiple of 32, the last word of each row is padded
+  // with 0 bits.
   void (*pack_float32_signs)(const float* input, int64_t rows, int32_t channels, uint32_t* output);
   void (*pack_int8_signs)(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output);
-  // Packs comparisons with one threshold per channel, as PackInt8Comparisons in kernels.h does.
+  // The function packs comparisons with one threshold per channel, as PackInt8Comparisons in kernels.h does.
   void (*pack_int8_comparisons)(const int8_t* input, int64_t rows, int32_t channels, const int8_t* thresholds,
                                 const uint32_t* inverted, uint32_t* output);
-  // Packs the signs of input * multiplier + addend; `multiplier` and `addend` have one value per channel. Output rows
-  // are `output_words` words apart.
+  // The function packs the signs of input * multiplier + addend; `multiplier` and `addend` have one value per channel.
+  // Output rows are `output_words` words apart.
   void (*pack_affine_signs)(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output, int64_t output_words);
-  // Computes one window of a max pool for all channels. The maximum is at least `floor`, and ignores NaN.
+  // The function computes one window of a max pool for all channels. The maximum is at least `floor`, and ignores NaN.
   void (*max_window)(const FloatWindow& window, float floor, float* output);
   void (*gate_pixels)(const GatedPixels& pixels, int64_t count);
 
   int32_t tile_pixels, tile_channels;
-  // Binary multiply-adds per cycle of bconv's inner loop, on a core that the ISA is meant for. Cost estimates of loops
-  // that threads share use this number.
+  // The number is the binary multiply-adds per cycle of bconv's inner loop, on a core that the ISA is meant for. Cost
+  // estimates of loops that threads share use this number.
   double macs_per_cycle;
-  // staged_bytes returns the bytes of a staged tap, and stage converts `taps` taps from words. Both are null if words
-  // are used as they are. A word of zeros must be staged as bytes of zeros.
+  // staged_bytes returns the bytes of a staged tap, and stage converts `taps` taps from words. Both functions are null
+  // if words are used as they are. A word of zeros must be staged as bytes of zeros.
   size_t (*staged_bytes)(int32_t tap_words) = nullptr;
   void (*stage)(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) = nullptr;
   // True if bconv itself stages the pixels of a convolution whose windows are single pixels, each of which is read
@@ -142,23 +144,24 @@ struct Isa {
   size_t (*packed_weights_bytes)(int32_t channels, int32_t taps, int32_t tap_words);
   void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed);
   size_t (*scratch_bytes)(int32_t words) = nullptr;  // null if none is needed
-  // Computes output pixels [pixel_begin, pixel_end) of the group's channels [channel_begin, channel_end). channel_begin
-  // is a multiple of tile_channels.
+  // The function computes output pixels [pixel_begin, pixel_end) of the group's channels [channel_begin, channel_end).
+  // channel_begin is a multiple of tile_channels.
   void (*bconv)(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                 int32_t channel_end);
-  // `gates` is true if bconv supports an epilogue with a gate, `adds_int8` if it supports one that adds to int8
-  // outputs.
+  // `gates` is true if bconv supports an epilogue with a gate. `adds_int8` is true if bconv supports an epilogue that
+  // adds to int8 outputs.
   bool gates = true, adds_int8 = true;
-  // Returns an ISA that is faster for this filter, or null if there is none. It is not called if the user named an ISA.
+  // The function returns an ISA that is faster for this filter, or null if there is none. The function is not called if
+  // the user named an ISA.
   const Isa* (*better)(const Bconv2dSpec& spec) = nullptr;
-  // Returns the kernel of int8 convolutions, which depends on the CPU's dot product instructions.
+  // The function returns the kernel of int8 convolutions, which depends on the CPU's dot product instructions.
   const Int8ConvKernel& (*int8_conv)();
-  // Returns true if this ISA is faster on this CPU than the ISAs that use the same instructions. Null if no other ISA
-  // uses the same instructions.
+  // The function returns true if this ISA is faster on this CPU than the ISAs that use the same instructions. The
+  // pointer is null if no other ISA uses the same instructions.
   bool (*suits)() = nullptr;
 };
 
-// Kernels of int8 convolutions. Each runs only on CPUs with the instructions in its name.
+// These variables are kernels of int8 convolutions. Each kernel runs only on CPUs with the instructions in its name.
 extern const Int8ConvKernel kPortableInt8Conv;
 extern const Int8ConvKernel kAvx512VnniInt8Conv;
 extern const Int8ConvKernel kAvxVnniInt8Conv;
@@ -174,7 +177,7 @@ const Int8ConvKernel& Avx2Int8Conv();
 const Int8ConvKernel& Neon64Int8Conv();
 const Int8ConvKernel& Neon32Int8Conv();
 
-// All ISAs. An ISA is defined only in builds for its processor architecture.
+// These variables are all ISAs. An ISA is defined only in builds for its processor architecture.
 extern const Isa kPortableIsa;
 extern const Isa kAvx512VbmiIsa;
 extern const Isa kAvx512Isa;

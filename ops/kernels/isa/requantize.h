@@ -1,22 +1,23 @@
-// The requantization of TensorFlow Lite's reference kernels: an int32 sum times a scale, rounded twice.
+// The file computes the requantization of TensorFlow Lite's reference kernels: an int32 sum is multiplied by a scale,
+// and rounded twice.
 #pragma once
 
 #include <cstdint>
 
 namespace litebnn {
 
-// A scale below 1 as multiplier * 2^-(31 + shift). The multiplier is 0 or at least 2^30.
+// A FixedPoint is a scale below 1, written as multiplier * 2^-(31 + shift). The multiplier is 0 or at least 2^30.
 struct FixedPoint {
   int32_t multiplier;
   int32_t shift;
 };
 
-// Returns false if the scale is zero, negative or NaN, or rounds to 1 or more.
+// Returns false if the scale is zero, negative or NaN, or is 1 or more after rounding.
 bool ToFixedPoint(double scale, FixedPoint* fixed);
 
-// A scale for requantization in floats: the nearest float, and half a unit of Requantize's first rounding. The product
-// of a sum and `multiplier` is moved away from zero by `nudge`, and rounded to an integer. This integer can differ from
-// Requantize's result only if the moved product is nearly halfway between two integers.
+// A FloatScale is a scale for requantization in floats: the nearest float, and half a unit of Requantize's first
+// rounding. The product of a sum and `multiplier` is moved away from zero by `nudge`, and rounded to an integer. This
+// integer can differ from Requantize's result only if the moved product is nearly halfway between two integers.
 struct FloatScale {
   float multiplier, nudge;
 };

@@ -9,7 +9,8 @@
 namespace litebnn {
 namespace {
 
-// The ISAs of this build, fastest first. Where several ISAs use the same instructions, `suits` decides between them.
+// The array has the ISAs of this build, fastest first. If several ISAs use the same instructions, `suits` decides
+// between them.
 const Isa* const kIsas[] = {
 #if LITEBNN_X86
     &kAvx512VbmiIsa,
@@ -25,7 +26,8 @@ const Isa* const kIsas[] = {
 
 constexpr size_t kIsaCount = sizeof(kIsas) / sizeof(kIsas[0]);
 
-// Copies of the ISAs without `better`. A user who names an ISA gets its copy, which computes every filter itself.
+// ForcedIsas has copies of the ISAs without `better`. A user who names an ISA gets its copy, which computes every
+// filter itself.
 struct ForcedIsas {
   Isa isas[kIsaCount];
 
@@ -52,8 +54,8 @@ const Isa* FindByName(const char* name) {
   return nullptr;
 }
 
-// The names of the available ISAs. The constructor allocates nothing, because callers may ask for the names after
-// memory has run out.
+// Names has the names of the available ISAs. The constructor allocates nothing, because callers may ask for the names
+// after memory has run out.
 struct Names {
   char text[128] = "";
 

@@ -1,6 +1,6 @@
-// AVX2: popcounts by table lookups (inner_loop.h). The table offsets of a block of pixels are computed once
-// (table_offsets.h). Then each tile of channels is computed for all pixel pairs of the block. Its weights are unpacked
-// once, as many nibbles at a time as fit the L1 cache.
+// The AVX2 instruction set: popcounts are computed by table lookups (inner_loop.h). The table offsets of a block of
+// pixels are computed once (table_offsets.h). Then each tile of channels is computed for all pixel pairs of the block.
+// The weights of a tile are unpacked once, as many nibbles at a time as fit the L1 cache.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -24,18 +24,20 @@ namespace {
 
 using Offsets = TableOffsets<OffsetsTraits>;
 static_assert(kMaxWords <= Offsets::MaxWords());
-// Bytes of weights that are unpacked at a time, enough for one block of nibbles of a full tile.
+// The constant is the number of bytes of weights that are unpacked at a time, enough for one block of nibbles of a full
+// tile.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 
-// Number of pixel pairs that are summed before their outputs are written. The CPU then overlaps stores with the next
-// sums.
+// The sums of this many pixel pairs are computed before their outputs are written. The CPU then overlaps stores with
+// the next sums.
 constexpr int32_t kBatchPairs = 8;
 
 // Scratch memory of one thread.
 struct Scratch {
   alignas(64) ByteSums batch[kBatchPairs * kTileVectors];  // [pairs of a batch][vectors]
   alignas(64) __m256i compensation[kTileVectors * 2];      // [vectors][2], minus the depth
-  // [pixel pairs][vectors][pixels][2], four times the sums of lookups over all blocks of nibbles but the last.
+  // The layout of `sums` is [pixel pairs][vectors][pixels][2]. The values are four times the sums of lookups over all
+  // blocks of nibbles but the last.
   alignas(64) __m256i sums[kMaxBlockPixels / 2 * kTileVectors * 4];
   alignas(64) uint8_t weights[kUnpackedBytes];  // [nibbles][vectors][kVectorChannels], one nibble a byte
   Offsets::Memory offsets;
@@ -50,7 +52,7 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
               ByteSums* sums) {
   for (int32_t pair = 0; pair < count; pair += kPairs, sums += 4) {
     const uint16_t* offsets[kPairs];
-    // If fewer than kPairs pairs are left, the last pair is summed several times.
+    // If fewer than kPairs pixel pairs are left, the last pair is summed several times.
 #pragma GCC unroll 4
     for (int p = 0; p < kPairs; ++p) offsets[p] = pairs[Min(pair + p, count - 1)];
     const TileSums<kPairs> tile(offsets, block.pieces, block.count, weights);
@@ -62,7 +64,8 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
   }
 }
 
-// Adds a batch's sums over one block of nibbles to `sums`. If the block is the window's first one, stores them there.
+// Adds the sums of a batch over one block of nibbles to `sums`. If the block is the first of the window, the function
+// stores the sums there instead of adding.
 void KeepSums(const ByteSums* batch, int32_t count, bool first, __m256i* sums) {
   const auto keep = [first](__m256i value, __m256i* sum) { *sum = first ? value : _mm256_add_epi16(*sum, value); };
   for (int32_t i = 0; i < count; ++i, sums += 4) {

@@ -1,5 +1,5 @@
-// The inner loop of AVX2: table lookups (lookup_tables.h) of 32 channels per byte shuffle. One shuffle does 2 pixels x
-// 4 bits x 32 channels of binary multiply-adds. bench/kernels also times the loop alone.
+// The inner loop of AVX2: each byte shuffle is a table lookup (lookup_tables.h) for 32 channels. One shuffle does 2
+// pixels x 4 bits x 32 channels of binary multiply-adds. bench/kernels also times the loop alone.
 #pragma once
 
 #include <immintrin.h>
@@ -14,8 +14,8 @@ namespace litebnn {
 namespace {
 
 constexpr int32_t kVectorChannels = 32;
-// Distance between two adjacent tables, in units of two bytes. Sixteen tables have 128 units, the largest factor that a
-// multiplication of bytes takes.
+// The distance between two adjacent tables is given in units of two bytes. Sixteen tables have 128 units, the largest
+// factor that a multiplication of bytes takes.
 constexpr int32_t kTableStride = 8;
 
 alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F,
@@ -35,7 +35,7 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "vpshufb " weights ", %%ymm" #table ", %%ymm" #spare "\n" \
   "vpaddb %%ymm" #spare ", %%ymm" #sum ", %%ymm" #sum "\n"
 
-// Looks up nibble i of each pixel, for a tile of 1, 2 or 4 pixel pairs.
+// The macros look up nibble i of each pixel, for a tile of 1, 2 or 4 pixel pairs.
 #define LITEBNN_NIBBLE_OF_1(DO, i)                                             \
   LITEBNN_TABLE(0, ax, i, 12)                                                  \
   DO(8, #i "*128(%[weights])", 12, 13) DO(9, #i "*128+32(%[weights])", 12, 13) \
@@ -58,8 +58,8 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "add $2*" #i ", %[offsets0]\n add $2*" #i ", %[offsets1]\n" \
   "add $2*" #i ", %[offsets2]\n add $2*" #i ", %[offsets3]\n add $32*" #i ", %[weights]\n"
 
-// Adds a group's sums to `even` and `odd`. MASK is a register if the tile leaves one free, otherwise a constant in
-// memory.
+// The macro adds a group's sums to `even` and `odd`. MASK is a register if the tile leaves a register free, otherwise a
+// constant in memory.
 #define LITEBNN_FOLD(sum, even, odd, MASK)                                             \
   "vpsrlw $4, %%ymm" #sum ", %%ymm12\n vpand " MASK ", %%ymm" #sum ", %%ymm" #sum "\n" \
   "vpaddw %%ymm12, %" #odd ", %" #odd "\n vpaddb %%ymm" #sum ", %" #even ", %" #even "\n"
@@ -70,7 +70,8 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
 #define LITEBNN_MASK_OF_2 "%[mask]"
 #define LITEBNN_MASK_OF_4 "%[mask]"
 
-// Sums a tile of `pairs` pixel pairs over one piece: groups of seven nibbles, then the tail.
+// The macro sums a tile of `pairs` pixel pairs over one piece of a window. Groups of seven nibbles come first, then the
+// remaining nibbles.
 #define LITEBNN_NIBBLES(pairs) \
   LITEBNN_NIBBLES_BY(LITEBNN_NIBBLE_OF_##pairs, LITEBNN_ADVANCE_OF_##pairs, LITEBNN_MASK_OF_##pairs)
 #define LITEBNN_NIBBLES_BY(NIBBLE, ADVANCE, MASK)                                                             \
@@ -95,19 +96,19 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
           : "rax", "rcx", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory")
 // clang-format on
 
-// The sums of lookups of kPairs pixel pairs in 4 / kPairs * 32 channels.
+// TileSums has the sums of lookups of kPairs pixel pairs in 4 / kPairs * 32 channels.
 template <int kPairs>
 struct TileSums {
   static constexpr int kVectors = 4 / kPairs;
   // The sums of pair p and vector v are at index p * kVectors + v. `even` has the sums of pixel 0, one byte per
   // channel. Each 16 bits of `odd` have two sums of pixel 1, at bits 0 and 8, plus 16 times the odd byte of pixel 0.
-  // Subtracting that byte at the end saves a mask in the loop.
+  // Subtracting the odd byte after the loop saves a mask in the loop.
   __m256i even[4], odd[4];
 
   // `offsets` has the table offsets of each pair, and a piece is a range of these offsets. The layout of `weights` is
   // [nibbles of all pieces][kVectors][32 channels], one nibble a byte.
   TileSums(const uint16_t* const* offsets, const Piece* pieces, int32_t count, const uint8_t* weights) {
-    // The sums are local variables here, because compilers would keep members in memory instead of registers.
+    // The sums are local variables of the loop, because compilers would keep members in memory instead of registers.
     __m256i even0 = _mm256_setzero_si256(), even1 = even0, even2 = even0, even3 = even0;
     __m256i odd0 = even0, odd1 = even0, odd2 = even0, odd3 = even0;
     for (int32_t piece = 0; piece < count; ++piece) {

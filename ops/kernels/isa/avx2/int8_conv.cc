@@ -1,4 +1,4 @@
-// Int8 convolutions with AVX2. AVX2's multiplication of bytes saturates, so values are widened to 16 bits.
+// Int8 convolutions with AVX2. AVX2's multiplication of bytes saturates, so inputs and weights are widened to 16 bits.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86

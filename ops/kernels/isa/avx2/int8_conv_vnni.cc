@@ -9,7 +9,7 @@ namespace litebnn {
 namespace {
 
 struct Dots : EightDots {
-  // The instruction is in assembly, because GCC copies the sums around the intrinsic.
+  // The instruction is in assembly, because GCC would copy the sums before and after an intrinsic.
   static void Add(Ints& sums, Ints step, Weights weights) {
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(step), "x"(weights));
   }

@@ -1,5 +1,4 @@
-// The part that the int8 convolutions of AVX2 and AVX-VNNI share, which is everything but the multiplications by
-// weights.
+// The int8 convolutions of AVX2 and AVX-VNNI share everything in this file: all but the multiplications by weights.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ struct EightDots {
   static constexpr int32_t kLanes = 8;
   static constexpr bool kIsExact = false;
 
-  // Keeps the largest distance between a scaled sum and the integer that it was rounded to.
+  // A Check keeps the largest distance between a scaled sum and the integer to which the sum was rounded.
   struct Check {
     __m256 farthest = _mm256_setzero_ps();
     // The rounding is uncertain if a sum is nearly halfway between two integers. The error of a float below 256 is less
@@ -54,7 +53,7 @@ struct EightDots {
     const Ints odd =
         _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(sums, 32), _mm256_srli_epi64(multiplier, 32)), half);
     const Ints high = _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xAA);
-    // `shifted_half` is 0 if the shift is 0, because there is no second rounding then.
+    // `shifted_half` is 0 if the shift is 0, because a shift of 0 has no second rounding.
     const Ints shifted_half = _mm256_srli_epi32(_mm256_sllv_epi32(_mm256_set1_epi32(1), shift), 1);
     const Ints sign = _mm256_srai_epi32(_mm256_and_si256(high, _mm256_sub_epi32(_mm256_setzero_si256(), shift)), 31);
     return _mm256_srav_epi32(_mm256_add_epi32(_mm256_add_epi32(high, sign), shifted_half), shift);

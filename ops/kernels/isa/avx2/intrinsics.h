@@ -1,4 +1,4 @@
-// Includes immintrin.h, without GCC 12's false warnings about undefined values in that header.
+// The file includes immintrin.h without GCC 12's false warnings about undefined values in that header.
 #pragma once
 
 #pragma GCC diagnostic push

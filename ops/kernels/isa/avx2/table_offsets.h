@@ -1,4 +1,4 @@
-// AVX2 operations that compute the offsets of the lookup tables (shared/table_offsets.h).
+// The file has the AVX2 operations that compute the offsets of the lookup tables (shared/table_offsets.h).
 #pragma once
 
 #include <immintrin.h>
@@ -18,7 +18,8 @@ struct OffsetsTraits {
   static constexpr int32_t kWords = 8;
   static constexpr bool kWritesShortWindows = true;
 
-  // Counts of odd-parity nibbles. The low half of each 64-bit element is for pixel 0, the high half for pixel 1.
+  // ParitySums counts nibbles with an odd number of ones. The low half of each 64-bit element belongs to pixel 0, the
+  // high half to pixel 1.
   struct ParitySums {
     __m256i sums;
 
@@ -35,7 +36,7 @@ struct OffsetsTraits {
   static __m256i LowNibbles(__m256i bytes) { return _mm256_and_si256(bytes, _mm256_set1_epi8(0x0F)); }
   static __m256i HighNibbles(__m256i bytes) { return LowNibbles(_mm256_srli_epi16(bytes, 4)); }
 
-  // Returns the number of odd-parity nibbles in each byte.
+  // Returns for each byte the number of its nibbles that have odd parity.
   static __m256i NibbleParities(__m256i bytes) {
     const __m256i nibble_parity =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0));
@@ -79,7 +80,7 @@ struct OffsetsTraits {
   __attribute__((always_inline)) static void WriteShortWindows(const uint8_t* const* windows, uint16_t* offsets,
                                                                int32_t* parity) {
     constexpr int kWindows = 2 * kWords / kWindowWords;
-    // Loads 16 bytes: the words of every second window, from window `first` on.
+    // The lambda loads 16 bytes: the words of every second window, from window `first` on.
     const auto load_half = [windows](int first) {
       const auto* const words = reinterpret_cast<const __m128i*>(windows[first]);
       if (kWindowWords == 4) return _mm_loadu_si128(words);

@@ -1,4 +1,4 @@
-// The layout of the weights for AVX2's table lookups, and their unpacking for the inner loop.
+// The layout of the weights for AVX2's table lookups, and the functions that unpack weights for the inner loop.
 #pragma once
 
 #include <immintrin.h>
@@ -17,8 +17,8 @@ constexpr int32_t kTileVectors = kTileChannels / kVectorChannels;
 
 struct VectorOrder {
   // Returns the position of channel `lane` in a vector of bytes. Even bytes become the 16-bit sums of the first 16
-  // channels, odd bytes those of the last 16. Unpacking the low or the high halves of the 128-bit lanes in a vector of
-  // these sums then gives 8 channels in order.
+  // channels, odd bytes become the sums of the last 16. Unpacking the low or the high halves of the 128-bit lanes in a
+  // vector of these sums then gives 8 channels in order.
   static constexpr int32_t Byte(int32_t lane) {
     return lane % 8 / 4 * 16 + lane % 16 / 8 * 8 + lane % 4 * 2 + lane / 16;
   }

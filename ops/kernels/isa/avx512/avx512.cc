@@ -1,4 +1,5 @@
-// AVX-512 with VPOPCNTDQ. Weights are reordered in tiles of channels. Sums stay in registers over the whole window.
+// The AVX-512 instruction set with VPOPCNTDQ: weights are reordered in tiles of channels, and sums stay in registers
+// over the whole window.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -19,17 +20,17 @@ namespace {
 constexpr int kTilePixels = 6;
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
-// Number of pixels whose windows stay in the L1 cache while all channels are computed.
+// The windows of this many pixels stay in the L1 cache while all channels are computed.
 constexpr int64_t kBlockPixels = 40 * kTilePixels;
 
-// The largest depth whose dot products floats represent exactly.
+// The constant is the largest depth (multiply-adds per output) for which floats represent all dot products exactly.
 constexpr int32_t kMaxFloatDepth = 1 << 24;
 
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
 using Weights = TiledWeights<uint32_t, kTileChannels, kVectorChannels>;
 
-// Computes the popcount sums of a tile. Inlined, so that the sums stay in registers.
+// Computes the popcount sums of a tile. The function is inlined, so that the sums stay in registers.
 template <int kPixels, int kVectors>
 __attribute__((always_inline)) inline TileSums<kPixels, kVectors> SumsOf(const BconvTask& task,
                                                                          const uint8_t* const* windows,
@@ -65,7 +66,7 @@ template <int kPixels>
 constexpr SumFunction kSumTile[kTileVectors] = {SumTile<kPixels, 1>, SumTile<kPixels, 2>, SumTile<kPixels, 3>,
                                                 SumTile<kPixels, 4>};
 
-// Converts popcounts to dot products. The result is exact, because floats represent these integers.
+// Converts popcounts to dot products. The result is exact, because floats represent integers of this size exactly.
 __m512 ToDots(__m512i popcounts, __m512 depth) {
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(popcounts), _mm512_set1_ps(-2.0f), depth);
 }
@@ -131,8 +132,8 @@ TileFunction FloatTileOf(const BconvTask& task) {
   });
 }
 
-// Has the same result as FloatTile<true> for windows of kWords words. It computes pixel by pixel, with weights and
-// constants in registers. With so few words, FloatTile spends up to a third of its time on setup.
+// Computes the same outputs as FloatTile<true> for windows of kWords words, but pixel by pixel, with weights and
+// constants in registers. For so few words, FloatTile would spend up to a third of its time on setup.
 template <int kWords>
 void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, int64_t pixel_end, int32_t channel) {
   const __m512 depth = _mm512_set1_ps(static_cast<float>(task.depth));

@@ -1,5 +1,5 @@
-// The inner loop of AVX-512: XOR, VPOPCNTD and add, 512 binary multiply-adds per three instructions. Each lane of a
-// vector belongs to one of 16 output channels. bench/kernels also times the loop alone.
+// The inner loop of AVX-512 does 512 binary multiply-adds by three instructions: XOR, VPOPCNTD and an addition. Each
+// lane of a vector belongs to one of 16 output channels. bench/kernels also times the loop alone.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace {
 
 constexpr int32_t kVectorChannels = 16;
 
-// The popcount sums of kPixels pixels in kVectors * 16 channels.
+// A TileSums has the popcount sums of kPixels pixels in kVectors * 16 channels.
 template <int kPixels, int kVectors>
 struct TileSums {
   __m512i sums[kPixels][kVectors] = {};
 
-  // `input` points to each pixel's words. `weights` is [words][kVectors][16 channels].
+  // `input` points to each pixel's words. The layout of `weights` is [words][kVectors][16 channels].
   void Add(const uint32_t* const* input, const uint32_t* weights, int32_t words) {
     for (int32_t word = 0; word < words; ++word, weights += kVectors * kVectorChannels) {
       __m512i filter[kVectors];

@@ -18,7 +18,7 @@ struct Dots {
   static constexpr int32_t kLanes = 16;
   static constexpr bool kIsExact = false;
 
-  // Keeps the largest distance between a scaled sum and the integer that it was rounded to.
+  // A Check keeps the largest distance between a scaled sum and the integer to which the sum was rounded.
   struct Check {
     __m512 farthest = _mm512_setzero_ps();
     // The rounding is uncertain if a sum is nearly halfway between two integers. The error of a float below 256 is less
@@ -33,7 +33,7 @@ struct Dots {
     std::memcpy(&step, bytes, sizeof(step));
     return _mm512_set1_epi32(step);
   }
-  // The instruction is in assembly, because GCC copies the sums around the intrinsic.
+  // The instruction is in assembly, because GCC would copy the sums before and after an intrinsic.
   static void Add(Ints& sums, Ints step, Weights weights) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(step), "v"(weights));
   }
@@ -62,7 +62,7 @@ struct Dots {
     const Ints odd =
         _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sums, 32), _mm512_srli_epi64(multiplier, 32)), half);
     const Ints high = _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
-    // `shifted_half` is 0 if the shift is 0, because there is no second rounding then.
+    // `shifted_half` is 0 if the shift is 0, because a shift of 0 has no second rounding.
     const Ints shifted_half = _mm512_srli_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), shift), 1);
     const Ints sign = _mm512_srai_epi32(_mm512_and_si512(high, _mm512_sub_epi32(_mm512_setzero_si512(), shift)), 31);
     return _mm512_srav_epi32(_mm512_add_epi32(_mm512_add_epi32(high, sign), shifted_half), shift);

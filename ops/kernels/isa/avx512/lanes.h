@@ -1,4 +1,4 @@
-// The vector operations that shared/lanes.h requires, in AVX-512.
+// The file has AVX-512's versions of the vector operations that shared/lanes.h requires.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// AVX-512 with VBMI: popcounts by table lookups (inner_loop.h). Tables are made for four pixels at a time (strips.h).
-// The weights of all channels are indices into these tables.
+// The AVX-512 instruction set with VBMI: popcounts are computed by table lookups (inner_loop.h). Tables are made for
+// four pixels at a time (strips.h). The weights of all channels are indices into these tables.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -19,10 +19,10 @@ namespace litebnn {
 namespace {
 
 constexpr int32_t kTileChannels = kMaxVectors * kVectorChannels;
-// The largest depth whose dot products floats represent exactly.
+// The constant is the largest depth (multiply-adds per output) for which floats represent all dot products exactly.
 constexpr int32_t kMaxFloatDepth = 1 << 24;
 
-// Scratch memory of one thread.
+// Scratch is the memory in which one thread keeps intermediate results.
 struct Scratch {
   LaneTables lanes;
   ByteSums sums;
@@ -54,14 +54,14 @@ const Isa* Better(const Bconv2dSpec& spec) {
   return taps > 1 && pays ? nullptr : &kAvx512Isa;
 }
 
-// The output pixels of four lanes, and twice the number of odd-parity chunks in the window of each.
+// LanePixels has the output pixels of four lanes, and for each pixel's window twice its number of odd-parity chunks.
 struct LanePixels {
   int32_t count;
   int64_t pixel[kLanePixels];
   int32_t twice_parity[kLanePixels];
 };
 
-// Adds four times the sums of 16 channels of pixel p to `dots`. These sums are every fourth byte of vector `sum`, from
+// Adds four times the sums of 16 channels of pixel p to `dots`. The 16 sums are every fourth byte of vector `sum`, from
 // byte `quarter` on.
 template <bool kFitsByte>
 __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSums& sums, int p, int32_t sum,
@@ -71,8 +71,8 @@ __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSu
   return _mm512_dpbusd_epi32(dots, sums.high[p][sum], _mm512_set1_epi32(4 * 16 << 8 * quarter));
 }
 
-// Writes float or int8 outputs of four pixels in groups of 16 channels. Their sums begin at vector `sum` of `sums`. The
-// flag kPlain excludes corrections and an upper clamp.
+// Writes float or int8 outputs of four pixels in groups of 16 channels. The sums of the pixels begin at vector `sum` of
+// `sums`. The flag kPlain means outputs without corrections and an upper clamp.
 template <bool kFitsByte, bool kPlain, typename Epilogue>
 void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums,
                  int32_t sum) {
@@ -139,7 +139,7 @@ FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
   });
 }
 
-// Adds to the dot products the sums over some chunks of a window, from vector `sum` on. `first` is true for a window's
+// Adds the sums over some chunks of a window to the dot products, from vector `sum` on. `first` is true for a window's
 // first chunks, whose sums start the dot products.
 void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sums, int32_t sum, bool fits_byte,
              bool first, int32_t (&dots)[kLanePixels][kTileChannels]) {
@@ -171,14 +171,14 @@ void WriteAny(const BconvTask& task, const TileWeights& tile, const LanePixels& 
   }
 }
 
-// A rectangle of output pixels. A region of one row may have more columns than the output; it then continues in the
-// next output rows.
+// A Region is a rectangle of output pixels. A region of one row may have more columns than the output. Such a region
+// continues in the next output rows.
 struct Region {
   int64_t pixel;  // the first pixel
   int64_t rows, columns;
 };
 
-// A task together with the shape of its staged windows.
+// A StagedTask has a task and the shape of its staged windows.
 struct StagedTask {
   const BconvTask& task;
   const WindowShape shape{task};
@@ -278,8 +278,8 @@ struct StagedTask {
     });
   }
 
-  // Computes a region that consists of whole blocks. Not inlined, because each inlined copy would have tens of
-  // kilobytes.
+  // Computes a region that consists of whole blocks. The function is not inlined, because each inlined copy would have
+  // tens of kilobytes.
   __attribute__((noinline)) void Pixels(const Region& region, const Block& block) const {
     const int64_t band_lanes = region.columns / block.columns, lane_count = region.rows / block.rows * band_lanes;
     const int64_t together = block.splits_remainder ? lane_count / kLanePixels * kLanePixels : lane_count;

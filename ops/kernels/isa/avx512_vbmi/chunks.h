@@ -1,5 +1,5 @@
-// Cuts words into chunks of six bits. Chunks of the input become table offsets, chunks of the weights become indices
-// into a table. The words of each tap are cut separately, so that windows can share staged taps.
+// The file cuts words into chunks of six bits. Chunks of the input become table offsets, chunks of the weights become
+// indices into a table. The words of each tap are cut separately, so that windows can share staged taps.
 #pragma once
 
 #include <cstddef>
@@ -14,26 +14,27 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Number of chunks in one vector of 16-bit offsets. They are cut from six whole words.
+// One vector has the 16-bit offsets of this many chunks, which are cut from six whole words.
 constexpr int32_t kCutChunks = 32;
 constexpr int32_t kCutWords = 6;
 
 constexpr int32_t Chunks(int32_t tap_words) { return (tap_words * kBitsPerWord + kChunkBits - 1) / kChunkBits; }
 
-// Number of 16-bit values in a staged tap: the table offsets of its chunks, then the number of odd-parity chunks.
+// Returns the number of 16-bit values in a staged tap: the table offsets of its chunks, then the number of odd-parity
+// chunks.
 constexpr int32_t StagedLength(int32_t tap_words) { return Chunks(tap_words) + 1; }
 size_t StagedBytes(int32_t tap_words) { return static_cast<size_t>(StagedLength(tap_words)) * sizeof(uint16_t); }
 
 constexpr __mmask32 FirstBits(int32_t count) { return static_cast<__mmask32>((uint64_t{1} << count) - 1); }
 
-// Cuts the words of several taps at once into table offsets.
+// A ChunkCutter cuts the words of several taps at once into table offsets.
 struct ChunkCutter {
   alignas(64) uint8_t bytes[2 * kCutChunks] = {};
   alignas(64) uint16_t shifts[kCutChunks] = {};
   alignas(64) uint16_t masks[kCutChunks] = {};
 
-  // `length` is the number of offsets from one tap to the next. It may be one more than the number of a tap's chunks;
-  // the last offset then has no chunk.
+  // `length` is the number of offsets from one tap to the next. If `length` is one more than the number of a tap's
+  // chunks, the last offset has no chunk.
   constexpr ChunkCutter(int32_t tap_words, int32_t length) {
     for (int32_t i = 0, chunk = 0, first_byte = 0; i < kCutChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));
@@ -77,7 +78,7 @@ void StageLongTaps(const uint32_t* words, int64_t taps, int32_t tap_words, uint1
   }
 }
 
-// Stages taps of few words, several of which fill a vector.
+// The class stages taps of few words, several of which fill a vector.
 template <int32_t kTapWords>
 void StageShortTaps(const uint32_t* words, int64_t taps, int32_t, uint16_t* staged) {
   constexpr int32_t kLength = StagedLength(kTapWords), kTaps = kCutChunks / kLength;

@@ -1,16 +1,16 @@
-// The inner loop of AVX-512 with VBMI. bench/kernels also times it alone.
+// The file has the inner loop of AVX-512 with VBMI. bench/kernels also times the loop alone.
 //
 // A dot product is looked up in chunks of six bits. Each value of an input chunk has a table of 64 bytes, one for each
 // value of a filter chunk. One byte permutation looks up 64 channels.
 //
 // An entry, as in shared/lookup_tables.h, is half the number of matching bits, after a compensation for the parities of
-// both chunks. This is a number from 0 to 3, which takes two bits, so a byte serves four pixels. With the combined
+// both chunks. An entry is a number from 0 to 3, which takes two bits, so a byte serves four pixels. With the combined
 // table of four pixels, one permutation does 4 x 6 x 64 binary multiply-adds.
 //
-// The four entries leave no room in a byte to add to them, so full adders count each bit position separately. A full
-// adder is two ternary logic instructions. It adds two entries to bit 0 of the counts, which gives a carry. Another
-// full adder adds two carries to bit 1 of the counts, and so on. After sixteen chunks the counts are unpacked and
-// added.
+// The four entries fill a byte and leave no room for a sum, so full adders count each bit position separately. A full
+// adder is two ternary logic instructions. The first full adder adds two entries to bit 0 of the counts, which gives a
+// carry. Another full adder adds two carries to bit 1 of the counts, and so on. After sixteen chunks the counts are
+// unpacked and added.
 //
 // If there are two adjacent windows, each loaded vector of weights serves both. The weights of many channels come from
 // the L2 cache, whose loads are slower than the lookups.
@@ -31,11 +31,11 @@ constexpr int32_t kChunkBits = 6;
 constexpr int32_t kLanePixels = 4;
 constexpr int32_t kMaxVectors = 4;
 constexpr int32_t kMaxWindows = 2;
-// Bytes of the compensations that precede the weights of each vector of channels: one int32 per channel (chunks.h).
+// The weights of each vector of channels follow this many bytes of compensations: one int32 per channel (chunks.h).
 constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
-// Number of chunks whose sum fits a byte; a chunk adds at most 3.
+// The sum of this many chunks fits a byte, because a chunk adds at most 3.
 constexpr int32_t kMaxByteChunks = 255 / 3;
-// Number of chunks whose sum fits ByteSums. `high` counts sixteens, and grows by at most 3 in sixteen chunks.
+// The sum of this many chunks fits ByteSums. `high` counts sixteens, and grows by at most 3 in sixteen chunks.
 constexpr int32_t kMaxChunks = 16 * kMaxByteChunks;
 
 constexpr int Parity(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)) % 2; }
@@ -75,13 +75,13 @@ __attribute__((always_inline)) inline __m512i Unpack(__m512i bits, int pixel, in
   return _mm512_gf2p8affine_epi64_epi8(bits, _mm512_set1_epi64(PixelBits(pixel, to)), 0);
 }
 
-// Sums of lookups of four pixels. The sum of a channel is low + 16 * high, of one byte each. The vectors of one window
-// are adjacent.
+// A ByteSums has the sums of lookups of four pixels. The sum of a channel is low + 16 * high, of one byte each. The
+// vectors of one window are adjacent.
 struct ByteSums {
   __m512i low[kLanePixels][kMaxVectors], high[kLanePixels][kMaxVectors];
 };
 
-// Counters for each bit position of each byte. bits[i] holds bit i of the 4-bit counts.
+// BitCounts has a counter for each byte of each vector. bits[i] holds bit i of the 4-bit counters.
 template <int kVectors>
 struct BitCounts {
   __m512i bits[4][kVectors];
@@ -106,15 +106,15 @@ __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCoun
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       __m512i& sum = counts.bits[kLevel - 1][v];
-      // The carry is the majority of the three inputs. It does not depend on the new sum, so both are computed in
-      // parallel.
+      // The carry is the majority of the three inputs. The carry does not depend on the new sum, so the CPU computes
+      // carry and sum in parallel.
       carries[v] = _mm512_ternarylogic_epi32(first[v], second[v], sum, 0xE8);
       sum = _mm512_ternarylogic_epi32(sum, first[v], second[v], 0x96);
     }
   }
 }
 
-// Adds `carries` to the counts from bit kLevel on, and leaves their overflow in `carries`.
+// Adds `carries` to the counts from bit kLevel on, and leaves the overflow of the counts in `carries`.
 template <int kLevel, int kVectors>
 __attribute__((always_inline)) inline void AddCarries(__m512i* carries, BitCounts<kVectors>& counts) {
 #pragma GCC unroll 4
@@ -170,7 +170,7 @@ struct ChannelLookups {
   }
 };
 
-// The counts of one group of kVectors vectors of results, and their sums of sixteens.
+// GroupCounts has the counts of one group of kVectors vectors of results, and their sums of sixteens.
 template <int kVectors>
 struct GroupCounts {
   BitCounts<kVectors> counts;
@@ -204,8 +204,8 @@ struct GroupCounts {
 };
 
 // Sums the lookups of `run_count` runs, which have at most kMaxChunks chunks. If they have at most kMaxByteChunks
-// chunks, `low` alone has the sum. Groups take turns every sixteen chunks, because the registers hold the counts of
-// only one group of two vectors.
+// chunks, `low` alone has the sum. Groups of vectors take turns every sixteen chunks, because the registers hold the
+// counts of only one group of two vectors.
 template <int kGroups, typename Lookups>
 __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t run_count, int32_t run_chunks,
                                                       ByteSums& sums) {
@@ -231,8 +231,8 @@ __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t r
       }
       lookups.Advance(1 << kLevel);
     };
-    // The chunks beyond a multiple of sixteen come first. In the first run, the counts of fewer than sixteen chunks
-    // cannot overflow.
+    // The chunks beyond a multiple of sixteen are counted first. In the first run, the counts of fewer than sixteen
+    // chunks cannot overflow.
     const auto add_left_over = [&](auto level) __attribute__((always_inline)) {
       if ((run_chunks >> decltype(level)::kValue & 1) != 0) add(level, run > 0);
     };
@@ -257,9 +257,9 @@ __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t r
   }
 }
 
-// Sums the lookups of kWindows windows over runs of tables, for kGroups * kVectors * 64 channels. From one vector of
-// weights to the next it is `vector_bytes` bytes. From the tables of one window to those of the next it is
-// `window_bytes` bytes.
+// Sums the lookups of kWindows windows over runs of tables, for kGroups * kVectors * 64 channels. `vector_bytes` is the
+// number of bytes from one vector of weights to the next. `window_bytes` is the number of bytes from the tables of one
+// window to those of the next.
 template <int kGroups, int kVectors, int kWindows>
 __attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks,
                                          ptrdiff_t window_bytes, const uint8_t* weights, ptrdiff_t vector_bytes,

@@ -1,4 +1,4 @@
-// The lookup tables of four output pixels, and the choice of the pixels that are computed together.
+// The file makes the lookup tables of four output pixels, and chooses the pixels that are computed together.
 //
 // One table combines a chunk of the input of four pixels, which are in different lanes. Each lane computes a block of
 // output pixels, row by row. Adjacent windows share the tables of common taps, so most tables are made once.
@@ -17,14 +17,15 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Maximum number of tables that adjacent windows share, per vector of channels. With more shared tables fewer would be
-// made, but they would not stay in the L1 cache.
+// Adjacent windows share at most this many tables per vector of channels. With more shared tables, fewer tables would
+// be made, but they would not stay in the L1 cache.
 constexpr int32_t kMaxSharedTables = 360;
-// Maximum number of tables in memory. One window needs fewer, so that even windows with many chunks can share tables.
+// At most this many tables are in memory. One window needs fewer, so that even windows with many chunks can share
+// tables.
 constexpr int32_t kMaxTables = 2048;
 static_assert(kMaxTables >= kMaxChunks, "");
 
-// The taps of a window, and the taps that it shares with adjacent windows.
+// A WindowShape describes the taps of a window, and the taps that adjacent windows share.
 struct WindowShape {
   int32_t runs, run_taps, tap_chunks;
   ptrdiff_t tap_bytes;
@@ -45,14 +46,15 @@ struct WindowShape {
 
   int32_t run_chunks() const { return run_taps * tap_chunks; }
   int64_t chunks() const { return int64_t{runs} * run_chunks(); }
-  // Number of taps that `columns` adjacent windows read of one input row.
+  // Returns the number of taps that `columns` adjacent windows read of one input row.
   int64_t row_taps(int64_t columns) const { return (columns - 1) * stride_taps + run_taps; }
 };
 
-// The shape of the block of output pixels that one lane computes.
+// A Block is the shape of the block of output pixels that one lane computes.
 struct Block {
   int64_t rows, columns;
-  // True if the last blocks, fewer than four, are computed pixel by pixel, with all four lanes sharing a block.
+  // `splits_remainder` is true if the last blocks, when fewer than four are left, are computed pixel by pixel, with all
+  // four lanes sharing a block.
   bool splits_remainder;
 };
 
@@ -61,7 +63,7 @@ constexpr Block kPixel = {1, 1, false};
 // Chooses the block for `rows` rows of output. Larger blocks share more tables; smaller blocks leave fewer of the last
 // four lanes idle.
 Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t vectors) {
-  // Number of lookups that take about as long as making a table.
+  // This many lookups take about as long as making one table.
   constexpr int64_t kTableLookups = 3;
   const auto cost_of_lanes = [&](int64_t lane_rows, int64_t columns) {
     const int64_t made_rows = shape.rows_overlap ? lane_rows + shape.runs - 1 : lane_rows * shape.runs;
@@ -89,11 +91,12 @@ Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t v
   return best;
 }
 
-// Makes the tables of `chunks` chunks of four lanes, whose offsets are at `staged`. Not inlined, so that it has enough
-// registers.
+// Makes the tables of `chunks` chunks of four lanes, whose offsets are at `staged`. The function is not inlined, so
+// that it has enough registers.
 __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t chunks, uint8_t* tables) {
   const uint8_t* lanes[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
-  // Makes the tables of up to four chunks. Their offsets are loaded together, because loads are the bottleneck.
+  // The lambda makes the tables of up to four chunks. The offsets of the chunks are loaded together, because loads are
+  // the bottleneck.
   const auto make = [&](auto offsets_type, int count) __attribute__((always_inline)) {
     decltype(offsets_type) offsets[kLanePixels];
 #pragma GCC unroll 4
@@ -114,10 +117,11 @@ __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t 
   for (; chunks > 0; --chunks) make(uint16_t{}, 1);
 }
 
-// The tables that four lanes share, and the parities of their taps.
+// LaneTables has the tables that four lanes share, and the parities of the taps.
 struct LaneTables {
   static constexpr int32_t kMaxTaps = kMaxTables / Chunks(1);
-  // [runs][taps of a row of windows][chunks]: a ring buffer of input rows, in which a new row replaces the oldest one.
+  // The layout of `tables` is [runs][taps of a row of windows][chunks]. It is a ring buffer of input rows, in which a
+  // new row replaces the oldest row.
   alignas(64) uint8_t tables[kMaxTables][kTableBytes];
   alignas(64) int32_t parity[kMaxTaps][kLanePixels];  // number of odd-parity chunks of each tap
   const uint8_t* runs[kMaxTaps];                      // tables of the current window's runs

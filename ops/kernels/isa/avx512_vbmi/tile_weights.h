@@ -1,4 +1,4 @@
-// The part of the weights that one call of the inner loop uses.
+// The file describes the part of the weights that one call of the inner loop uses.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,14 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// The weights of a tile of channels.
+// TileWeights has the weights of a tile of channels.
 struct TileWeights {
   const uint8_t* vectors;
   ptrdiff_t vector_bytes;
   int32_t channel, channels;
 
-  // The tile has as many of the remaining channels as the inner loop can compute for `windows` windows.
+  // The constructor gives the tile as many of the remaining channels as the inner loop can compute for `windows`
+  // windows.
   TileWeights(const BconvTask& task, ptrdiff_t bytes, int32_t first_channel, int32_t channel_end, int32_t windows)
       : vector_bytes(bytes), channel(first_channel), channels(channel_end - first_channel) {
     const int32_t left = Vectors(channels);
@@ -40,7 +41,7 @@ struct TileWeights {
     sum_chunks(runs, run_count, run_chunks, window_bytes, first, vector_bytes, sums);
   }
 
-  // The compensations of 16 channels of a vector.
+  // Returns the compensations of 16 channels of a vector.
   __m512i Compensation(int32_t vector, int quarter) const {
     return _mm512_load_si512(reinterpret_cast<const int32_t*>(vectors + vector * vector_bytes) + 16 * quarter);
   }

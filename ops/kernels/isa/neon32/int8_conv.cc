@@ -1,4 +1,4 @@
-// Int8 convolutions on 32-bit Arm with NEON.
+// The file has the int8 convolutions for 32-bit Arm with NEON.
 #if defined(__arm__)
 
 #include "kernels/isa/shared/int8/neon_conv.h"

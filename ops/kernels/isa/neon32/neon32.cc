@@ -1,6 +1,6 @@
-// 32-bit NEON: EOR, CNT and ADD on bytes. Each 16-bit lane of a vector belongs to one of 8 output channels. Each
-// half-word of a pixel is broadcast to all lanes, so that no sum crosses lanes. A tile has two pixels by 32 channels,
-// so that its sums and weights fit the 16 registers.
+// The instruction set of 32-bit NEON computes with EOR, CNT and ADD on bytes. Each 16-bit lane of a vector belongs to
+// one of 8 output channels. Each half-word of a pixel is broadcast to all lanes, so that no sum crosses lanes. A tile
+// has two pixels by 32 channels, so that its sums and weights fit the 16 registers.
 #include "kernels/isa/isa.h"
 
 #if defined(__ARM_NEON) && defined(__arm__)
@@ -21,9 +21,9 @@ namespace litebnn {
 namespace {
 
 constexpr int kTilePixels = 2;
-// Number of words whose sums fit bytes. A byte sum grows by at most 8 per half-word, so 30 half-words reach 240.
+// The sums of this many words fit bytes. A byte sum grows by at most 8 per half-word, so 30 half-words reach 240.
 constexpr int32_t kMaxBlockWords = 15;
-// Number of pixels whose windows stay in the L1 cache while all channels are computed.
+// The windows of this many pixels stay in the L1 cache while all channels are computed.
 constexpr int64_t kBlockPixels = 64;
 
 #define LITEBNN_PAIR(sum0, sum1, x, w0, w1)        \
@@ -63,7 +63,7 @@ inline void AddWords(int32_t words, const uint16_t* (&x)[1], const uint8_t*& wei
 }
 
 // Sets sums[pixel][vector] to the popcounts of kPixels pixels over at most kMaxWords words, from word `first` of their
-// windows on. Advances `weights` past these words.
+// windows on. The function advances `weights` past the weights of the summed words.
 template <int kPixels>
 void SumTile(const BconvTask& task, const uint8_t* const* windows, int32_t first, const uint8_t*& weights,
              uint16x8_t* sums) {
@@ -100,7 +100,8 @@ void SumTile(const BconvTask& task, const uint8_t* const* windows, int32_t first
   }
 }
 
-// Writes whole tiles of kPixels pixels. Not inlined, so that the compiler keeps the constants in registers.
+// Writes whole tiles of kPixels pixels. The function is not inlined, so that the compiler keeps the constants in
+// registers.
 template <int kPixels, typename Epilogue>
 __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel, int32_t channel,
                                            const uint16x8_t* sums, Epilogue epilogue) {
@@ -133,7 +134,7 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
   }
 }
 
-// Not inlined, because the inlined function would take registers that the sums need.
+// The function is not inlined, because the inlined code would take registers that the sums need.
 __attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
                                           const uint16x8_t* sums) {
   WriteOutputs<FourLanes>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));

@@ -1,4 +1,4 @@
-// Int8 convolutions on 64-bit Arm with dot products (SDOT).
+// The file has the int8 convolutions for 64-bit Arm CPUs with dot product instructions (SDOT).
 #if defined(__aarch64__)
 
 #include "kernels/isa/shared/int8/neon_conv.h"

@@ -1,5 +1,6 @@
-// 64-bit NEON. Staging broadcasts each 16-bit half-word of the input to a vector. The sums of four pixels by 32
-// channels are computed at a time (sum_windows.h). Fewer than four remaining pixels are computed one by one.
+// The instruction set of 64-bit NEON. Staging broadcasts each 16-bit half-word of the input to a vector. The sums of
+// four pixels by 32 channels are computed at a time (sum_windows.h). If fewer than four pixels remain, they are
+// computed one by one.
 #include "kernels/isa/isa.h"
 
 #if defined(__aarch64__)
@@ -16,11 +17,11 @@
 namespace litebnn {
 namespace {
 
-// Number of pixels whose windows stay in the L1 cache while all channels are computed. A block has more pixels if they
+// The windows of this many pixels stay in the L1 cache while all channels are computed. A block has more pixels if they
 // fit kBlockBytes.
 constexpr int64_t kBlockPixels = 64;
 constexpr int64_t kBlockBytes = 8192;
-// Bytes of a block of one-pixel windows that bconv itself stages. The block stays in the L1 cache.
+// If bconv itself stages windows of one pixel, a block has this many bytes, so that it stays in the L1 cache.
 constexpr int32_t kStagedBlockBytes = 16384;
 
 size_t StagedBytes(int32_t tap_words) { return kStagedWordBytes * static_cast<size_t>(tap_words); }
@@ -43,7 +44,7 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   if (count > 0) vst1q_u16_x2(out, vld2q_dup_u16(halves));
 }
 
-// The inner loops for chunks of `words` words: one for out-of-order cores, then one for in-order cores.
+// ChunkLoops has the inner loops for chunks of `words` words: one for out-of-order cores, then one for in-order cores.
 struct ChunkLoops {
   int32_t words;
   SumWindowsLoop* loops[2];
@@ -55,15 +56,16 @@ constexpr ChunkLoops kChunkLoops[] = {
     {1, {litebnn_sum_windows_1, litebnn_sum_windows_in_order_1}},
 };
 
-// The inner loop for a layer's chunks, and the increments in bytes of its window pointers after each chunk of a window.
+// A Plan has the inner loop for a layer's chunks, and the increments in bytes of the window pointers after each chunk
+// of a window.
 struct Plan {
   Plan(const BconvTask& task, bool in_order, void* memory) : increments(static_cast<int64_t*>(memory)) {
     const ChunkLoops* chunk = kChunkLoops;
     while (task.run_words % chunk->words != 0) ++chunk;
     loop = chunk->loops[in_order];
     chunk_words = chunk->words;
-    // At a chunk's end, the window pointers of the out-of-order loop are at the last word, those of the in-order loop
-    // at the first.
+    // At a chunk's end, the window pointers of the out-of-order loop are at the last word. The pointers of the in-order
+    // loop are at the first word.
     const ptrdiff_t moved = in_order ? 0 : ptrdiff_t{chunk->words - 1} * kStagedWordBytes;
     int64_t* increment = increments;
     ptrdiff_t position = 0;
@@ -102,7 +104,7 @@ size_t ScratchBytes(int32_t words) {
   return PlanBytes(words) + static_cast<size_t>(StagedBlockPixels(words)) * word_bytes;
 }
 
-// Computes the sums of one pixel. It is called if fewer than four pixels are left.
+// Computes the sums of one pixel, for the pixels that do not fill a tile of four.
 void SumWindow(const BconvTask& task, const uint8_t* window, const uint8_t* weights, uint16x8_t* sums) {
   uint16x8_t wide[kTileVectors] = {};
   for (int32_t run = 0; run < task.runs; ++run) {
@@ -120,13 +122,13 @@ void SumWindow(const BconvTask& task, const uint8_t* window, const uint8_t* weig
   for (int v = 0; v < kTileVectors; ++v) sums[v] = wide[v];
 }
 
-// Converts the sums of one vector of channels to dot products as floats. kRelu clamps them at 0.
+// Converts the sums of one vector of channels to dot products as floats. With kRelu, the dot products are clamped at 0.
 template <bool kRelu>
 __attribute__((always_inline)) inline void FloatDots(int32_t depth, uint16x8_t sums, float32x4_t& low,
                                                      float32x4_t& high) {
   if (kRelu) {
-    // A saturating subtraction clamps at 0, which is the RELU. It computes half the dot product, which fits 16 bits;
-    // the widening shift doubles it.
+    // A saturating subtraction clamps at 0, which is the RELU. The subtraction computes half the dot product, which
+    // fits 16 bits; the widening shift doubles it.
     const uint16x8_t half = vqsubq_u16(vdupq_n_u16(static_cast<uint16_t>(depth / 2)), sums);
     low = vcvtq_f32_u32(vshll_n_u16(vget_low_u16(half), 1));
     high = vcvtq_f32_u32(vshll_high_n_u16(half, 1));
@@ -185,13 +187,13 @@ struct FloatWriter {
   }
 };
 
-// Not inlined, because the inlined function would take registers that the sums need.
+// The function is not inlined, because the inlined code would take registers that the sums need.
 __attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
                                           const uint16x8_t* sums) {
   WriteOutputs<FourLanes, kTileChannels>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
 }
 
-// Not inlined, so that the code for each writer saves and restores only the registers that it needs.
+// The function is not inlined, so that the code for each writer saves and restores only the registers that it needs.
 template <typename Writer>
 __attribute__((noinline)) void WriteTiles(const Plan& plan, WindowWalk& walk, const uint8_t* weights, int64_t tiles,
                                           Writer writer) {

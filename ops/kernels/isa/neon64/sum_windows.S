@@ -1,20 +1,20 @@
-// The inner loops of 64-bit NEON: EOR, CNT and UADALP, 128 binary multiply-adds per three instructions. Each 16-bit
+// The inner loops of 64-bit NEON do 128 binary multiply-adds by three instructions: EOR, CNT and UADALP. Each 16-bit
 // lane of a vector belongs to one of 8 output channels. Each half-word of the staged input is broadcast to all lanes,
 // so that no sum crosses lanes. The sums of four pixels by 32 channels fill 16 registers.
 //
-// There are two versions. Out-of-order cores reorder instructions themselves. Their version has the fewest
-// instructions: loads of two and four registers that advance the pointer. In-order cores do nothing in parallel with
-// such a load, so their version loads single registers at fixed offsets. In-order cores also stall if a result is
-// needed soon, or if an instruction would complete before an older one. Equal instructions are therefore grouped by
-// eight.
+// There are two versions of each inner loop. Out-of-order cores reorder instructions themselves. The version for these
+// cores has the fewest instructions: loads of two and four registers that advance the pointer. In-order cores do
+// nothing in parallel with such a load, so the version for in-order cores loads single registers at fixed offsets.
+// In-order cores also stall if a result is needed soon, or if an instruction would complete before an older one. Equal
+// instructions are therefore grouped by eight.
 //
 // Each function computes the sums of windows that are cut into chunks. The number in its name is the number of words in
-// a chunk. Only sum_windows.h calls it, with the arguments:
+// a chunk. Only sum_windows.h calls the functions, with the arguments:
 //   x0 to x3   windows of four pixels: two half-words of 16 bytes per word
 //   x4         weights: two half-words of four vectors per word
 //   x5         pointer increments from each chunk to the next, 0 after the last
 //   v0 to v15  sums: four vectors per pixel
-// x6 and v16 to v31 are overwritten. The caller saves v8 to v15.
+// The functions overwrite x6 and v16 to v31. The caller saves v8 to v15.
 
 #if defined(__aarch64__)
 
@@ -48,9 +48,9 @@
   .endr
 .endm
 
-// The out-of-order version. Registers v16 to v19 are the weights of a word's first half, v20 to v23 those of its second
-// half. Registers v24 to v27 are popcounts. Registers v28 and v29, or v30 and v31, are the two halves of a pixel's
-// word.
+// The macro is a part of the out-of-order version. Registers v16 to v19 are the weights of a word's first half, v20 to
+// v23 those of its second half. Registers v24 to v27 are popcounts. Registers v28 and v29, or v30 and v31, are the two
+// halves of a pixel's word.
 .macro quad op, x, w, sums
   xor_four 24, \x, \w
   .irpc i, 4567
@@ -101,9 +101,9 @@ begin litebnn_sum_windows_\words
 end litebnn_sum_windows_\words
 .endm
 
-// The in-order version. Registers v16 to v19 are the weights of a half-word, v20 to v23 the input of four pixels, v24
-// to v31 popcounts. Window pointers stay at a chunk's first word until the chunk ends. `offset` is the input's offset
-// in bytes from the window pointers. The weights are at four times `offset`.
+// The following macros are the in-order version. Registers v16 to v19 are the weights of a half-word, v20 to v23 the
+// input of four pixels, v24 to v31 popcounts. Window pointers stay at a chunk's first word until the chunk ends.
+// `offset` is the input's offset in bytes from the window pointers. The weights are at four times `offset`.
 .set offset, 0
 
 .macro input to, pixel
@@ -114,8 +114,8 @@ end litebnn_sum_windows_\words
   ldr q\to, [x4, #(offset * 4 + \at)]
 .endm
 
-// Adds a half-word of two pixels to their sums. do0 to do5 are further instructions, at the places where they cost the
-// least time.
+// The macro adds a half-word of two pixels to their sums. The arguments do0 to do5 are further instructions, at the
+// places where they cost the least time.
 .macro pair op, x, y, sums, do0, do1, do2, do3, do4, do5
   xor_four 24, \x, 16
   xor_four 28, \y, 16
@@ -144,8 +144,8 @@ end litebnn_sum_windows_\words
   add x5, x5, #8
 .endm
 
-// Adds a half-word of four pixels to their sums. It also loads the operands of the next half-word, or advances to the
-// next chunk.
+// The macro adds a half-word of four pixels to their sums. The macro also loads the operands of the next half-word, or
+// advances to the next chunk.
 .macro half op, is_last
   pair \op, 20, 21, 0, <input 22, x2>, , , , , <input 23, x3>
   .set offset, offset + 16

@@ -1,4 +1,5 @@
-// Popcount sums of the windows of four pixels and 32 channels, computed by the loops of sum_windows.S.
+// The functions of this file compute the popcount sums of the windows of four pixels and 32 channels, by the loops of
+// sum_windows.S.
 #pragma once
 
 #include <arm_neon.h>
@@ -11,7 +12,8 @@ namespace litebnn {
 
 using SumWindowsLoop = void();
 
-// The inner loops. The number in a name is the number of words in a chunk. Only SumWindows may call them.
+// The functions are the inner loops. The number in a name is the number of words in a chunk. Only SumWindows may call
+// these functions.
 extern "C" SumWindowsLoop litebnn_sum_windows_1, litebnn_sum_windows_2, litebnn_sum_windows_3, litebnn_sum_windows_6;
 extern "C" SumWindowsLoop litebnn_sum_windows_in_order_1, litebnn_sum_windows_in_order_2,
     litebnn_sum_windows_in_order_3, litebnn_sum_windows_in_order_6;
@@ -19,7 +21,7 @@ extern "C" SumWindowsLoop litebnn_sum_windows_in_order_1, litebnn_sum_windows_in
 namespace {
 
 constexpr int32_t kTilePixels = 4;
-// Bytes of a staged word: each of its half-words is broadcast to a vector.
+// A staged word has this many bytes, because each half-word is broadcast to a vector.
 constexpr int32_t kStagedWordBytes = kHalvesPerWord * 16;
 
 // Computes the sums of four windows. After each chunk of the windows, the next of the `increments` is added to the

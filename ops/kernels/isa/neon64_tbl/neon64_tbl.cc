@@ -1,6 +1,7 @@
-// 64-bit NEON for cores with a fast TBL: popcounts by table lookups (sum_lookups.h). The table offsets of a block of
-// pixels are computed once (table_offsets.h). Then each tile of channels is computed for all pixel pairs of the block.
-// Its weights are unpacked once, as many nibbles at a time as fit the L1 cache.
+// The 64-bit NEON instruction set for cores with a fast TBL: popcounts are computed by table lookups (sum_lookups.h).
+// The table offsets of a block of pixels are computed once (table_offsets.h). Then each tile of channels is computed
+// for all pixel pairs of the block. The weights of a tile are unpacked once, as many nibbles at a time as fit the L1
+// cache.
 #include "kernels/isa/isa.h"
 
 #if defined(__aarch64__)
@@ -20,7 +21,8 @@ namespace {
 
 using Offsets = TableOffsets<OffsetsTraits>;
 static_assert(kMaxWords <= Offsets::MaxWords());
-// Bytes of weights that are unpacked at a time. A 3x3 filter over 128 input channels has 288 nibbles.
+// The constant is the number of bytes of weights that are unpacked at a time. A 3x3 filter over 128 input channels has
+// 288 nibbles.
 constexpr int32_t kUnpackedBytes = 288 * kTileChannels;
 
 struct ChannelOrder {
@@ -28,13 +30,13 @@ struct ChannelOrder {
   static constexpr int32_t Compensation(int32_t lane) { return lane; }
 };
 
-// The constants of the channels in one vector.
+// ChannelConstants has the constants of the channels in one vector.
 struct ChannelConstants {
   uint16x8_t compensation[2];  // less the depth
   float32x4_t multiplier[4], bias[4];
 };
 
-// Scratch memory of one thread.
+// Scratch is the memory in which one thread keeps intermediate results.
 struct Scratch {
   alignas(64) ChannelConstants constants[kTileSums];
   alignas(64) WideSums sums[kMaxBlockPixels / 2 * kTileSums];  // sums over all blocks of nibbles but the last
@@ -58,7 +60,7 @@ __attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x
   }
 }
 
-// A tile of output channels, and its constants.
+// TileOfChannels has the channels of a tile and their constants.
 struct TileOfChannels {
   const BconvTask& task;
   const ChannelConstants* constants;  // [vectors]
@@ -67,7 +69,7 @@ struct TileOfChannels {
   bool has_before;         // true if there is more than one block of nibbles
 };
 
-// The sums of lookups for a tile of pixels in a tile of channels.
+// SummedTile has the sums of lookups for a tile of pixels in a tile of channels.
 struct SummedTile {
   const ByteSums* bytes;   // sums over the last block of nibbles, [pairs][vectors]
   const WideSums* before;  // sums over the earlier blocks; unused if there is one block
@@ -110,7 +112,7 @@ struct FloatWriter {
     }
   }
 
-  // The epilogues of four channels each, for the sixteen channels of a vector.
+  // FourEpilogues has the epilogues for the sixteen channels of a vector, one for each four channels.
   struct FourEpilogues {
     typename Epilogue::Channels of[4];
   };
@@ -180,7 +182,7 @@ __attribute__((noinline)) void WritePixel(const TileOfChannels& tile, const Summ
   WriteOutputs<FourLanes>(tile.task, summed.pixel + i, tile.channel, tile.channels, popcounts);
 }
 
-// Arguments of SumTiles: the lookups in that part of a channel tile's weights that is unpacked.
+// Lookups has the arguments of SumTiles: the lookups in the part of a channel tile's weights that is unpacked.
 struct Lookups {
   SumLookupsCode* loop;
   const NibbleBlock *first, *last;  // blocks of nibbles whose sums go to `sums`
@@ -224,7 +226,7 @@ __attribute__((noinline)) void SumTiles(const TileOfChannels& tile, const Lookup
   }
 }
 
-// The assembly functions for tiles of 1, 2 and 4 pairs.
+// TileLoops has the assembly functions for tiles of 1, 2 and 4 pixel pairs.
 struct TileLoops {
   SumLookupsCode* sum_lookups;
   UnpackWeights* unpack_weights;
@@ -263,7 +265,7 @@ void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scra
   }
 }
 
-// Calls body(writer); writer(summed) writes the outputs of a whole tile.
+// Calls body(writer) with a writer whose call writer(summed) writes the outputs of a whole tile.
 template <typename Body>
 void WithWriter(const TileOfChannels& tile, Body body) {
   const BconvTask& task = tile.task;
@@ -337,7 +339,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
                        static_cast<Scratch*>(task.scratch)->pieces, BconvShort);
 }
 
-// Least words of a window for which this ISA is used. For fewer words, computing table offsets takes longer than
+// This ISA is used for windows of at least this many words. For fewer words, computing table offsets takes longer than
 // counting bits. For more than kMaxWords words, offsets would be recomputed for each tile of channels.
 constexpr int32_t kMinWords = 3;
 

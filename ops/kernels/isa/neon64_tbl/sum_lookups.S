@@ -1,9 +1,9 @@
-// The inner loops for cores with a fast TBL: sums of table lookups (shared/lookup_tables.h). A TBL of 16 channels does
-// 2 pixels x 4 bits x 16 channels of binary multiply-adds. A tile has eight pairs of sum registers, each for a pixel
-// pair and a vector of 16 channels.
+// The inner loops for cores with a fast TBL compute sums of table lookups (shared/lookup_tables.h). A TBL of 16
+// channels does 2 pixels x 4 bits x 16 channels of binary multiply-adds. A tile has eight pairs of sum registers, each
+// for a pixel pair and a vector of 16 channels.
 //
-// Each function sums the lookups of one tile: N pixel pairs by 8 / N vectors of channels, where N is in its name. Only
-// sum_lookups.h calls it, with the arguments:
+// Each function sums the lookups of one tile: N pixel pairs by 8 / N vectors of channels, where the function's name
+// contains N. Only sum_lookups.h calls the functions, with the arguments:
 //   x0   [pairs], start of each pair's offsets
 //   x1   weights: [nibbles][vectors] of 16 channels
 //   x2   pieces of the offsets
@@ -11,7 +11,7 @@
 //   x4   the tables
 //   x5   destination of the sums, [pairs][vectors]
 //   x20  one of the endings below, which store the sums
-// x1 to x17, x19 and all vector registers are overwritten.
+// The functions overwrite x1 to x17, x19 and all vector registers.
 
 #if defined(__aarch64__)
 
@@ -22,7 +22,7 @@
 // then weights of up to four vectors. Registers v30 and v31 are values from tables.
 .altmacro
 
-// Loads each pair's table offsets for the next two nibbles.
+// The macro loads each pixel pair's table offsets for the next two nibbles.
 .macro offsets pairs
   ldp w8, w9, [x6], #8
   .if \pairs > 1
@@ -95,8 +95,8 @@
   nibble grow, \pairs, 1
 .endm
 
-// begin_with and add_up unpack a group's sums by pixel: begin_with starts the totals with them, add_up adds them to the
-// totals.
+// begin_with and add_up unpack a group's sums by pixel. begin_with starts the totals with these sums, and add_up adds
+// these sums to the totals.
 .macro begin_with low, high, sum
   ushr v\high\().16b, v\sum\().16b, #4
   mov v\low\().16b, v\sum\().16b
@@ -137,8 +137,8 @@
   add \to, \to, x8, lsl #2
 .endm
 
-// Loads the next piece, and sets w19 to its number of nibbles less the 14 of two groups. If the piece is shorter than
-// two groups, w19 is negative.
+// The macro loads the next piece, and sets w19 to its number of nibbles less the 14 of two groups. If the piece is
+// shorter than two groups, w19 is negative.
 .macro next_piece pairs
   ldr x8, [x2], #8
   piece_of_pair x6, 0
@@ -201,13 +201,13 @@ end litebnn_sum_lookups_\pairs
 // The macros below store the sums after a loop. Register `both` has the sums of pixel 0 plus 16 times those of pixel 1,
 // modulo 256. Register `pixel1` has the sums of pixel 1.
 
-// Stores the two registers unchanged, as ByteSums.
+// The macro stores the two registers unchanged, as ByteSums.
 .macro store both, pixel1
   stp q\both, q\pixel1, [x5, #(32 * \both)]
 .endm
 
-// Computes four times the sums of both pixels, as 16-bit numbers in v26 to v29, and stores them as WideSums. Each byte
-// of v24 is sixteen, each byte of v25 is four.
+// The macro computes four times the sums of both pixels, as 16-bit numbers in v26 to v29, and stores them as WideSums.
+// Each byte of v24 is sixteen, each byte of v25 is four.
 .macro widen both, pixel1
   mls v\both\().16b, v\pixel1\().16b, v24.16b
   ushll v26.8h, v\both\().8b, #2
@@ -238,8 +238,8 @@ begin \name
 end \name
 .endm
 
-// Each function unpacks the weights of a tile; the number of vectors is in its name. C++ may call it, with the
-// arguments:
+// Each function unpacks the weights of a tile; the number of vectors is in its name. C++ may call these functions, with
+// the arguments:
 //   x0   packed weights, two nibbles a byte
 //   w1   nibbles, even and above 0
 //   x2   destination, one nibble a byte

@@ -1,4 +1,5 @@
-// Sums of table lookups for a tile of pixel pairs by vectors of channels, computed by sum_lookups.S.
+// The file declares the functions of sum_lookups.S, which compute sums of table lookups for a tile of pixel pairs by
+// vectors of channels.
 #pragma once
 
 #include <arm_neon.h>
@@ -12,13 +13,14 @@ namespace litebnn {
 
 using SumLookupsCode = void();
 
-// The inner loops, and the endings that store their sums. Only SumLookups may call them. The number in a loop's name is
-// the number of pairs in a tile. One ending stores ByteSums, one stores WideSums, and one adds to stored WideSums.
+// The functions are the inner loops, and the endings that store their sums. Only SumLookups may call them. The number
+// in a loop's name is the number of pixel pairs in a tile. One ending stores ByteSums, one stores WideSums, and one
+// adds to stored WideSums.
 extern "C" SumLookupsCode litebnn_sum_lookups_1, litebnn_sum_lookups_2, litebnn_sum_lookups_4;
 extern "C" SumLookupsCode litebnn_store_sums, litebnn_start_wide_sums, litebnn_add_wide_sums;
 
-// Functions that unpack the weights of a tile. The number in a name is the number of vectors. `nibbles` is even and
-// above 0.
+// UnpackWeights is the type of the functions that unpack the weights of a tile. The number in a function's name is the
+// number of vectors. `nibbles` is even and above 0.
 using UnpackWeights = void(const uint8_t* packed, int32_t nibbles, uint8_t* weights);
 extern "C" UnpackWeights litebnn_unpack_weights_2, litebnn_unpack_weights_4, litebnn_unpack_weights_8;
 
@@ -27,7 +29,7 @@ namespace {
 constexpr int32_t kVectorChannels = 16;
 constexpr int kTileSums = 8;
 
-// The sums of lookups of a pixel pair in one vector of channels.
+// ByteSums has the sums of lookups of a pixel pair in one vector of channels.
 struct ByteSums {
   uint8x16_t both;  // sums of pixel 0 plus 16 times those of pixel 1, modulo 256
   uint8x16_t pixel1;
@@ -35,7 +37,7 @@ struct ByteSums {
   uint8x16_t Pixel0() const { return vmlsq_u8(both, pixel1, vdupq_n_u8(16)); }
 };
 
-// Four times the sums of lookups of a pixel pair in one vector of channels.
+// WideSums has four times the sums of lookups of a pixel pair in one vector of channels.
 struct WideSums {
   uint16x8_t pixels[2][2];
 };

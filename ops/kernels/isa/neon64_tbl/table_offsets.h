@@ -1,4 +1,4 @@
-// NEON operations that compute the offsets of the lookup tables (shared/table_offsets.h).
+// The file has the NEON operations that compute the offsets of the lookup tables (shared/table_offsets.h).
 #pragma once
 
 #include <arm_neon.h>
@@ -13,7 +13,7 @@ namespace litebnn {
 namespace {
 
 struct OffsetsTraits {
-  // Offsets have 32 bits, so that one LDP loads two offsets, which load instructions take without a conversion.
+  // Offsets have 32 bits, so that one LDP loads two of them without a conversion.
   using Offset = uint32_t;
   static constexpr int32_t kWords = 8;
   static constexpr bool kWritesShortWindows = false;
@@ -32,7 +32,7 @@ struct OffsetsTraits {
   };
   static ParitySums None() { return {vdupq_n_u16(0), vdupq_n_u16(0)}; }
 
-  // Loads the first `words` of four words; the others are zeros.
+  // Loads the first `words` of four words; the other words are zeros.
   static uint8x16_t LoadFirst(const uint8_t* source, int32_t words) {
     if (words >= 4) return vld1q_u8(source);
     uint8_t bytes[16] = {};
@@ -41,7 +41,7 @@ struct OffsetsTraits {
     return vld1q_u8(bytes);
   }
 
-  // Returns the number of odd-parity nibbles in each byte.
+  // Returns for each byte the number of its nibbles that have odd parity.
   static uint8x16_t NibbleParities(uint8x16_t bytes) {
     constexpr uint8_t kNibbleParity[16] = {0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0};
     const uint8x16_t nibble_parity = vld1q_u8(kNibbleParity);
@@ -86,7 +86,7 @@ struct OffsetsTraits {
   static void SumParity(const uint8_t* counts, ptrdiff_t row_bytes, int32_t rows, int32_t words, int32_t* before) {
     const uint32x4_t zero = vdupq_n_u32(0);
     uint32x4_t sum_before = zero;
-    // Stores the inclusive prefix sums over four words' parities.
+    // The lambda stores the inclusive prefix sums over four words' parities.
     const auto store_sums = [&](uint32x4_t parity) {
       parity = vaddq_u32(parity, vextq_u32(zero, parity, 3));
       parity = vaddq_u32(vaddq_u32(parity, vextq_u32(zero, parity, 2)), sum_before);

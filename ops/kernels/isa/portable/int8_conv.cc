@@ -1,4 +1,4 @@
-// The reference implementation of int8 convolutions: plain C++ with exact integers.
+// The file is the reference implementation of int8 convolutions, in plain C++ with exact integers.
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/arithmetic.h"
 

@@ -1,4 +1,5 @@
-// The reference implementation in plain C++, for any CPU. Every other ISA must compute the same bits.
+// The file is the reference implementation of an ISA in plain C++, for any CPU. Every other ISA must compute the same
+// bits.
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/output.h"

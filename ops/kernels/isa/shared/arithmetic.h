@@ -1,5 +1,5 @@
-// Replacements for std::min and std::max. If a function of the standard library is not inlined, the linker keeps one
-// copy per program, which might be compiled for another CPU.
+// The functions of this file replace std::min and std::max. If a function of the standard library is not inlined, the
+// linker keeps one copy per program, which might be compiled for another CPU.
 #pragma once
 
 namespace litebnn {

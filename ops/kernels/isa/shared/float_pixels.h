@@ -1,5 +1,5 @@
-// Operations on float pixels, channel by channel: max pooling of a window, and the product with a gate, followed by
-// PRELU and a sum. An ISA implements max_window and gate_pixels with these templates.
+// The templates compute float pixels, channel by channel: max pooling of a window, and the product with a gate,
+// followed by PRELU and a sum. An ISA implements max_window and gate_pixels with these templates.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Computes the maxima of a window for groups of kVectors vectors of channels, from `channel` on. Returns the first
+// Computes the maxima of a window in groups of kVectors vectors of channels, from `channel` on. Returns the first
 // channel that does not fill a group.
 template <typename Lanes, int kVectors, bool kMultiplies>
 inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float floor, float* output) {
@@ -49,8 +49,8 @@ inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float f
 
 template <typename Lanes, bool kMultiplies>
 inline void MaxOfWindow(const FloatWindow& window, float floor, float* output) {
-  // Number of vectors that are computed together. Their maxima and multipliers must fit the registers, and most layers
-  // have at most 64 channels.
+  // The templates compute this many vectors together. The maxima and multipliers of these vectors must fit the
+  // registers, and most layers have at most 64 channels.
   constexpr int kVectors = kMultiplies || Lanes::kLanes > 4 ? 4 : 8;
   int32_t channel = MaxOfChannels<Lanes, kVectors, kMultiplies>(window, 0, floor, output);
   channel = MaxOfChannels<Lanes, 1, kMultiplies>(window, channel, floor, output);
@@ -63,7 +63,7 @@ inline void MaxWindow(const FloatWindow& window, float floor, float* output) {
                                : MaxOfWindow<Lanes, true>(window, floor, output);
 }
 
-// Addresses of one pixel's operands.
+// GatedPixel has the addresses of one pixel's operands.
 struct GatedPixel {
   const float *input, *gate, *slope, *addend;
   float* output;

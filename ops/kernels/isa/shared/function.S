@@ -1,5 +1,5 @@
-// Macros with the directives that begin and end an assembly function. The function's symbol is not exported from the
-// library.
+// The macros have the directives that begin and end an assembly function. The library does not export the function's
+// symbol.
 
 #if defined(__APPLE__)
 .macro begin name

@@ -1,4 +1,5 @@
-// The vector operations that the kernels' templates require of each ISA. OneLane is their scalar version.
+// The vector operations that the kernels' templates require of each ISA are the members of OneLane, which is their
+// scalar version.
 #pragma once
 
 #include <cstdint>
@@ -32,16 +33,16 @@ struct OneLane {
   static Floats Multiply(Floats a, Floats b) { return a * b; }
   // Returns a > b ? a : b in each lane, also if a value is NaN.
   static Floats Larger(Floats a, Floats b) { return a > b ? a : b; }
-  // PRELU: multiplies values below 0 by their slope; NaN and -0 are unchanged.
+  // Computes PRELU: values below 0 are multiplied by their slope, and NaN and -0 are unchanged.
   static Floats Prelu(Floats values, Floats slopes) { return values < 0.0f ? values * slopes : values; }
-  // Values that are not above 0 become +0, including NaN and -0.
+  // Sets values that are not above 0 to +0, including NaN and -0.
   static Floats Rectify(Floats values) { return Larger(values, 0.0f); }
-  // Clamps values to [low, high]; a NaN becomes `low`.
+  // Clamps values to [low, high], where a NaN becomes `low`.
   static Floats Clamp(Floats values, Floats low, Floats high) {
     const Floats above = Larger(values, low);
     return above < high ? above : high;
   }
-  // Rounds half away from zero; the values have been clamped. The function adds the largest float below one half and
+  // Rounds clamped values to integers, halves away from zero. The function adds the largest float below one half and
   // truncates, so that values just below one half round to 0.
   static Ints Round(Floats values) {
     return static_cast<int32_t>(values + (values < 0.0f ? -0x1.fffffep-2f : 0x1.fffffep-2f));
@@ -61,7 +62,7 @@ struct OneLane {
   }
   static Floats ToFloats(Ints values) { return static_cast<float>(values); }
   // Bits collects the results of comparisons, one bit per lane, at most 32. AppendAbove shifts the earlier bits up and
-  // inserts the results of a > b below them. AppendBelowZero does the same with the results of values < 0.
+  // inserts the results of a > b below them. AppendBelowZero inserts the results of values < 0 in the same way.
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return bits << 1 | (a > b ? 1u : 0u); }
   static Bits AppendBelowZero(Bits bits, Floats values) { return bits << 1 | (values < 0.0f ? 1u : 0u); }
   static uint32_t ToWord(Bits bits) { return bits; }
@@ -74,7 +75,7 @@ struct OneLane {
     for (int32_t i = 0; i < 32; ++i) bits |= static_cast<uint32_t>(values[i] < limit) << i;
     return bits;
   }
-  // Bit i of the result is set if values[i] is below limits[i].
+  // In the returned word, bit i is set if values[i] is below limits[i].
   static uint32_t BitsBelow(const int8_t* values, const int8_t* limits) {
     uint32_t bits = 0;
     for (int32_t i = 0; i < 32; ++i) bits |= static_cast<uint32_t>(values[i] < limits[i]) << i;

@@ -1,5 +1,6 @@
-// Convolutions whose filters are too long for the 16-bit sums of the table lookup kernels. A filter is packed in
-// pieces, each in the layout of a separate filter (lookup_weights.h). The dot products of the pieces are added.
+// The templates compute convolutions whose filters are too long for the 16-bit sums of the table lookup kernels. A
+// filter is packed in pieces, each in the layout of a separate filter (lookup_weights.h). The dot products of the
+// pieces are added.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +15,13 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Number of pixels whose long windows are computed together.
+// The long windows of this many pixels are computed together.
 constexpr int32_t kLongPixels = 16;
 
-// Scratch memory of one thread.
+// PiecesMemory is the memory in which one thread keeps intermediate results.
 struct PiecesMemory {
   alignas(64) int32_t popcounts[kLongPixels][kTileChannels];
-  // Dot products of one piece, as float outputs without scale or bias.
+  // `dots` has the dot products of one piece, as float outputs without scale or bias.
   alignas(64) float dots[kLongPixels][kTileChannels];
   float ones[kTileChannels], zeros[kTileChannels];
 };

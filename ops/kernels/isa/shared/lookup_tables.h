@@ -1,4 +1,4 @@
-// The tables for dot products by table lookups, and the number of lookups whose sum fits a byte.
+// The file makes the tables for dot products by table lookups, and defines the number of lookups whose sum fits a byte.
 //
 // A dot product is looked up four bits at a time. Each value of an input nibble has a table of 16 bytes, one for each
 // value of a filter nibble. One byte shuffle looks up one channel per byte. With parity(n) = 1 for a nibble with an odd
@@ -6,9 +6,9 @@
 //
 //   (matching bits - parity(input) + parity(filter)) / 2
 //
-// This is 0, 1 or 2, because the dividend is even. The parities of a window and of a filter are counted outside of the
-// inner loop. Seven entries add up to at most 14, which fits four bits, so each byte of a table serves two pixels. Two
-// input nibbles, one of each pixel, select the table.
+// An entry is 0, 1 or 2, because the dividend is even. The parities of a window and of a filter are counted outside of
+// the inner loop. Seven entries add up to at most 14, which fits four bits, so each byte of a table serves two pixels.
+// Two input nibbles, one of each pixel, select the table.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +22,19 @@ namespace {
 
 constexpr int32_t kNibblesPerWord = kBitsPerWord / 4;
 constexpr int32_t kGroupNibbles = 7;
-// Number of nibbles after which byte sums are widened to 16 bits. A byte can hold the sum of 127 entries, which are 2
-// at most. The number is the largest even multiple of a group.
+// Byte sums are widened to 16 bits after this many nibbles. A byte can hold the sum of 127 entries, which are 2 at
+// most. The number is the largest even multiple of a group.
 constexpr int32_t kMaxBlockNibbles = 126;
 
-// Consecutive nibbles of a window whose table offsets are contiguous. `first` is the index of the first offset.
+// A Piece is a number of consecutive nibbles of a window whose table offsets are contiguous. `first` is the index of
+// the first offset.
 struct Piece {
   ptrdiff_t first;
   int32_t nibbles;
 };
 
 struct alignas(64) LookupTables {
-  // [nibble of pixel 0 | nibble of pixel 1 << 4][nibble of the filter]
+  // The layout of `data` is [nibble of pixel 0 | nibble of pixel 1 << 4][nibble of the filter].
   uint8_t data[256][16];
 };
 

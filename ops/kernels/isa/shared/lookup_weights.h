@@ -1,5 +1,5 @@
-// The packed weights of the table lookup kernels (lookup_tables.h), two nibbles per byte. An ISA unpacks them for its
-// inner loop.
+// The file packs the weights of the table lookup kernels (lookup_tables.h), two nibbles per byte. An ISA unpacks them
+// for its inner loop.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ size_t PiecesBytes(int32_t channels, int32_t words) {
   return static_cast<size_t>((channels + kUnitChannels - 1) / kUnitChannels) * UnitBytes(words);
 }
 
-// Number of words in each piece of a long filter's tap; the last piece of a tap may have fewer.
+// Returns the number of words in each piece of a long filter's tap. The last piece of a tap may have fewer.
 int32_t PieceWords(int32_t tap_words) { return Min(tap_words, kMaxWords); }
 
 // Calls visit(tap, word, words) for each piece of a long filter: `words` words of `tap`, from `word` on.

@@ -1,4 +1,4 @@
-// Functions that the 64-bit NEON ISAs share, in addition to those of neon_lanes.h.
+// The file has functions that the 64-bit NEON ISAs share, in addition to those of neon_lanes.h.
 #pragma once
 
 #include <arm_neon.h>
@@ -19,7 +19,8 @@ void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels,
   int64_t words = rows * (channels / kBitsPerWord);
   const auto lanes = [&input](int word) {
     uint32x4_t bits = FourLanes::LanesBelowZero(input + word * kBitsPerWord);
-    // The barrier makes the compiler compute one word after the other. Otherwise it would run out of registers.
+    // The barrier makes the compiler compute one word after the other. Without the barrier, the compiler would run out
+    // of registers.
     __asm__ volatile("" : "+w"(bits));
     return FourLanes::OwnBits(bits);
   };
@@ -30,8 +31,8 @@ void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels,
   PackFloat32Signs<FourLanes>(input, words, kBitsPerWord, output);
 }
 
-// LoadPair and StorePair access two adjacent vectors, at an offset of kFirst floats, by one instruction. The compiler
-// would use two instructions if other loads and stores are in between.
+// LoadPair and StorePair access two adjacent vectors, at an offset of kFirst floats, by one instruction. Without these
+// functions, the compiler would use two instructions if other loads and stores are in between.
 template <int kFirst>
 __attribute__((always_inline)) inline void LoadPair(const float* constants, float32x4_t& low, float32x4_t& high) {
   __asm__ volatile("ldp %q0, %q1, [%2, %3]" : "=w"(low), "=w"(high) : "r"(constants), "i"(kFirst * sizeof(float)));

@@ -1,4 +1,4 @@
-// The vector operations that lanes.h requires, for all NEON ISAs.
+// The file has the versions of the vector operations of lanes.h for all NEON ISAs.
 #pragma once
 
 #include <arm_neon.h>
@@ -58,14 +58,14 @@ struct FourLanes {
     return vbslq_f32(IsBelowZero(values), vmulq_f32(values, slopes), values);
   }
 #if defined(__aarch64__)
-  // FMAXNM and FMINNM return the other operand if one operand is NaN.
+  // If one operand is NaN, the instructions FMAXNM and FMINNM return the other operand.
   static Floats Rectify(Floats values) { return vmaxnmq_f32(values, vdupq_n_f32(0.0f)); }
   static Floats Clamp(Floats values, Floats low, Floats high) { return vminnmq_f32(vmaxnmq_f32(values, low), high); }
   static Ints Round(Floats values) { return vcvtaq_s32_f32(values); }
   static Bits IsBelowZero(Floats values) { return vcltzq_f32(values); }
   static uint8x16_t AddPairs(uint8x16_t a, uint8x16_t b) { return vpaddq_u8(a, b); }
 #else
-  // Uses integer operations, because GCC does not vectorize comparisons of floats with zero.
+  // The function uses integer operations, because GCC does not vectorize comparisons of floats with zero.
   static Floats Rectify(Floats values) {
     const Ints bits = vreinterpretq_s32_f32(values);
     const uint32x4_t is_positive = vandq_u32(vcgtq_s32(bits, Set(0)), vcleq_s32(bits, Set(0x7F800000)));
@@ -76,8 +76,8 @@ struct FourLanes {
     const Floats half = vbslq_f32(vdupq_n_u32(0x80000000u), values, vdupq_n_f32(0x1.fffffep-2f));
     return vcvtq_s32_f32(vaddq_f32(values, half));
   }
-  // Uses integer operations, because 32-bit NEON flushes subnormals to zero. The bits of negative floats range from
-  // 0x80000001, which follows -0.0, to 0xFF800000, which precedes the NaNs.
+  // The function uses integer operations, because 32-bit NEON flushes subnormals to zero. The bits of negative floats
+  // range from 0x80000001, which follows -0.0, to 0xFF800000, which precedes the NaNs.
   static Bits IsBelowZero(Floats values) {
     const uint32x4_t from_first = vaddq_u32(vreinterpretq_u32_f32(values), vdupq_n_u32(0x7FFFFFFFu));
     return vcltq_u32(from_first, vdupq_n_u32(0x7F800000u));

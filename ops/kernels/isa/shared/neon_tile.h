@@ -1,4 +1,4 @@
-// The channel tile of the NEON ISAs that count bits with CNT.
+// The file describes the channel tile of the NEON ISAs that count bits with CNT.
 #pragma once
 
 #include <arm_neon.h>
@@ -18,7 +18,7 @@ constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 using Weights = TiledWeights<uint16_t, kTileChannels, kTileChannels>;
 constexpr int32_t kHalvesPerWord = Weights::kElementsPerWord;
 constexpr int32_t kWeightsWordBytes = kTileChannels * static_cast<int32_t>(sizeof(uint32_t));
-// Number of words in the longest window whose sums fit 16 bits. Longer windows are computed in pieces.
+// The longest window whose sums fit 16 bits has this many words. Longer windows are computed in pieces.
 constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
 
 // Adds the 16-bit sums of one pixel, for one piece of its window, to the 32-bit `popcounts`.

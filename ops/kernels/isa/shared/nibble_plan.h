@@ -1,4 +1,4 @@
-// Splits a window into blocks of nibbles whose lookup sums fit bytes.
+// The file splits a window into blocks of nibbles whose lookup sums fit bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Number of words in the longest window whose sums fit 16 bits. A nibble adds at most 10: four times a lookup, and
+// The longest window whose sums fit 16 bits has this many words. A nibble adds at most 10: four times a lookup, and
 // twice a parity.
 constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 
-// Consecutive nibbles of a window, few enough for their sums to fit bytes. They are listed as pieces of contiguous
-// table offsets.
+// A NibbleBlock has consecutive nibbles of a window, few enough for their sums to fit bytes. The nibbles are listed as
+// pieces of contiguous table offsets.
 struct NibbleBlock {
   // If a window has several runs, each has at least two words. The first and the last piece of a block may be parts of
   // a run.
@@ -24,7 +24,7 @@ struct NibbleBlock {
   int32_t count;
 };
 
-// A window of `runs` runs, split into blocks of nibbles.
+// A NibblePlan is a window of `runs` runs, split into blocks of nibbles.
 struct NibblePlan {
   NibblePlan(int32_t runs, int32_t run_nibbles, ptrdiff_t run_stride) : nibbles(runs * run_nibbles) {
     const int32_t count = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;

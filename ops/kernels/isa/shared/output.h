@@ -1,4 +1,4 @@
-// The conversion of popcount sums to outputs. Every ISA uses these operations in this order, on the vectors of its own
+// The file converts popcount sums to outputs. Every ISA uses these operations in this order, on the vectors of its own
 // lanes.h, so that all ISAs compute the same bits. Code with another order explains why.
 #pragma once
 
@@ -35,12 +35,12 @@ inline ptrdiff_t OutputIndex(const BconvTask& task, int64_t pixel, int32_t chann
   return static_cast<ptrdiff_t>(pixel * task.output_channels + task.first_channel + channel);
 }
 
-// The epilogue of float outputs. epilogue(channel, count) returns the epilogue for `count` channels from `channel` on.
-// Its method Store applies the operations to values and stores the results.
+// The class is the epilogue of float outputs. epilogue(channel, count) returns the epilogue for `count` channels from
+// `channel` on. The method Store applies the operations to values and stores the results.
 template <typename Lanes, EpilogueKind kKind>
 struct Epilogue {
   using Floats = typename Lanes::Floats;
-  // True if enough layers have this epilogue to justify specialized code.
+  // The constant is true if enough layers have this epilogue to justify specialized code.
   static constexpr bool kIsCommon = true;
   using Value = float;
   const float* addend;
@@ -97,8 +97,8 @@ struct Epilogue<Lanes, EpilogueKind::kGateAndAdd> {
   }
 };
 
-// The epilogue of int8 outputs. Each channel's multiplier and bias have been divided by the output's scale. Values are
-// clamped before they are rounded, so that the conversion to integers cannot overflow.
+// The class is the epilogue of int8 outputs. Each channel's multiplier and bias have been divided by the output's
+// scale. Values are clamped before they are rounded, so that the conversion to integers cannot overflow.
 template <typename Lanes, bool kAdds>
 struct Int8Epilogue {
   using Floats = typename Lanes::Floats;
@@ -121,7 +121,7 @@ struct Int8Epilogue {
         sum(task.epilogue.int8_sum),
         exceptions(kAdds && sum.exceptions > 0 ? &task.epilogue.int8_sum : nullptr) {}
 
-  // Adds the exceptions of `sum` to rounded results. Not inlined, because few sums have exceptions.
+  // Adds the exceptions of `sum` to rounded results. The function is not inlined, because few sums have exceptions.
   __attribute__((noinline)) static Ints AddExceptions(const FloatSum& sum, Ints results, Ints first, Ints second) {
     for (int32_t i = 0; i < sum.exceptions; ++i) {
       const FloatSum::Exception& e = sum.exception[i];
@@ -206,7 +206,7 @@ struct TileOutputs {
     });
   }
 
-  // The padding corrections of pixel p from `channel` on; null if no correction is needed.
+  // Returns the padding corrections of pixel p from `channel` on; null if no correction is needed.
   __attribute__((always_inline)) const int32_t* Corrections(int64_t p) const {
     return task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel + p) + channel;
   }
@@ -248,7 +248,7 @@ struct TileOutputs {
 
   TileOutputs<Lanes, 1, Sum> Pixel(int p) const { return {task, pixel + p, channel, channels, sums + p * stride, 0}; }
 
-  // Not inlined, because a copy for each value of kPixels would make the code large.
+  // The function is not inlined, because a copy for each value of kPixels would make the code large.
   template <typename Epilogue>
   __attribute__((noinline)) void WriteAlone(Epilogue epilogue) const {
     WriteValues(epilogue);

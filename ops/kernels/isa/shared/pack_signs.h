@@ -1,4 +1,5 @@
-// Packs signs: 32 at a time with an ISA's vectors (lanes.h), and one by one in rows of fewer than 32 values.
+// The functions pack signs: 32 at a time with an ISA's vectors (lanes.h), and one by one in rows of fewer than 32
+// values.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +78,7 @@ inline void PackAffineWords(const float* input, const float* multiplier, const f
 template <typename Lanes>
 inline void PackAffineSigns(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output, int64_t output_words) {
-  // Number of words whose multipliers and addends fit the registers. Words beyond a multiple of kWords are packed one
+  // The multipliers and addends of this many words fit the registers. Words beyond a multiple of kWords are packed one
   // by one.
   constexpr int32_t kWords = Lanes::kLanes > 8 ? 2 : 1;
   int32_t c = 0;

@@ -1,4 +1,4 @@
-// Addresses of the windows of consecutive output pixels.
+// The file computes the addresses of the windows of consecutive output pixels.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Iterates over the staged windows of consecutive output pixels, without a division per pixel.
+// A WindowWalk iterates over the staged windows of consecutive output pixels, without a division per pixel.
 struct WindowWalk {
   const BconvTask& task;
   int64_t pixel;  // the first pixel

@@ -1,4 +1,4 @@
-// The offsets of the lookup tables (lookup_tables.h) for pairs of output pixels.
+// The file computes the offsets of the lookup tables (lookup_tables.h) for pairs of output pixels.
 //
 // The nibbles of two pixels select one table, so output pixels are computed in pairs. If the windows of adjacent pixels
 // overlap, the offsets of an input row are computed once for all windows that read the row. An offset combines a nibble
@@ -17,28 +17,28 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Maximum number of runs over which a byte can sum the odd-parity nibbles; each run adds at most 2.
+// A byte can sum the odd-parity nibbles of at most this many runs, because each run adds at most 2.
 constexpr int32_t kMaxRuns = 127;
 constexpr int32_t kMaxBlockPixels = 448;
-// Maximum number of copies of the last pair, which fill up the last tile.
+// The last tile is filled up with at most this many copies of the last pair.
 constexpr int32_t kSparePairs = 3;
-// Bytes of memory for the offsets of a block, which stay in the L2 cache.
+// The offsets of a block have this many bytes of memory, and stay in the L2 cache.
 constexpr int32_t kTableOffsetsBytes = 160 << 10;
 
-// The table offsets and the parities of one block of output pixels.
+// TableOffsetsMemory has the table offsets and the parities of one block of output pixels.
 template <typename Offset>
 struct TableOffsetsMemory {
-  // Address of each pair's first offset.
+  // `pairs` has the address of each pair's first offset.
   alignas(64) const Offset* pairs[kMaxBlockPixels / 2 + kSparePairs];
   alignas(64) int32_t parity[kMaxBlockPixels];  // twice the odd-parity nibbles of each window, in both 16-bit halves
   alignas(64) Offset offsets[kTableOffsetsBytes / sizeof(Offset)];
 };
 
-// Returns twice a window's number of odd-parity nibbles, in both 16-bit halves. Kernels add it in this format.
+// Returns twice a window's number of odd-parity nibbles, in both 16-bit halves. Kernels add the number in this format.
 int32_t TwiceInHalves(int32_t parity) { return parity * 2 * 0x10001; }
 
-// Computes the offsets for the output pixels of one thread, block by block. `Traits` has the operations that depend on
-// the ISA's vectors:
+// The class computes the offsets for the output pixels of one thread, block by block. `Traits` has the operations that
+// depend on the ISA's vectors:
 //   Offset             type of a table's offset
 //   ParitySums         counts of odd-parity nibbles of two pixels: None(), Add(other), Totals(int32_t[2])
 //   Write(source0, source1, words, offsets)
@@ -50,17 +50,17 @@ int32_t TwiceInHalves(int32_t parity) { return parity * 2 * 0x10001; }
 //   kWritesShortWindows
 //                      true if the traits have WriteShortWindows<words>(windows, offsets, parity), which writes the
 //                      offsets and `parity` (see TableOffsetsMemory) of 2 * kWords / words windows of 2 or 4 words
-// Each of these functions may write the results of up to kWords words past the end.
+// Each of these functions of `Traits` may write the results of up to kWords words past the end.
 template <typename Traits>
 class TableOffsets {
  public:
   using Offset = typename Traits::Offset;
   using Memory = TableOffsetsMemory<Offset>;
 
-  // Number of words in the longest supported window.
+  // Returns the number of words in the longest supported window.
   static constexpr int32_t MaxWords() { return (kTableOffsetsBytes - kSlack) / kWordOffsetsBytes; }
 
-  // Prepares for the output pixels [first, last). `first` is even.
+  // The constructor prepares for the output pixels [first, last). `first` is even.
   TableOffsets(const BconvTask& task, int64_t first, int64_t last, Memory& memory)
       : task_(task), memory_(memory), words_(task.runs * task.run_words) {
     constexpr auto kWordBytes = static_cast<ptrdiff_t>(sizeof(uint32_t));
@@ -111,10 +111,10 @@ class TableOffsets {
 
  private:
   static constexpr int32_t kWordOffsetsBytes = kNibblesPerWord * static_cast<int32_t>(sizeof(Offset));
-  // Bytes that the functions of `Traits` may write past the end of the offsets.
+  // The functions of `Traits` may write this many bytes past the end of the offsets.
   static constexpr int32_t kSlack = Traits::kWords * kWordOffsetsBytes;
 
-  // Maximum number of pairs in a block if each pair has its own offsets.
+  // Returns the maximum number of pairs in a block if each pair has its own offsets.
   int32_t MaxWindowPairs() const {
     return Min((kTableOffsetsBytes - kSlack) / (words_ * kWordOffsetsBytes), kMaxBlockPixels / 2);
   }
@@ -176,7 +176,7 @@ class TableOffsets {
     const int64_t first_column = first_row == last_row ? first % width : 0;
     const int64_t pixels = first_row == last_row ? last - first : width;
     const int64_t staged_rows = (last_row - first_row) * stride_rows_ + task_.runs;
-    // The words of an input row that the pixels' windows read.
+    // `words` is the number of words of an input row that the pixels' windows read.
     const auto words = static_cast<int32_t>((pixels - 1) * pixel_words_) + task_.run_words;
     const int32_t pair_words = words - (pixels % 2 == 0 ? pixel_words_ : 0);
     const uint8_t* source = task_.input + first_row * task_.row_stride + first_column * task_.pixel_stride;

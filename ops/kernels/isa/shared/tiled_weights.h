@@ -1,4 +1,4 @@
-// Weights in tiles of channels, so that a vector holds adjacent channels.
+// The file lays out weights in tiles of channels, so that a vector holds adjacent channels.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// The layout is [tiles][words][elements of a word][channels of the tile]. Every tile but the last has kTileChannels
-// channels. The last one has as many vectors of kVectorChannels as it needs.
+// The layout of weights is [tiles][words][elements of a word][channels of the tile]. Every tile but the last has
+// kTileChannels channels. The last tile has as many vectors of kVectorChannels as it needs.
 template <typename Element, int32_t kTileChannels, int32_t kVectorChannels>
 struct TiledWeights {
   static constexpr int32_t kElementsPerWord = sizeof(uint32_t) / sizeof(Element);

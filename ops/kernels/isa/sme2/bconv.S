@@ -1,7 +1,7 @@
-// A convolution by outer products. BMOPA counts the matching bits of each pixel's word and each channel's word, and
-// adds the counts to a tile of 32-bit sums. Streaming mode is entered once for all pixels and channels of a thread. In
-// this mode most NEON instructions are illegal, and compiled code may contain them anywhere. Everything that runs in
-// streaming mode is therefore assembly, the conversion to outputs included.
+// The file computes a convolution by outer products. BMOPA counts the matching bits of each pixel's word and each
+// channel's word, and adds the counts to a tile of 32-bit sums. Streaming mode is entered once for all pixels and
+// channels of a thread. In this mode most NEON instructions are illegal, and compiled code may contain them anywhere.
+// Everything that runs in streaming mode is therefore assembly, the conversion to outputs included.
 //
 // N is the number of words in a vector, 4 to 64, which depends on the CPU. The windows of N pixels are transposed to
 // [words][N] through the tile za0. Then, for each 4 N channels, all words are multiplied, and the sums in the four
@@ -19,7 +19,7 @@
 #include "kernels/isa/shared/function.S"
 #include "kernels/isa/sme2/instructions.S"
 
-// Offsets of the members of Sme2Layer (bconv.h).
+// The macros define the offsets of the members of Sme2Layer (bconv.h).
 .set member, 0
 .macro members names:vararg
   .irp name, \names
@@ -37,7 +37,7 @@ members corrections, row_correction, column_correction, column, panel, tile
 .set tile_corrections, 64 * 8
 .set tile_channels, 64
 
-// Registers of bconv:
+// The function bconv uses these registers:
 //   x0   the layer
 //   x1   N
 //   x2   pixels left
@@ -48,8 +48,9 @@ members corrections, row_correction, column_correction, column, panel, tile
 //   x22  channels of the four tiles, from x26 on
 //   x23  the first of these in the tile of weights
 //   x24  channels left, x25 the tile of weights, x27 channels from its first to the group's last, x28 its row in words
-// The predicates p0 and pn8 select all elements, p1 to p4 and pn9 those of existing channels, p5 those of existing
-// pixels. While outputs are written, z24 to z31 and z8 hold constants of the layer, z16 to z23 those of the channels.
+// The predicates p0 and pn8 select all elements. The predicates p1 to p4 and pn9 select the elements of existing
+// channels, and p5 those of existing pixels. While outputs are written, z24 to z31 and z8 hold constants of the layer,
+// z16 to z23 those of the channels.
 
 .macro member_of to, name
   ldr \to, [x0, #\name]
@@ -59,8 +60,8 @@ members corrections, row_correction, column_correction, column, panel, tile
   ld1rw {z\to\().s}, p0/z, [x0, #\name]
 .endm
 
-// Saves or restores the caller's registers on the stack. Below these registers is room for a predicate, of at most 32
-// bytes, and for x10.
+// The macros save or restore the caller's registers on the stack. Below these registers is room for a predicate, of at
+// most 32 bytes, and for x10.
 .set spilled_x10, 32
 .set frame_bytes, 48 + 10 * 16
 .macro registers op_pair
@@ -99,8 +100,8 @@ members corrections, row_correction, column_correction, column, panel, tile
 3:
 .endm
 
-// Stores the addresses of the next x8 windows in `tile`, and advances x3 to x5 and x19 to x20 past their pixels. The
-// last window is repeated until the number of windows is a multiple of four.
+// The macro stores the addresses of the next x8 windows in `tile`, and advances x3 to x5 and x19 to x20 past their
+// pixels. The last window is repeated until the number of windows is a multiple of four.
 .macro find_windows
   member_of x9, tile
   member_of x10, pixel_stride
@@ -136,7 +137,7 @@ members corrections, row_correction, column_correction, column, panel, tile
 5:
 .endm
 
-// Transposes the windows of the tile: loads rows of pixels, stores columns of words.
+// The macro transposes the windows of the tile: it loads rows of pixels and stores columns of words.
 .macro fill_panel
   member_of x10, panel
   member_of x11, run_offsets
@@ -179,8 +180,8 @@ members corrections, row_correction, column_correction, column, panel, tile
   b.ne 1b
 .endm
 
-// Adds to the four tiles the outer products of one word of all pixels, z`a`, and of four vectors of channels, z`b0` to
-// z`b3`.
+// The macro adds outer products to the four tiles: a word of all pixels, z`a`, times those of four vectors of
+// channels, z`b0` to z`b3`.
 .macro add_word a, b0, b1, b2, b3
   count_agreeing 0, 1, \a, \b0
   count_agreeing 1, 2, \a, \b1

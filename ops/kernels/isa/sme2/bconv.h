@@ -1,4 +1,4 @@
-// The declaration of the function in bconv.S, and its arguments.
+// The file declares the function in bconv.S and its arguments.
 #pragma once
 
 #include <cstddef>
@@ -6,19 +6,20 @@
 
 namespace litebnn {
 
-// Number of words in the longest possible vectors, which have 2048 bits.
+// The longest possible vectors, which have 2048 bits, have this many words.
 constexpr int32_t kMaxLanes = 64;
-// Number of channels in a tile of weights.
+// A tile of weights has this many channels.
 constexpr int32_t kTileChannels = 64;
 
-// The window of each pixel of a tile, and its padding corrections from the first channel on. Corrections are unused if
-// there are none.
+// TilePixels has the window of each pixel of a tile, and its padding corrections from the first channel on. The
+// corrections are not used if the layer has none.
 struct TilePixels {
   const uint8_t* windows[kMaxLanes];
   const int32_t* corrections[kMaxLanes];
 };
 
-// The arguments of litebnn_sme2_bconv. bconv.S relies on their order, and on each member taking eight bytes.
+// Sme2Layer has the arguments of litebnn_sme2_bconv. bconv.S relies on the order of the members, and on each member
+// taking eight bytes.
 struct Sme2Layer {
   // bconv.S broadcasts the first six members to vectors, by an instruction that requires offsets below 256 bytes.
   alignas(8) int32_t base;  // depth - 64 * words; for packed outputs 32 * words

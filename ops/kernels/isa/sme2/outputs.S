@@ -1,9 +1,9 @@
-// Macros that convert the sums in the tiles to outputs; bconv.S describes their registers. The operations and their
-// order are those of shared/output.h, so that all ISAs compute the same bits.
+// The macros convert the sums in the tiles to outputs; bconv.S describes their registers. The operations and their
+// order are the same as in shared/output.h, so that all ISAs compute the same bits.
 
 .set int8_outputs, 1
 
-// Applies `operation` to each of z0 to z3.
+// The macro applies `operation` to each of z0 to z3.
 .macro each operation
   \operation z0.s
   \operation z1.s
@@ -30,13 +30,13 @@
   \operation z3.s, z3.s, z\a3\().s
 .endm
 
-// Loads the corrections of the next pixel, at x9, into z4 to z7.
+// The macro loads the corrections of the next pixel, at x9, into z4 to z7.
 .macro next_corrections
   ldr x17, [x9], #8
   load_four_at 4, 7, 9, 17, 26
 .endm
 
-// Computes the next pixel's floats in z0 to z3: clamped dot products times multipliers plus biases.
+// The macro computes the next pixel's floats in z0 to z3: clamped dot products times multipliers plus biases.
 .macro next_floats
   read_row_of_tiles
   each twice_and_base
@@ -50,8 +50,8 @@
   four fadd, 20, 21, 22, 23
 .endm
 
-// Advances to the next pixel: w12 to its row of sums, and x10, by the stride x15, to its outputs. Branches to `label`
-// if pixels are left.
+// The macro advances to the next pixel: w12 to its row of sums, and x10, by the stride x15, to its outputs. The macro
+// branches to `label` if pixels are left.
 .macro next_pixel label
   add x10, x10, x15
   add w12, w12, #4
@@ -90,7 +90,8 @@
   next_pixel 1b
 .endm
 
-// Sets x14 to the next pixel's packed signs. The bit of a channel is set if its popcount is above the threshold.
+// The macro sets x14 to the next pixel's packed signs. The bit of a channel is set if its popcount is above the
+// threshold.
 .macro next_bits
   read_row_of_tiles
   each disagreeing
@@ -113,7 +114,8 @@
   ldr x14, [sp]
 .endm
 
-// Writes the packed signs of all pixels. As in StoreBits of shared/output.h, the first write to a word clears it.
+// The macro writes the packed signs of all pixels. As in StoreBits of shared/output.h, the first write to a word clears
+// it.
 .macro write_bits
   member_of x10, first_bit
   add x10, x10, x26
@@ -144,7 +146,7 @@
   next_pixel 1b
 .endm
 
-// Writes the outputs of all pixels of the tile, in the channels from x26 to x26 + x22.
+// The macro writes the outputs of all pixels of the tile, in the channels from x26 to x26 + x22.
 .macro write_outputs
   mov w12, #0
   mov x11, x8

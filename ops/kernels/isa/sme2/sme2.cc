@@ -1,5 +1,5 @@
-// SME2: popcounts by outer products of words (bconv.S). One call of bconv.S computes a thread's whole part of a layer,
-// because entering streaming mode may be slow.
+// The SME2 instruction set computes popcounts by outer products of words (bconv.S). One call of bconv.S computes a
+// thread's whole part of a layer, because entering streaming mode may be slow.
 #include "kernels/isa/isa.h"
 
 #if defined(__aarch64__)
@@ -14,12 +14,13 @@
 namespace litebnn {
 namespace {
 
-// Number of pixels in a tile on CPUs whose vectors have 512 bits.
+// A tile has this many pixels on CPUs whose vectors have 512 bits.
 constexpr int32_t kTilePixels = 16;
 
 using Weights = TiledWeights<uint32_t, kTileChannels, 16>;
 
-// Scratch memory of one thread. The panel of transposed windows follows it in memory.
+// Scratch is the memory in which one thread keeps intermediate results. The panel of transposed windows follows Scratch
+// in memory.
 struct Scratch {
   alignas(64) TilePixels tile;
 };
@@ -39,7 +40,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
       is_bits ? pixel_begin * PackedWords(task.output_channels) : OutputIndex(task, pixel_begin, channel_begin);
   const int64_t value_bytes = is_bytes ? sizeof(int8_t) : sizeof(uint32_t);
   Sme2Layer layer = {};
-  // `base` may overflow. The sums that bconv.S adds to it then wrap around too, so that the results are correct.
+  // `base` may overflow. If it does, the sums that bconv.S adds to `base` wrap around too, so that the results are
+  // correct.
   const int64_t all_bits = int64_t{words} * kBitsPerWord;
   layer.base = static_cast<int32_t>(is_bits ? all_bits : task.depth - 2 * all_bits);
   layer.clamp_min = task.clamp_min;

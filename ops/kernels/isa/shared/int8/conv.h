@@ -1,4 +1,4 @@
-// Int8 convolutions on vectors. An ISA's trait `Dots` has the operations:
+// The templates compute int8 convolutions on vectors. An ISA's trait `Dots` has the operations:
 //   Ints, kLanes              a vector of int32 sums, one per channel
 //   Add(sums, x, w)           adds the products of a step's bytes, which are in all lanes of `x`, with the weights `w`
 //   Round(sums, ..., &check)  multiplies sums by their scales; `check` tells if all results are surely exact
@@ -35,7 +35,7 @@ struct Int8Tile {
     Dots::template AddWindows<kPixels, kVectors>(task, window, weights, sums);
   }
 
-  // Computes one pixel with exact integers. Not inlined, because it is called for few pixels.
+  // Computes one pixel with exact integers. The function is not inlined, because it is called for few pixels.
   __attribute__((noinline, cold)) static void WriteExactly(const Int8ConvTask& task, const uint8_t* window,
                                                            int32_t channel, int8_t* output) {
     Ints sums[1][kVectors];
@@ -67,8 +67,8 @@ struct Int8Tile {
     }
   }
 
-  // Writes one row of output pixels. The last tile is moved back to end with the row, so it may compute some pixels
-  // again.
+  // Writes one row of output pixels. The last tile is moved back to end with the row, so the function may compute some
+  // pixels again.
   __attribute__((noinline)) static void WriteRow(const Int8ConvTask& task, const uint8_t* row, int32_t channel,
                                                  int8_t* output) {
     const Int8ConvTask copy = task;  // because a compiler must assume that any store may modify the original
@@ -79,8 +79,8 @@ struct Int8Tile {
   }
 };
 
-// Adds the products of windows and weights, one step after the other. A trait with instructions for several steps at
-// once has its own function.
+// Adds the products of windows and weights, one step after the other. A trait that has instructions for several steps
+// at once replaces this function by its own.
 template <typename Dots, int kPixels, int kVectors>
 __attribute__((always_inline)) inline void AddSteps(const Int8ConvTask& task, const uint8_t* window,
                                                     const uint8_t* weights,
