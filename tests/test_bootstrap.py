@@ -195,6 +195,8 @@ def test_tasks_and_extras_have_the_names_that_bootstrap_gives_them() -> None:
         known
     )
     assert {extra: newest for extra, (newest, _) in bootstrap.NEWEST_PYTHON.items()} == packages.NEWEST_PYTHON
+    first = (bootstrap.NEWEST_NUMPY_1[0], bootstrap.NEWEST_NUMPY_1[1] + 1)
+    assert {extra: (extra, first) for extra in bootstrap.WITHOUT_DEPENDENCIES} == packages.APART
     for extra, requirements in bootstrap.WITHOUT_DEPENDENCIES.items():
         assert set(requirements) <= {text.partition(";")[0].strip() for text in known[extra]}
     assert f">={'.'.join(map(str, bootstrap.OLDEST_PYTHON))}" == project["requires-python"]

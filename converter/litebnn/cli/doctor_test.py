@@ -182,6 +182,24 @@ def test_extras_are_those_of_the_metadata(monkeypatch: pytest.MonkeyPatch, capsy
     assert found["four"]["install"].endswith("pip install 'litebnn[four]'")
 
 
+@pytest.mark.parametrize(
+    ("first", "state", "command"), [((3, 0), MISSING, "pip install --no-deps absent"), ((4, 0), OK, "")]
+)
+def test_a_package_that_pip_installs_apart_is_part_of_its_extra(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    first: tuple[int, int],
+    state: str,
+    command: str,
+) -> None:
+    monkeypatch.setattr(packages, "distribution", lambda name: Distribution)
+    monkeypatch.setattr(packages, "version", version)
+    monkeypatch.setattr(packages, "APART", {"three": ("present", first), "five": ("absent", first)})
+    found = findings(capsys)
+    assert (found["three"]["state"], found["five"]["state"]) == (OK, state)
+    assert found["five"]["install"].endswith(command)
+
+
 def test_an_extra_without_wheels_for_this_python_names_no_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,9 @@ from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, pip_install
 _PYTHON, _EXTRAS = "Python", "Extras"
 # The newest Python that all packages of an extra have wheels for; bootstrap.py has the same list.
 NEWEST_PYTHON = {"larq": (3, 13), "compare": (3, 13)}
+# The package of an extra that pip must install without its dependencies, and the first Python where it must. It is not
+# among the extra's requirements there.
+APART = {"larq": ("larq", (3, 13))}
 
 
 def look_at_python(checkout: bool) -> Iterator[Finding]:
@@ -69,13 +72,26 @@ def look_at_extras() -> Iterator[Finding]:
     requirements = [Requirement(text) for text in project.requires or []]
     for extra in project.metadata.get_all("Provides-Extra") or []:
         lacking = [reason for each in _of_extra(requirements, extra, set()) if (reason := _lacking(each))]
+        install = pip_install(f"'litebnn[{extra}]'")
+        if apart := _lacking_apart(extra):
+            lacking.append(apart)
+            install += f" && {pip_install(f'--no-deps {apart}')}"
         if not lacking:
             yield Finding(_EXTRAS, extra, OK)
         elif sys.version_info[:2] > NEWEST_PYTHON.get(extra, sys.version_info):
             this, newest = (".".join(map(str, each)) for each in (sys.version_info[:2], NEWEST_PYTHON[extra]))
             yield Finding(_EXTRAS, extra, MISSING, f"no wheels for Python {this}, only up to {newest}")
         else:
-            yield Finding(_EXTRAS, extra, MISSING, ", ".join(lacking), pip_install(f"'litebnn[{extra}]'"))
+            yield Finding(_EXTRAS, extra, MISSING, ", ".join(lacking), install)
+
+
+def _lacking_apart(extra: str) -> str:
+    """The package in APART that this Python lacks for the extra; "" if there is none."""
+    package, oldest = APART.get(extra, ("", ()))
+    try:
+        return "" if not package or sys.version_info[:2] < oldest or version(package) else package
+    except PackageNotFoundError:
+        return package
 
 
 def _of_extra(requirements: list[Any], extra: str, seen: set[str]) -> Iterator[Any]:
