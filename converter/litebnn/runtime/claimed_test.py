@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
 from litebnn.runtime import find_runtime, load_delegate
-from litebnn.runtime.claimed import claimed_ops, joined_in_place
+from litebnn.runtime.claimed import _KINDS, claimed_ops, joined_in_place
 from tests.support.float_models import FloatModel, sign_weights
 from toolchains.targets import ROOT
 
@@ -169,3 +170,80 @@ def test_of_signs_that_are_packed_with_batch_norms_nothing_is_copied() -> None:
     joined = {op for op in graph.ops if op.name == "CONCATENATION"}
     assert len(joined) == 1
     assert joined_in_place(graph, claimed_ops(graph)) == joined
+
+
+def rows_of_the_library() -> Counter[tuple[object, ...]]:
+    """For each builtin op that the library lists: its name, its role before signs, and which properties it has."""
+    folder = ROOT / "ops" / "tflite" / "ops"
+    listed = re.findall(r"OP\((k\w+OpType)\)", (folder / "op_list.h").read_text())
+    sources = "".join(path.read_text() for path in sorted(folder.glob("*.cc")))
+    rows: Counter[tuple[object, ...]] = Counter()
+    for name in listed:
+        [text] = re.findall(rf"^const OpType {name} = \{{(.*?)\}};$", sources, re.DOTALL | re.MULTILINE)
+        if "kTfLiteBuiltin" not in text:
+            continue
+        [op, *_] = re.findall(r"\"(\w+)\"", text)
+        role = re.search(r"SignFeed::k(\w+)", text)
+        # The field after `computes`, without which an op follows any claimed one.
+        follows = re.search(r"\.follows = |kTfLiteBuiltin\w+,\s*[\w<>]+,\s*(?!nullptr)\w+", text) is not None
+        flags = [f".{field} = true" in text for field in ("needs_reader", "stands_alone")]
+        rows[(op, role[1] if role else "None", follows, *flags)] += 1
+    return rows
+
+
+def test_the_table_has_the_rows_of_the_library() -> None:
+    here = Counter(
+        (
+            kind.op,
+            "Passes" if kind.passes else "Begins" if kind.begins else "None",
+            bool(kind.follows),
+            kind.needs_reader,
+            kind.stands_alone,
+        )
+        for kind in _KINDS.values()
+    )
+    assert here == rows_of_the_library()
+
+
+def int8_network(rng: np.random.Generator) -> FloatModel:
+    """A first convolution, and binary layers whose outputs are added, averaged and joined before the next ones."""
+    model = FloatModel()
+    channels = int(rng.choice([1, 3, 4, 5]))
+    image = model.input(1, 12, 12, channels)
+    kernel = rng.normal(size=(CHANNELS, int(rng.choice([1, 3, 7])), 3, channels)).astype(np.float32)
+    activations = ["none", "relu", "relu6", "relu1"]
+    images = [model.conv(image, kernel, np.zeros(CHANNELS), same=True, activation=str(rng.choice(activations)))]
+    for _ in range(int(rng.integers(2, 8))):
+        x = images[-1]
+        alike = [each for each in images if each.dims == x.dims]
+        activation = str(rng.choice(activations))
+        kind = rng.choice(["bconv", "bconv", "sum", "sum", "average", "max", "conv", "join"])
+        if kind == "sum":
+            y = model.elementwise("ADD", x, alike[int(rng.integers(len(alike)))], activation=activation)
+        elif kind == "average":
+            options = {"stride_h": 2, "stride_w": 1, "filter_height": 2, "filter_width": 3, "padding": 0}
+            y = model.op("AVERAGE_POOL_2D", [x], (1, (x.dims[1] + 1) // 2, x.dims[2], CHANNELS), **options)
+        elif kind == "max":
+            y = model.max_pool(x, 2, 1, same=True)
+        elif kind == "join":
+            whole = model.op("CONCATENATION", [x, alike[0]], (*x.dims[:3], 2 * CHANNELS), axis=3)
+            y = model.conv(model.sign(whole), sign_weights(rng, CHANNELS, 1, 1, 2 * CHANNELS))
+        else:
+            weights = sign_weights(rng, CHANNELS, 1, 1, CHANNELS)
+            y = model.conv(model.sign(x) if kind == "bconv" else x, weights, activation=activation)
+        images.append(y)
+    images.append(model.conv(model.sign(images[-1]), sign_weights(rng, CHANNELS, 1, 1, CHANNELS)))
+    model.graph.outputs = [images[-1], images[-2]]
+    return model
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.filterwarnings("ignore:experimental_default_int8_range")
+@pytest.mark.parametrize("seed", range(60))
+def test_of_int8_networks_the_library_takes_what_the_table_says(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(seed)
+    model = int8_network(rng)
+    source = model.finish(*dict.fromkeys(model.graph.outputs))
+    limits = float(rng.uniform(0.5, 8))
+    converted = litebnn.convert_tflite(source, experimental_default_int8_range=(-limits, limits))
+    assert taken_by_the_table(converted) == taken_by_the_library(converted, capfd)
