@@ -4,9 +4,12 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from litebnn.rules import BINARY_PHASES, FINAL_PHASES, PHASES, OnRequest
+from litebnn.build.notes import Request
+from litebnn.graph import constant
+from litebnn.rules import BINARY_PHASES, FINAL_PHASES, PHASES, rules_of
 from tests.support.documents import FOLDERS, read
 from tests.support.sizes import cpp_functions, python_functions
 from toolchains.needs import needs
@@ -67,8 +70,9 @@ FOLDERS_OF_RULES = sorted(path.name for path in (ROOT / "converter/litebnn/rules
 @pytest.mark.parametrize("name", [name for name in FOLDERS_OF_RULES if not name.startswith("_")])
 def test_a_folder_holds_rules_of_the_order_each_with_its_test(name: str) -> None:
     package = f"litebnn.rules.{name}"
-    rows = [row for phase in PHASES.values() for row in phase]
-    rules = [row.rewrite if isinstance(row, OnRequest) else row for row in rows]
+    everything = Request(True, {constant("x", np.zeros(1)): (0.0, 1.0)}, low_bit_weights="INT4", larq_compatible=True)
+    rules = [rule for phase in PHASES for rule in rules_of(phase, everything)]
+    assert len(rules) == sum(map(len, PHASES.values()))
     assert all(one.__module__.endswith(f".{one.__name__}") for one in rules)
     here = {one.__name__ for one in rules if one.__module__.startswith(f"{package}.")}
     folder = ROOT / "converter" / Path(*package.split("."))

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from litebnn.analysis.grids import Ranges
 from litebnn.analysis.weights import computed_weights
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, Request
 from litebnn.calibration import assume_range, observe_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
-from litebnn.flatbuffer import read_model, with_files_of, write_model
+from litebnn.flatbuffer import read_model, write_result
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.torch import torch_to_tflite
-from litebnn.graph import (
-    Model,
-    begin_origins,
-    check_control_dependencies,
-    check_custom_ops,
-    compact,
-    drop_control_dependencies,
-    write_origins,
-)
+from litebnn.graph import Model, begin_rewriting, check_loads, finish_rewriting
 from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
 from litebnn.report.conversion import make_report
-from litebnn.rules import BINARY_PHASES, FINAL_PHASES, PHASES_WITHOUT_BITS, Request, run_phases
+from litebnn.rules import BINARY_PHASES, FINAL_PHASES, PHASES_WITHOUT_BITS, run_phases
 from litebnn.stem import ranges_of_stem
 from litebnn.verification import verification_of
 
@@ -191,7 +183,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     options["progress"]("reading")
     with boundary():
         model = _read(source, name)
-        notes = Notes(model)
+        notes = Notes(model, _request(options))
         folds = any(list(computed_weights(graph, op)) for graph in model.graphs for op in graph.ops)
     status = _rewrite(model, notes, options)
     is_changed = status == "converted"
@@ -203,8 +195,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     if is_changed:
         options["progress"]("writing")
         with boundary():
-            result = with_files_of(source, write_model(model))
-            _check_loads(read_model(result), "the converted model")
+            result = write_result(model, source)
         verification = verification_of(source, result, model.input_names, options)
     elif asks_to_verify(options):
         warn("nothing is verified: the result is the source itself", __name__)
@@ -224,52 +215,37 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     """Runs the rules and returns the status for the report."""
     if any(op.name in CUSTOM_OPS for op in model.ops()):
         with boundary():
-            _check_loads(model, "the model")
+            check_loads(model, "the model")
         if asked := asked_rewrites(options):
             raise ConversionError(f"{', '.join(asked)}: the model is converted already, expected its float model")
         return "already converted"
-    drop_control_dependencies(model)
-    begin_origins(model)
-    request = _request(options)
-    run_phases(model, BINARY_PHASES, notes, options["progress"], request)
+    begin_rewriting(model)
+    run_phases(model, BINARY_PHASES, notes, options["progress"])
     if not any(op.name == LCE_BCONV_2D for op in model.ops()):
         warn("no binary layer was found (the report says why for each layer)", __name__)
         if not asks_for_more(options):
             return "no binary layer"
-    run_phases(model, FINAL_PHASES, notes, options["progress"], request)
+    notes.request = replace(notes.request, ranges=_ranges(model, notes, options))
+    run_phases(model, FINAL_PHASES, notes, options["progress"])
     with boundary():
-        compact(model)
-        write_origins(model)
-        notes.finish(model.graphs)
+        finish_rewriting(model)
     return "converted"
 
 
 def _fold_weights(model: Model, options: ConvertOptions) -> bool:
     """Folds the weights that a model without binary layers computes at run time; returns True if there were any."""
+    begin_rewriting(model)
     if not run_phases(model, PHASES_WITHOUT_BITS[:1], notes := Notes(model), options["progress"]):
         return False
-    drop_control_dependencies(model)
     run_phases(model, PHASES_WITHOUT_BITS[1:], notes, options["progress"])
     with boundary():
-        compact(model)
+        finish_rewriting(model)
     return True
-
-
-def _check_loads(model: Model, what: str) -> None:
-    """Checks litebnn's ops and the ops that read their outputs as a runtime would, so that no result is returned that
-    cannot load."""
-    try:
-        for graph in model.graphs:
-            check_custom_ops(graph)
-        check_control_dependencies(model)
-    except ConversionError as error:
-        raise ConversionError(f"{what} would not load: {error}") from error
 
 
 def _request(options: ConvertOptions) -> Request:
     return Request(
         assume_nonzero=options["assume_nonzero"],
-        ranges=_ranges(options),
         input_type=options["inference_input_type"],
         output_type=options["inference_output_type"],
         low_bit_weights=(options["low_bit_weights"] or "").upper(),
@@ -278,18 +254,13 @@ def _request(options: ConvertOptions) -> Request:
     )
 
 
-def _ranges(options: ConvertOptions) -> Callable[[Model, Notes], Ranges] | None:
-    """A function that finds the activation ranges for int8 quantization; None if the model is not to be quantized."""
+def _ranges(model: Model, notes: Notes, options: ConvertOptions) -> Ranges:
+    """The activation ranges for int8 quantization; none if the model is not to be quantized."""
     limits, dataset = options["experimental_default_int8_range"], options["representative_dataset"]
-    images = options["input_range"]
-    if images is not None:
-        return lambda model, notes: ranges_of_stem(model, images, notes)
+    if options["input_range"] is not None:
+        return ranges_of_stem(model, options["input_range"], notes)
     if dataset is None:
-        return None if limits is None else lambda model, notes: assume_range(model, limits)
-
-    def observed(model: Model, notes: Notes) -> Ranges:
-        step = "running the representative dataset"
-        options["progress"](step)
-        return observe_ranges(model, dataset, lambda runs: options["progress"](f"{step}: {runs} runs"))
-
-    return observed
+        return {} if limits is None else assume_range(model, limits)
+    step = "running the representative dataset"
+    options["progress"](step)
+    return observe_ranges(model, dataset, lambda runs: options["progress"](f"{step}: {runs} runs"))

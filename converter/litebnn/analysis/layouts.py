@@ -14,7 +14,7 @@ import numpy as np
 from litebnn.analysis.constants import REDUCTIONS
 from litebnn.analysis.match import fused_activation, transpose_order
 from litebnn.analysis.padding import PADS, pad_amounts, pads_nothing
-from litebnn.graph import Array, Op, facts
+from litebnn.graph import Array, Op, Tensor, facts
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,42 @@ IN_LAYOUT: dict[str, Callable[[Op, Layout], dict[str, Array] | None]] = {
     **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), _block),
     **dict.fromkeys(REDUCTIONS, _reduced),
 }
+
+# Ops that may concatenate, interleave or crop whole channels.
+INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE")
+
+
+def channels_moved(op: Op) -> list[tuple[Tensor, Array]]:
+    """The inputs whose whole channels an op moves, each with the output's channels that come from it; [] if it does
+    something else.
+
+    Ops that work on elements by their channel, such as a batch norm or a sign, commute with such an op.
+    """
+    whole, x = op.output, op.inputs[0] if op.inputs else None
+    joins = op.name == "CONCATENATION" and op.options.axis in (-1, len(whole.dims) - 1) and fused_activation(op) == 0
+    keeps = x is not None and ((facts(op).reshapes and x.channels == whole.channels) or _crops(op))
+    moves = joins or keeps or op.name == "DEPTH_TO_SPACE"
+    sources = [tensor for tensor in (op.inputs if joins else op.inputs[:1]) if tensor is not None and moves]
+    firsts = np.cumsum([0, *(source.channels for source in sources)])
+    # Each output channel of DEPTH_TO_SPACE comes from one input channel for each pixel of a block.
+    return [(t, np.arange(i, i + t.channels) % whole.channels) for t, i in zip(sources, firsts, strict=False)]
+
+
+def _crops(op: Op) -> bool:
+    """True if a STRIDED_SLICE selects pixels with all their channels."""
+    if op.name != "STRIDED_SLICE" or len(op.output.dims) != len(op.input(0).dims):
+        return False
+    masks = (getattr(op.options, name, 0) for name in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask"))
+    strides = op.input(3).array
+    in_order = strides is not None and strides[-1] == 1
+    return in_order and not any(masks) and op.output.channels == op.input(0).channels
+
+
+def floats_moved(op: Op) -> list[Tensor]:
+    """The float inputs whose elements make up an op's output, in any order; a QUANTIZE commutes with such an op."""
+    inputs = op.inputs if op.name == "CONCATENATION" else op.inputs[:1] if facts(op).moves else []
+    return [tensor for tensor in inputs if tensor is not None and tensor.type == "FLOAT32"]
+
 
 # Ops whose output elements are elements of their first input.
 MOVING = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from litebnn.analysis.affine import works_on_channels
-from litebnn.analysis.match import floats, fused_activation
+from litebnn.analysis.layouts import INTERLEAVING, channels_moved
+from litebnn.analysis.match import floats
 from litebnn.analysis.padding import is_same_padding, layer_padding
 from litebnn.build.notes import Notes
 from litebnn.build.ops import custom_op, reshape_op
@@ -29,8 +31,7 @@ from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, li
 
 _ODD_CHANNELS = "zero padding with an odd number of channels cannot write bits: pad with ones"
 
-INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE")
-_FARTHEST = 8  # the most ops between a convolution and the op that interleaves its outputs
+_FARTHEST = 8  # the most ops between a convolution and a tensor that consists of its outputs
 
 
 def bconv_of(
@@ -203,38 +204,29 @@ def write_bits(graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Arra
     graph.set_output(op, bits)
 
 
-def is_of_binary_convs(graph: Graph, tensor: Tensor, farthest: int = _FARTHEST) -> bool:
-    """True if a float tensor consists of interleaved outputs of binary convolutions, and nothing else reads these
-    outputs.
+def channels_upstream(op: Op) -> list[Tensor]:
+    """The inputs from whose channels an op interleaves or computes its own; empty for other ops."""
+    if op.name in INTERLEAVING:
+        return [source for source, _ in channels_moved(op)]
+    x = next((t for t in op.inputs if t is not None and not t.is_constant), None)
+    return [x] if x is not None and works_on_channels(op, x) else []
+
+
+def is_of_binary_convs(
+    graph: Graph, tensor: Tensor, upstream: Callable[[Op], list[Tensor]] = channels_upstream, farthest: int = _FARTHEST
+) -> bool:
+    """True if a float tensor consists of outputs of binary convolutions, and nothing else reads these outputs.
+
+    Args:
+        upstream: the inputs from which an op between these outputs and the tensor takes its elements.
     """
     op = graph.producer(tensor)
     if op is None or tensor.type != "FLOAT32" or graph.sole_consumer(tensor) is None or farthest == 0:
         return False
-    if op.name == LCE_BCONV_2D:
-        return True
-    if op.name in INTERLEAVING:
-        sources = interleaved(op)
-        return bool(sources) and all(is_of_binary_convs(graph, source, farthest - 1) for source in sources)
-    x = next((t for t in op.inputs if t is not None and not t.is_constant), None)
-    return x is not None and works_on_channels(op, x) and is_of_binary_convs(graph, x, farthest - 1)
-
-
-def interleaved(op: Op) -> list[Tensor]:
-    """The inputs whose whole channels an op concatenates or interleaves; empty for other ops."""
-    if op.name == "CONCATENATION":
-        joins = op.options.axis in (-1, len(op.output.dims) - 1) and fused_activation(op) == 0
-        return [tensor for tensor in op.inputs if tensor is not None] if joins else []
-    return [op.input(0)] if op.name == "DEPTH_TO_SPACE" or _crops(op) else []
-
-
-def _crops(op: Op) -> bool:
-    """True if a STRIDED_SLICE selects pixels with all their channels."""
-    if op.name != "STRIDED_SLICE" or len(op.output.dims) != len(op.input(0).dims):
-        return False
-    masks = (getattr(op.options, name, 0) for name in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask"))
-    strides = op.input(3).array
-    in_order = strides is not None and strides[-1] == 1
-    return in_order and not any(masks) and op.output.channels == op.input(0).channels
+    sources = upstream(op)
+    return op.name == LCE_BCONV_2D or (
+        bool(sources) and all(is_of_binary_convs(graph, source, upstream, farthest - 1) for source in sources)
+    )
 
 
 def takes_affine(graph: Graph, tensor: Tensor) -> bool:

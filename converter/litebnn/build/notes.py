@@ -1,5 +1,5 @@
-"""Notes of the rules for the report, a row for each convolution and dense layer of the source; and `each`, which makes
-a rule of a function.
+"""The request that the rules serve, and their notes for the report, a row for each convolution and dense layer of the
+source; and `each`, which makes a rule of a function.
 """
 
 from __future__ import annotations
@@ -11,8 +11,27 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from litebnn.analysis.constants import constants_upstream
+from litebnn.analysis.grids import Ranges
 from litebnn.contract import LCE_BCONV_2D, BConv2DOptions, Padding, PadValues, decode_options
 from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of the converter that the rules depend on."""
+
+    assume_nonzero: bool = False
+    # The ranges of activations that become int8; empty if they stay float.
+    ranges: Ranges = field(default_factory=dict)
+    input_type: str = "float32"
+    output_type: str = "float32"
+    # "INT4" or "INT2"; empty to keep the weights' type.
+    low_bit_weights: str = ""
+    dynamic_range: bool = False
+    larq_compatible: bool = False
+
+
+NOTHING = Request()
 
 
 @dataclass(eq=False)
@@ -43,7 +62,8 @@ class Layer:
 class Notes:
     """Collects the report's rows, one for each layer, while rules replace the layers' ops."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, request: Request = NOTHING) -> None:
+        self.model, self.request = model, request
         self.layers: list[Layer] = []
         self.warnings: dict[str, None] = {}  # each once, in order
         self._layer_of: dict[Op, Layer] = {}

@@ -1,7 +1,8 @@
 """Converts the bytes of a .tflite file to a graph, and a graph to bytes. No other folder knows the file's layout."""
 
-from litebnn.flatbuffer.metadata import ImageClassifier, read_metadata, with_files_of, with_metadata
+from litebnn.flatbuffer.metadata import ImageClassifier, read_metadata, with_metadata
 from litebnn.flatbuffer.reader import read_model
+from litebnn.flatbuffer.result import write_result
 from litebnn.flatbuffer.strict import read_strictly
 from litebnn.flatbuffer.writer import write_model
 
@@ -10,7 +11,7 @@ __all__ = [
     "read_metadata",
     "read_model",
     "read_strictly",
-    "with_files_of",
     "with_metadata",
     "write_model",
+    "write_result",
 ]

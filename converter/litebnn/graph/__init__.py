@@ -1,7 +1,6 @@
 """A .tflite model as a graph that is easy to rewrite. This folder knows nothing of the file's layout."""
 
 from litebnn.graph.compact import compact
-from litebnn.graph.control_dependencies import check_control_dependencies, drop_control_dependencies
 from litebnn.graph.custom_ops import check_custom_ops, mistakes
 from litebnn.graph.fields import FIELDS, Fate, Field, fields_that_hold
 from litebnn.graph.graph import (
@@ -30,13 +29,12 @@ from litebnn.graph.origin import (
     Origin,
     Reshaped,
     Transposed,
-    begin_origins,
     read_origins,
     then,
-    write_origins,
 )
 from litebnn.graph.questions import Question
 from litebnn.graph.references import check_subgraphs, graphs_of_loops
+from litebnn.graph.rewriting import begin_rewriting, check_loads, finish_rewriting
 from litebnn.graph.shapes import check_outputs
 from litebnn.graph.validate import check_graph
 
@@ -64,25 +62,24 @@ __all__ = [
     "Signature",
     "Tensor",
     "Transposed",
-    "begin_origins",
+    "begin_rewriting",
     "builtin_op",
-    "check_control_dependencies",
     "check_custom_ops",
     "check_graph",
+    "check_loads",
     "check_model",
     "check_outputs",
     "check_subgraphs",
     "compact",
     "constant",
     "derived",
-    "drop_control_dependencies",
     "facts",
     "fields_that_hold",
+    "finish_rewriting",
     "graphs_of_loops",
     "like",
     "mistakes",
     "packed_words",
     "read_origins",
     "then",
-    "write_origins",
 ]

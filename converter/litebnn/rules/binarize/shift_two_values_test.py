@@ -10,7 +10,7 @@ from litebnn.build.int8 import int8_constant
 from litebnn.build.notes import Notes
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Buffer, Model, OpCode, Tensor
-from litebnn.rules import BINARY_PHASES, PHASES, run_phases
+from litebnn.rules import BINARY_PHASES, rules_of, run_phases
 from litebnn.rules.binarize.shift_two_values import shift_two_values
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
@@ -141,7 +141,9 @@ def test_values_on_the_long_way_round_to_a_dilation() -> None:
     model = FloatModel()
     x = model.space_to_batch(model.two_values(model.input(1, 8, 8, 32)), [2, 2], [(2, 2), (0, 4)])
     source = model.finish(model.batch_to_space(model.conv(x, WEIGHTS), [2, 2], [(0, 0), (1, 1)]))
-    result = rewritten(source, *PHASES["thresholds"], *PHASES["thresholds"], *PHASES["binarize"], *PHASES["lower"])
+    result = rewritten(
+        source, *rules_of("thresholds"), *rules_of("thresholds"), *rules_of("binarize"), *rules_of("lower")
+    )
     assert "CONV_2D" not in op_names(result)
     assert_same_values(source, result)
 

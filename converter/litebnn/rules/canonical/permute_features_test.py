@@ -3,7 +3,7 @@ import pytest
 
 from litebnn.build.int8 import int8_constant
 from litebnn.graph import Tensor
-from litebnn.rules import PHASES
+from litebnn.rules import rules_of
 from litebnn.rules.canonical.permute_features import permute_features
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, run_pass
 
@@ -23,7 +23,7 @@ def test_the_columns_of_dense_layers_are_permuted(library: None) -> None:
     shifted = model.elementwise("ADD", model.elementwise("MUL", x, model.const(2)), model.const(dyadic(RNG, 24)))
     sides = model.dense(shifted, dyadic(RNG, 3, 24)), model.dense(model.elementwise("RELU", x), dyadic(RNG, 3, 24))
     source = model.finish(model.elementwise("ADD", *sides))
-    result = rewritten(source, permute_features, *PHASES["tidy"])
+    result = rewritten(source, permute_features, *rules_of("tidy"))
     assert "TRANSPOSE" not in op_names(result)
     assert_same_values(source, result)
 
@@ -49,7 +49,7 @@ def test_constants_of_more_axes_are_permuted_too(library: None) -> None:
     model = FloatModel()
     shifted = model.elementwise("ADD", flat(model), model.const(dyadic(RNG, 1, 24)))
     source = model.finish(model.dense(shifted, dyadic(RNG, 3, 24)))
-    result = rewritten(source, permute_features, *PHASES["tidy"])
+    result = rewritten(source, permute_features, *rules_of("tidy"))
     assert "TRANSPOSE" not in op_names(result)
     assert_same_values(source, result)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from litebnn.graph import Tensor
-from litebnn.rules import PHASES, Rule
+from litebnn.rules import Rule, rules_of
 from litebnn.rules.canonical.raise_layouts import raise_layouts
 from litebnn.rules.canonical.sink_layouts import sink_layouts
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
@@ -22,7 +22,7 @@ def transpose(model: FloatModel, x: Tensor, *order: int) -> Tensor:
 def test_padding_goes_after_the_transpose(axis: int, library: None) -> None:
     model = FloatModel()
     source = model.finish(transpose(model, pad(model, model.input(1, 4, 6, 8), axis), 0, 2, 3, 1))
-    result = rewritten(source, raise_layouts, *PHASES["tidy"])
+    result = rewritten(source, raise_layouts, *rules_of("tidy"))
     assert op_names(result) == ["TRANSPOSE", "PADV2"]
     assert_same_values(source, result)
 
@@ -31,7 +31,7 @@ def test_padding_and_the_axis_of_a_conv1d_go_after_the_transpose(library: None) 
     model = FloatModel()
     padded = model.reshape(pad(model, model.input(2, 4, 6), 2), 2, 4, 1, 9)
     source = model.finish(transpose(model, padded, 0, 2, 3, 1))
-    result = rewritten(source, raise_layouts, *PHASES["tidy"], raise_layouts, *PHASES["tidy"])
+    result = rewritten(source, raise_layouts, *rules_of("tidy"), raise_layouts, *rules_of("tidy"))
     assert op_names(result) == ["TRANSPOSE", "RESHAPE", "PADV2"]
     assert_same_values(source, result)
 
@@ -39,7 +39,7 @@ def test_padding_and_the_axis_of_a_conv1d_go_after_the_transpose(library: None) 
 def test_an_axis_that_alone_is_moved_needs_no_transpose(library: None) -> None:
     model = FloatModel()
     source = model.finish(transpose(model, model.reshape(model.input(2, 4, 6), 2, 4, 1, 6), 0, 2, 1, 3))
-    result = rewritten(source, raise_layouts, *PHASES["tidy"])
+    result = rewritten(source, raise_layouts, *rules_of("tidy"))
     assert op_names(result) == ["RESHAPE"]
     assert_same_values(source, result)
 
@@ -48,7 +48,7 @@ def test_an_axis_is_taken_away_after_both_transposes(library: None) -> None:
     model = FloatModel()
     squeezed = model.reshape(transpose(model, model.input(2, 1, 6, 4), 0, 3, 1, 2), 2, 4, 6)
     source = model.finish(model.elementwise("RELU", transpose(model, squeezed, 0, 2, 1)))
-    result = rewritten(source, raise_layouts, *PHASES["tidy"], raise_layouts, *PHASES["tidy"])
+    result = rewritten(source, raise_layouts, *rules_of("tidy"), raise_layouts, *rules_of("tidy"))
     assert op_names(result) == ["RESHAPE", "RELU"]
     assert_same_values(source, result)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from litebnn.graph import Tensor
-from litebnn.rules import PHASES
+from litebnn.rules import rules_of
 from litebnn.rules.canonical.recognize_prelu import recognize_prelu
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
@@ -24,7 +24,7 @@ def spelled_out(model: FloatModel, x: Tensor, slopes: object, form: str) -> Tens
 def test_what_it_is_written_as_is_one_op(form: str, slopes: object, library: None) -> None:
     model = FloatModel()
     source = model.finish(spelled_out(model, model.input(1, 3, 3, 8), slopes, form))
-    result = rewritten(source, recognize_prelu, *PHASES["tidy"])
+    result = rewritten(source, recognize_prelu, *rules_of("tidy"))
     assert op_names(result) == ["PRELU"]
     assert_same_values(source, result)
 
@@ -34,7 +34,7 @@ def test_slopes_may_carry_the_minus(library: None) -> None:
     x = model.input(1, 3, 3, 8)
     below = model.elementwise("MUL", model.elementwise("RELU", model.elementwise("NEG", x)), model.const(-0.25))
     source = model.finish(model.elementwise("ADD", model.elementwise("RELU", x), below))
-    result = rewritten(source, recognize_prelu, *PHASES["tidy"])
+    result = rewritten(source, recognize_prelu, *rules_of("tidy"))
     assert op_names(result) == ["PRELU"]
     assert_same_values(source, result)
 

@@ -6,7 +6,7 @@ from litebnn.analysis.grids import parameters
 from litebnn.build.int8 import int8_constant
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.rules import PHASES
+from litebnn.rules import rules_of
 from litebnn.rules.canonical.sink_layouts import sink_layouts
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
 from tests.support.quantized_models import EXACT_GRID, USUAL_GRID, Int8Model
@@ -32,7 +32,7 @@ def test_nothing_is_left_of_the_layout_between_two_conv1ds(between: str, library
     model = FloatModel()
     source = model.finish(model.max_pool(conv1d(model, between), 1, 1))
     passes = (sink_layouts, sink_layouts)
-    result = rewritten(source, *passes, *passes, *passes, *passes, *PHASES["tidy"])
+    result = rewritten(source, *passes, *passes, *passes, *passes, *rules_of("tidy"))
     assert not {"TRANSPOSE", "RESHAPE"} & set(op_names(result))
     assert_same_values(source, result)
 
@@ -42,7 +42,7 @@ def test_a_reshape_of_a_boolean_goes_after_the_select(library: None) -> None:
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
     flat = model.op("RESHAPE", [condition, model.const((1, 24), np.int32)], (1, 24), type="BOOL")
     source = model.finish(model.op("SELECT_V2", [flat, model.const(1), model.const(-1)], (1, 24)))
-    result = rewritten(source, sink_layouts, *PHASES["tidy"])
+    result = rewritten(source, sink_layouts, *rules_of("tidy"))
     assert op_names(result) == ["GREATER_EQUAL", "SELECT_V2", "RESHAPE"]
     assert_same_values(source, result)
 
@@ -52,7 +52,7 @@ def test_a_reshape_before_an_int8_select_leaves_its_values_on_their_grid(library
     signs = model.sign8(model.input8((1 / 16, -40), 1, 6, 6, 32), "where_flat", EXACT_GRID)
     weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
     source = model.finish(model.conv8(signs, weights, np.arange(8) / 8, (1 / 8, 3), same=True, activation="none"))
-    assert_same_values(source, rewritten(source, sink_layouts, *PHASES["tidy"]))
+    assert_same_values(source, rewritten(source, sink_layouts, *rules_of("tidy")))
     converted = litebnn.convert_tflite(source)
     assert "LceBconv2d" in op_names(converted)
     assert_same_values(source, read_model(converted))
@@ -65,7 +65,7 @@ def test_a_reshape_of_a_boolean_goes_after_all_that_makes_a_sign_of_it(library: 
     doubled = model.elementwise("MUL", model.elementwise("CAST", folded), model.const(2))
     source = model.finish(model.reshape(model.elementwise("SUB", doubled, model.const(1)), 14, 4))
     passes = [sink_layouts] * 4
-    result = rewritten(source, *passes, *PHASES["tidy"])
+    result = rewritten(source, *passes, *rules_of("tidy"))
     assert op_names(result) == ["GREATER_EQUAL", "CAST", "MUL", "SUB", "RESHAPE"]
     assert_same_values(source, result)
 
@@ -84,7 +84,7 @@ def test_a_reshape_of_a_boolean_goes_after_all_that_makes_an_int8_sign_of_it(lib
     x = model.reshape8(signs, 1, 1, 12, 32)
     weights = sign_weights(np.random.default_rng(0), 8, 1, 3, 32)
     source = model.finish(model.conv8(x, weights, np.arange(8) / 8, (1 / 2, 3), same=False, activation="none"))
-    result = rewritten(source, *[sink_layouts] * 5, *PHASES["tidy"])
+    result = rewritten(source, *[sink_layouts] * 5, *rules_of("tidy"))
     assert op_names(result) == ["GREATER_EQUAL", "CAST", "QUANTIZE", "MUL", "SUB", "CONV_2D"]
     assert_same_values(source, result)
     assert "LceBconv2d" in op_names(litebnn.convert_tflite(source))
@@ -96,7 +96,7 @@ def test_a_reshape_stays_before_grids_of_channels() -> None:
     flat = model.op("RESHAPE", [condition, model.const((6, 4), np.int32)], (6, 4), type="BOOL")
     levels = model.op("QUANTIZE", [model.elementwise("CAST", flat)], (6, 4), type="INT8")
     levels.quantization = parameters(np.arange(1, 5) / 8, axis=1)
-    result = rewritten(model.finish(levels), *[sink_layouts] * 3, *PHASES["tidy"])
+    result = rewritten(model.finish(levels), *[sink_layouts] * 3, *rules_of("tidy"))
     assert op_names(result) == ["GREATER_EQUAL", "CAST", "RESHAPE", "QUANTIZE"]
 
 

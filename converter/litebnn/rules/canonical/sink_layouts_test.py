@@ -4,7 +4,7 @@ import pytest
 from litebnn.build.int8 import int8_constant
 from litebnn.build.notes import Notes
 from litebnn.graph import Tensor
-from litebnn.rules import PHASES, run_phases
+from litebnn.rules import rules_of, run_phases
 from litebnn.rules.canonical.sink_layouts import sink_layouts
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
@@ -48,7 +48,7 @@ def test_what_is_computed_channels_first_is_computed_channels_last(kind: str, li
     model = FloatModel()
     source = model.finish(model.max_pool(transpose(model, body(model, kind), TO_CHANNELS_LAST), 2, 1))
     passes = (sink_layouts,)
-    result = rewritten(source, *passes, *passes, *PHASES["tidy"])
+    result = rewritten(source, *passes, *passes, *rules_of("tidy"))
     assert "TRANSPOSE" not in op_names(result)
     assert_same_values(source, result)
 
@@ -56,7 +56,7 @@ def test_what_is_computed_channels_first_is_computed_channels_last(kind: str, li
 def test_a_mean_of_positions_needs_no_transpose(library: None) -> None:
     model = FloatModel()
     source = model.finish(model.op("MEAN", [first(model), model.const([2, -1], np.int32)], (1, 8)))
-    result = rewritten(source, sink_layouts, *PHASES["tidy"])
+    result = rewritten(source, sink_layouts, *rules_of("tidy"))
     assert op_names(result) == ["MEAN"]
     assert_same_values(source, result)
 
@@ -64,7 +64,7 @@ def test_a_mean_of_positions_needs_no_transpose(library: None) -> None:
 def test_a_reshape_of_one_pixel_needs_no_transpose() -> None:
     model = FloatModel()
     pixel = transpose(model, model.input(1, 1, 1, 8), TO_CHANNELS_FIRST)
-    result = rewritten(model.finish(model.reshape(pixel, 1, 8)), sink_layouts, *PHASES["tidy"])
+    result = rewritten(model.finish(model.reshape(pixel, 1, 8)), sink_layouts, *rules_of("tidy"))
     assert op_names(result) == ["RESHAPE"]
 
 
@@ -132,7 +132,7 @@ def test_a_reduction_keeps_its_axes_where_it_did(keep_dims: bool, library: None)
     model = FloatModel()
     shape = (1, 1, 4, 6) if keep_dims else (1, 4, 6)
     source = model.finish(model.op("SUM", [first(model), model.const(-3, np.int32)], shape, keep_dims=keep_dims))
-    result = rewritten(source, sink_layouts, *PHASES["tidy"])
+    result = rewritten(source, sink_layouts, *rules_of("tidy"))
     [reduction] = [op for op in result.ops() if op.name == "SUM"]
     assert reduction.input(0) in result.graphs[0].inputs
     np.testing.assert_array_equal(reduction.input(1).array, [3])

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from litebnn.analysis.grids import INT8_MAX, Range, Ranges, activations, int8_source, parameters, parameters_of_range
+from litebnn.analysis.grids import INT8_MAX, Range, activations, int8_source, parameters, parameters_of_range
 from litebnn.build.int8 import dequantize_op, quantize_op, replace_interface
 from litebnn.build.notes import Notes
 from litebnn.contract import LCE_QUANTIZE
@@ -27,31 +27,28 @@ _SCALE_OF_ZERO = 1 / 128
 Quantizations: TypeAlias = dict[Tensor, Quantization]
 
 
-def insert_quantization(model: Model, ranges: Ranges, input_type: str, notes: Notes) -> None:
-    """Quantizes the activations that are not quantized already.
+def insert_quantization(graph: Graph, notes: Notes) -> bool:
+    """Quantizes the activations with a requested range that are not quantized already.
 
-    A float input that only signs read stays float if `input_type` is "float32".
-
-    `model` is changed in place. `ranges` has the (min, max) of tensors; others stay float. `input_type` is "float32",
-    "int8" or "uint8". `notes` receives a warning for each tensor whose scale is an assumption, because its range is
-    zero.
+    A float input that only signs read stays float if the requested type of inputs is "float32". The notes get a warning
+    for each tensor whose scale is an assumption, because its range is zero.
     """
-    for graph in model.graphs:
-        fixed: Quantizations = {}
-        for tensor in activations(graph):
-            if any(reader.name == "QUANTIZE" for reader in graph.consumers(tensor)) or _is_next_to_input(graph, tensor):
+    fixed: Quantizations = {}
+    for tensor in activations(graph):
+        if any(reader.name == "QUANTIZE" for reader in graph.consumers(tensor)) or _is_next_to_input(graph, tensor):
+            continue
+        limits = notes.request.ranges.get(tensor)
+        if limits is not None and _only_signs_read(graph, tensor):
+            if tensor not in graph.inputs:
+                limits = limits[0] / _SIGN_ONLY_ZOOM, limits[1] / _SIGN_ONLY_ZOOM
+            elif notes.request.input_type == "float32":
                 continue
-            limits = ranges.get(tensor)
-            if limits is not None and _only_signs_read(graph, tensor):
-                if tensor not in graph.inputs:
-                    limits = limits[0] / _SIGN_ONLY_ZOOM, limits[1] / _SIGN_ONLY_ZOOM
-                elif input_type == "float32":
-                    continue
-            quantization = _parameters(graph, tensor, fixed, limits, notes)
-            if quantization is not None:
-                fixed[tensor] = quantization
-        for tensor, quantization in fixed.items():
-            _insert(model, graph, tensor, quantization)
+        quantization = _parameters(graph, tensor, fixed, limits, notes)
+        if quantization is not None:
+            fixed[tensor] = quantization
+    for tensor, quantization in fixed.items():
+        _insert(notes.model, graph, tensor, quantization)
+    return bool(fixed)
 
 
 def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:

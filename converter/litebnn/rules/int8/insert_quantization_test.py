@@ -3,12 +3,20 @@ import re
 import numpy as np
 import pytest
 
-from litebnn.analysis.grids import activations, parameters
-from litebnn.build.notes import Notes
+from litebnn.analysis.grids import Ranges, activations, parameters
+from litebnn.build.notes import Notes, Request
 from litebnn.graph import Model, Tensor
 from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.rules.int8.insert_quantization import insert_quantization
 from tests.support.float_models import FloatModel, op_names, sign_weights
+
+
+def inserted_into(model: Model, ranges: Ranges, input_type: str = "float32") -> Notes:
+    """Quantizes a model in place, and returns the notes; a second time changes nothing."""
+    notes = Notes(model, Request(ranges=ranges, input_type=input_type))
+    insert_quantization(model.graphs[0], notes)
+    assert not insert_quantization(model.graphs[0], notes)
+    return notes
 
 
 def test_known_ranges_are_quantized_and_others_stay_float() -> None:
@@ -18,7 +26,7 @@ def test_known_ranges_are_quantized_and_others_stay_float() -> None:
     z = model.elementwise("RELU", y)
     assert activations(model.graph) == [x, y, z]
     inserted = model.model(z)
-    insert_quantization(inserted, {y: (-1.0, 3.0)}, "float32", Notes(inserted))
+    inserted_into(inserted, {y: (-1.0, 3.0)})
     assert op_names(inserted) == ["ADD", "QUANTIZE", "DEQUANTIZE", "RELU"]
     levels = inserted.graphs[0].ops[1].output
     scale, zero_point = levels.per_tensor_quantization or (0.0, 0)
@@ -40,8 +48,7 @@ def test_what_is_always_zero_has_the_scale_of_what_it_is_computed_of(limits: tup
     dead = model.conv(x, np.full((4, 1, 1, 2), 12.7), np.full(4, -1e4), activation="relu")
     dead_again = model.elementwise("RELU", dead)
     inserted = model.model(dead_again)
-    notes = Notes(inserted)
-    insert_quantization(inserted, {x: (-12.8, 12.7), dead: limits, dead_again: limits}, "float32", notes)
+    notes = inserted_into(inserted, {x: (-12.8, 12.7), dead: limits, dead_again: limits})
     [[x_grid], [first], [second]] = (grids(inserted, tensor) for tensor in (x, dead, inserted.graphs[0].ops[-3].output))
     assert x_grid == (pytest.approx(0.1), 0)
     assert first == second == (pytest.approx(0.1), 0)
@@ -53,8 +60,7 @@ def test_an_input_that_is_always_zero_has_a_harmless_scale() -> None:
     model = FloatModel()
     x = model.input(1, 2)
     inserted = model.model(model.elementwise("RELU", x))
-    notes = Notes(inserted)
-    insert_quantization(inserted, {x: (0.0, 0.0)}, "int8", notes)
+    notes = inserted_into(inserted, {x: (0.0, 0.0)}, "int8")
     assert grids(inserted, x) == [(1 / 128, 0)]
     assert len(notes.warnings) == 1
 
@@ -74,8 +80,7 @@ def test_no_output_is_much_finer_than_what_it_is_computed_of(name: str, step: fl
     else:
         z = model.elementwise(name, x, y)
     inserted = model.model(z)
-    notes = Notes(inserted)
-    insert_quantization(inserted, {x: (-12.8, 12.7), y: (-6.4, 6.35), z: (-1e-9, 2e-9)}, "float32", notes)
+    notes = inserted_into(inserted, {x: (-12.8, 12.7), y: (-6.4, 6.35), z: (-1e-9, 2e-9)})
     [grid] = grids(inserted, inserted.graphs[0].ops[-3].output)
     assert grid == (pytest.approx(step / 128), -128)
     assert not notes.warnings
@@ -85,7 +90,7 @@ def test_an_output_keeps_its_name() -> None:
     model = FloatModel()
     y = model.elementwise("RELU", model.input(1, 4))
     name, inserted = y.name, model.model(y)
-    insert_quantization(inserted, {y: (0.0, 1.0)}, "float32", Notes(inserted))
+    inserted_into(inserted, {y: (0.0, 1.0)})
     [result] = inserted.graphs[0].outputs
     assert result.name == name
     assert inserted.graphs[0].producer(result).name == "DEQUANTIZE"
@@ -98,7 +103,7 @@ def test_what_moves_values_keeps_their_grid_and_a_softmax_has_its_own() -> None:
     moved = model.reshape(x, 4, 1)
     soft = model.op("SOFTMAX", [x], (1, 4))
     inserted = model.model(moved, soft)
-    insert_quantization(inserted, {x: (-1.0, 1.0), moved: (-9.0, 9.0), soft: (0.0, 1.0)}, "float32", Notes(inserted))
+    inserted_into(inserted, {x: (-1.0, 1.0), moved: (-9.0, 9.0), soft: (0.0, 1.0)})
     grids = {op.input(0).name: op.output for op in inserted.graphs[0].ops if op.name == "QUANTIZE"}
     grid = grids[x.name].per_tensor_quantization
     assert [tensor.per_tensor_quantization for tensor in grids.values()].count(grid) == 2
@@ -112,7 +117,7 @@ def test_an_input_that_only_signs_read_is_quantized_where_it_is_to_be_int8(input
     y = model.conv(model.sign(x), sign_weights(np.random.default_rng(0), 8, 3, 3, 32))
     binary = model.model(y)
     run_phases(binary, BINARY_PHASES, Notes(binary))
-    insert_quantization(binary, {x: (-1.0, 1.0)}, input_type, Notes(binary))
+    inserted_into(binary, {x: (-1.0, 1.0)}, input_type)
     assert op_names(binary).count("QUANTIZE") == quantized
 
 
@@ -122,7 +127,7 @@ def test_what_is_quantized_already_is_left() -> None:
     levels = model.op("QUANTIZE", [x], x.dims, type="INT8")
     levels.quantization = parameters(0.5)
     inserted = model.model(levels)
-    insert_quantization(inserted, {x: (-1.0, 1.0)}, "int8", Notes(inserted))
+    inserted_into(inserted, {x: (-1.0, 1.0)}, "int8")
     assert op_names(inserted) == ["QUANTIZE"]
 
 
@@ -132,7 +137,7 @@ def test_what_is_always_zero_takes_no_scale_of_a_constant_next_to_zero() -> None
     y = model.elementwise("MAXIMUM", x, x)
     y = model.elementwise("MUL", y, model.const(1e-38))
     built = model.model(y)
-    insert_quantization(built, {y: (-1e-38, 0.0)}, "float32", Notes(built))
+    inserted_into(built, {y: (-1e-38, 0.0)})
     [(scale, _)] = [op.output.per_tensor_quantization or (0.0, 0) for op in built.ops() if op.name == "QUANTIZE"]
     assert scale == 1 / 128
 
@@ -143,7 +148,7 @@ def test_what_makes_a_comparison_strict_stays_float(name: str) -> None:
     x = model.elementwise("RELU", model.input(1, 4))
     y = model.elementwise(name, x, model.const(np.finfo(np.float32).tiny))
     built = model.model(y)
-    insert_quantization(built, {x: (0.0, 1.0), y: (0.0, 1.0)}, "float32", Notes(built))
+    inserted_into(built, {x: (0.0, 1.0), y: (0.0, 1.0)})
     assert op_names(built) == ["RELU", "QUANTIZE", "DEQUANTIZE", name]
 
 
@@ -153,7 +158,7 @@ def test_what_only_signs_read_is_finer_near_zero() -> None:
     y = model.conv(model.sign(x), sign_weights(np.random.default_rng(0), 8, 3, 3, 32))
     binary = model.model(y)
     run_phases(binary, BINARY_PHASES, Notes(binary))
-    insert_quantization(binary, {x: (-32.0, 16.0)}, "float32", Notes(binary))
+    inserted_into(binary, {x: (-32.0, 16.0)})
     [grid] = [op.output.per_tensor_quantization for op in binary.graphs[0].ops if op.name == "QUANTIZE"]
     scale, zero_point = grid or (0.0, 0)
     assert scale == pytest.approx(3 / 255)
@@ -166,7 +171,7 @@ def test_what_is_always_zero_takes_no_scale_of_indices() -> None:
     mean = model.op("MEAN", [x, model.const([1, 2], np.int32)], (1, 2), keep_dims=False)
     inserted = model.model(mean)
     # The means are zero for these samples, although the values are not.
-    insert_quantization(inserted, {x: (-1e-3, 1e-3), mean: (0.0, 0.0)}, "float32", Notes(inserted))
+    inserted_into(inserted, {x: (-1e-3, 1e-3), mean: (0.0, 0.0)})
     [grid] = grids(inserted, x)
     [of_mean] = grids(inserted, inserted.graphs[0].ops[-3].output)
     assert grid is not None

@@ -8,8 +8,8 @@ import numpy as np
 
 from litebnn.analysis.grids import bias_scale, is_int8, pack_levels, parameters
 from litebnn.analysis.weights import layer_weights, ternary_weights
-from litebnn.build.notes import Notes
-from litebnn.graph import Array, Buffer, Graph, Model, Op, Tensor, builtin_op, constant, derived, like
+from litebnn.build.notes import Notes, each
+from litebnn.graph import Array, Buffer, Graph, Op, Tensor, builtin_op, constant, derived, like
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,26 @@ FORMATS = {
 }
 
 
-def narrow_weights(model: Model, type: str, dynamic_range: bool, notes: Notes) -> None:
-    """Stores the weights of dense layers in a narrow type, with a scale for each output channel, if that is exact.
+@each("FULLY_CONNECTED")
+def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
+    """Stores the weights of a dense layer in the requested type, with a scale for each channel, if that is exact.
 
-    A float layer reads them through a DEQUANTIZE, which a runtime evaluates once at its start; an int8 layer reads them
-    directly.
-
-    Args:
-        type: one of `FORMATS`.
-        dynamic_range: True to make float layers read them directly too, and quantize their input to int8 at run time.
+    An int8 layer reads them directly. A float layer reads them through a DEQUANTIZE, which a runtime evaluates once at
+    its start. With a dynamic range it reads them directly too, and quantizes its input to int8 at run time.
     """
-    for graph in model.graphs:
-        for op in list(graph.ops):
-            if op.name == "FULLY_CONNECTED" and op.options.weights_format == 0:
-                rewrite = _narrow_int8 if is_int8(op.inputs[0]) else _narrow_float
-                reason = rewrite(graph, op, type, dynamic_range, notes)
-                if reason is not None:
-                    notes.left_alone(op, f"{reason}, so they stay {op.input(1).type}")
+    if op.options.weights_format != 0 or _stored(graph, op).type in FORMATS:
+        return False
+    reason = (_narrow_int8 if is_int8(op.inputs[0]) else _narrow_float)(graph, op, notes)
+    return reason is None or notes.left_alone(op, f"{reason}, so they stay {op.input(1).type}")
 
 
-def _narrow_float(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: Notes) -> str | None:
+def _stored(graph: Graph, op: Op) -> Tensor:
+    """The weights of a layer as the file has them."""
+    back = graph.producer(op.input(1))
+    return back.input(0) if back is not None and back.name == "DEQUANTIZE" else op.input(1)
+
+
+def _narrow_float(graph: Graph, op: Op, notes: Notes) -> str | None:
     """Rewrites a float layer, or returns the reason why not."""
     weights = layer_weights(graph, op)
     if weights is None or op.input(0).type != "FLOAT32":
@@ -56,8 +56,9 @@ def _narrow_float(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: N
     parts = ternary_weights(weights)
     if parts is None:
         return "its weights take other values than -alpha, 0 and alpha in an output channel"
+    type = notes.request.low_bit_weights
     narrow, known = _narrow_constant(op.input(1), *parts, type), FORMATS[type]
-    if dynamic_range:
+    if notes.request.dynamic_range:
         _read_narrow(graph, op, narrow)
         notes.warn(
             op,
@@ -72,9 +73,9 @@ def _narrow_float(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: N
     return None
 
 
-def _narrow_int8(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: Notes) -> str | None:
+def _narrow_int8(graph: Graph, op: Op, notes: Notes) -> str | None:
     """Rewrites an int8 layer, or returns the reason why not."""
-    tensor, bias = op.input(1), op.optional(2)
+    tensor, bias, type = op.input(1), op.optional(2), notes.request.low_bit_weights
     weights, q = tensor.array, tensor.quantization
     if weights is None or weights.dtype != np.int8 or q is None or np.any(q.zero_point) or not is_int8(op.output):
         return "its weights are not a symmetric int8 constant"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import litebnn
 from litebnn.analysis.grids import parameters
 from litebnn.build.int8 import int8_constant
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, Request
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Model, Op, OpCode, Tensor
 from litebnn.rules.int8.narrow_weights import FORMATS, narrow_weights
@@ -148,11 +148,18 @@ def test_layers_that_samples_made_int8(type: str) -> None:
     assert np.abs(actual - expected).max() <= 3 * scaled[0]  # one level of each layer
 
 
+def narrowed(model: Model, type: str, dynamic_range: bool = False) -> Notes:
+    """Narrows the weights until nothing changes, and returns the notes."""
+    notes = Notes(model, Request(low_bit_weights=type, dynamic_range=dynamic_range))
+    while narrow_weights(model.graphs[0], notes):
+        pass
+    return notes
+
+
 def layer(source: bytes, type: str = "INT2", dynamic_range: bool = False) -> tuple[Tensor, list[str], list[str]]:
     """The layer's weights after the conversion, the reasons for leaving it alone, and the warnings."""
     model = read_model(source)
-    notes = Notes(model)
-    narrow_weights(model, type, dynamic_range, notes)
+    notes = narrowed(model, type, dynamic_range)
     notes.finish(model.graphs)
     return only_dense(model).input(1), list(notes.layers[0].reasons), list(notes.warnings)
 
@@ -197,11 +204,11 @@ def test_ops_have_the_versions_in_which_runtimes_know_the_type(type: str, dequan
     source = dense(np.random.default_rng(0), 1, 64, 16)
     for dynamic_range, versions in ((False, [dequantize, 1]), (True, [dense_layer])):
         model = read_model(source)
-        narrow_weights(model, type, dynamic_range, Notes(model))
+        narrowed(model, type, dynamic_range)
         assert [op.code.version for op in model.ops()] == versions
     model = read_model(source)
     only_dense(model).code = OpCode("FULLY_CONNECTED", "", 99)
-    narrow_weights(model, type, True, Notes(model))
+    narrowed(model, type, True)
     assert only_dense(model).code.version == 99
 
 
@@ -215,7 +222,7 @@ def test_the_bias_of_an_int8_layer_stays_what_it_is_worth() -> None:
     assert op.input(1).quantization is not None
     scale = op.input(1).quantization.scale
     model.graph.set_input(op, 2, model.const([-3, 0, 2] * steps, np.int32))
-    narrow_weights(built, "INT2", False, Notes(built))
+    narrowed(built, "INT2")
     weights, bias = op.input(1).quantization, op.input(2).quantization
     assert weights is not None
     assert bias is not None
@@ -230,7 +237,7 @@ def test_the_bias_of_an_int8_layer_is_rounded_to_the_nearest_step() -> None:
     built = model.model(*model.graph.outputs)
     op = only_dense(built)
     model.graph.set_input(op, 2, model.const([-3 * 127 + 100, 63, 2 * 127 + 64], np.int32))
-    narrow_weights(built, "INT2", False, Notes(built))
+    narrowed(built, "INT2")
     np.testing.assert_array_equal(op.input(2).array, [-2, 0, 3])
 
 
@@ -265,8 +272,8 @@ def test_int8_layers_of_another_kind_stay_as_they_are(case: str, reason: str) ->
         computed = model.input(*op.input(place).shape, type=op.input(place).type)
         computed.quantization = op.input(place).quantization
         model.graph.set_input(op, place, computed)
-    inputs, notes = list(op.inputs), Notes(built)
-    narrow_weights(built, "INT4", False, notes)
+    inputs = list(op.inputs)
+    notes = narrowed(built, "INT4")
     assert op.inputs == inputs
     notes.finish(built.graphs)
     assert list(notes.layers[0].reasons) == [reason]
@@ -276,8 +283,8 @@ def test_weights_that_the_source_has_shuffled_are_let_be() -> None:
     """The order of shuffled weights is known only to the runtime."""
     model = read_model(dense(np.random.default_rng(0), 1, 64, 16))
     only_dense(model).options.weights_format = 1
-    before, notes = only_dense(model).inputs[:], Notes(model)
-    narrow_weights(model, "INT4", False, notes)
+    before = only_dense(model).inputs[:]
+    notes = narrowed(model, "INT4")
     assert only_dense(model).inputs == before
     assert not notes.warnings
 

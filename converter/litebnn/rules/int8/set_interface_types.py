@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from litebnn.analysis.grids import parameters
 from litebnn.build.int8 import quantize_op, replace_interface
+from litebnn.build.notes import Notes
 from litebnn.errors import ConversionError
 from litebnn.graph import Graph, Model, Tensor, like
 
 
-def set_interface_types(model: Model, input_type: str, output_type: str) -> None:
-    """Sets the types of the first subgraph's inputs and outputs, or leaves them with "float32".
-
-    Args:
-        input_type: "float32", "int8" or "uint8"; uint8 levels are int8 ones plus 128.
-        output_type: "float32" or "int8".
+def set_interface_types(graph: Graph, notes: Notes) -> bool:
+    """Gives the inputs and outputs of the first subgraph the requested types; uint8 levels are int8 ones plus 128.
 
     Raises:
         ConversionError: another type is requested, but a float input or output is not quantized, or is also read in
             float.
     """
-    graph = model.graphs[0]
-    if input_type != "float32":
-        for tensor in dict.fromkeys(graph.inputs):
-            if tensor.type == "FLOAT32":
-                levels = _take_int8(model, graph, tensor, input_type)
-                if input_type == "uint8":
-                    _take_uint8(model, graph, levels)
-    if output_type == "int8":
-        for tensor in dict.fromkeys(graph.outputs):
-            if tensor.type == "FLOAT32":
-                _give_int8(model, graph, tensor)
+    model, request = notes.model, notes.request
+    if graph is not model.graphs[0]:
+        return False
+    changed = False
+    for tensor in dict.fromkeys(graph.inputs if request.input_type != "float32" else ()):
+        if tensor.type == "FLOAT32":
+            levels = _take_int8(model, graph, tensor, request.input_type)
+            if request.input_type == "uint8":
+                _take_uint8(model, graph, levels)
+            changed = True
+    for tensor in dict.fromkeys(graph.outputs if request.output_type == "int8" else ()):
+        if tensor.type == "FLOAT32":
+            _give_int8(model, graph, tensor)
+            changed = True
+    return changed
 
 
 def _take_int8(model: Model, graph: Graph, tensor: Tensor, input_type: str) -> Tensor:

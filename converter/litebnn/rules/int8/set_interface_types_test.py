@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from litebnn.analysis.grids import parameters
+from litebnn.build.notes import Notes, Request
 from litebnn.errors import ConversionError
 from litebnn.graph import Model, Tensor
 from litebnn.rules.int8.set_interface_types import set_interface_types
@@ -27,13 +28,19 @@ def quantized_relu() -> Model:
     return model.model(dequantize(model, relu))
 
 
+def set_types(model: Model, input_type: str, output_type: str) -> None:
+    notes = Notes(model, Request(input_type=input_type, output_type=output_type))
+    set_interface_types(model.graphs[0], notes)
+    assert not set_interface_types(model.graphs[0], notes)
+
+
 def test_inputs_and_outputs_become_int8_under_their_own_names() -> None:
     model = quantized_relu()
     graph = model.graphs[0]
     names = graph.inputs[0].name, graph.outputs[0].name
-    set_interface_types(model, "float32", "float32")
+    set_types(model, "float32", "float32")
     assert op_names(model) == ["QUANTIZE", "RELU", "DEQUANTIZE"]
-    set_interface_types(model, "int8", "int8")
+    set_types(model, "int8", "int8")
     assert op_names(model) == ["RELU"]
     assert (graph.inputs[0].name, graph.outputs[0].name) == names
     assert graph.inputs[0].type == graph.outputs[0].type == "INT8"
@@ -47,7 +54,7 @@ def test_a_uint8_input_has_the_levels_plus_128() -> None:
     model = quantized_relu()
     graph = model.graphs[0]
     name = graph.inputs[0].name
-    set_interface_types(model, "uint8", "int8")
+    set_types(model, "uint8", "int8")
     assert op_names(model) == ["QUANTIZE", "RELU"]
     [pixels] = graph.inputs
     assert (pixels.name, pixels.type, pixels.per_tensor_quantization) == (name, "UINT8", (0.5, 128))
@@ -63,7 +70,7 @@ def test_several_readers_of_one_grid_are_one_input() -> None:
     x = model.input(1, 4)
     both = [model.op("RELU", [quantize(model, x)], (1, 4), type="INT8") for _ in range(2)]
     built = model.model(*both)
-    set_interface_types(built, "int8", "float32")
+    set_types(built, "int8", "float32")
     assert op_names(built) == ["RELU", "RELU"]
     assert {op.input(0) for op in built.ops()} == set(built.graphs[0].inputs)
 
@@ -79,7 +86,7 @@ def test_an_input_that_is_an_output_too_is_named(kind: str) -> None:
         assert built.signatures is not None
         built.signatures[0].outputs = [("y", x)]
     with pytest.raises(ConversionError, match=f'input "{x.name}" is an output too and cannot become int8'):
-        set_interface_types(built, "int8", "float32")
+        set_types(built, "int8", "float32")
 
 
 @pytest.mark.parametrize("kind", ["float reader", "two grids", "no reader"])
@@ -94,7 +101,7 @@ def test_an_input_that_is_not_quantized_is_named(kind: str) -> None:
     else:
         model.op("RELU", [x], x.dims)
     with pytest.raises(ConversionError, match=f'input "{x.name}" is not quantized'):
-        set_interface_types(model.model(result), "int8", "float32")
+        set_types(model.model(result), "int8", "float32")
 
 
 def test_an_output_that_is_read_inside_stays_float() -> None:
@@ -102,8 +109,8 @@ def test_an_output_that_is_read_inside_stays_float() -> None:
     x = dequantize(model, quantize(model, model.input(1, 4)))
     model.op("RELU", [x], x.dims)
     with pytest.raises(ConversionError, match=f'"{x.name}" is read inside the model too'):
-        set_interface_types(model.model(x), "float32", "int8")
+        set_types(model.model(x), "float32", "int8")
     other = FloatModel()
     y = other.elementwise("ADD", other.input(1, 4), other.const(np.ones(4)))
     with pytest.raises(ConversionError, match=f'output "{y.name}" is not quantized'):
-        set_interface_types(other.model(y), "float32", "int8")
+        set_types(other.model(y), "float32", "int8")

@@ -6,27 +6,29 @@ from litebnn.analysis.signs import find_sign, is_never_negative
 from litebnn.analysis.sums import find_levels
 from litebnn.build.notes import Notes
 from litebnn.build.ops import compared, select_op
-from litebnn.graph import Graph, Model, Op
+from litebnn.graph import Graph, Op
 
 
-def assume_nonzero(model: Model, notes: Notes) -> None:
+def assume_nonzero(graph: Graph, notes: Notes) -> bool:
     """Makes signs of SIGN, and of other functions with a third value at a single number; names them in the report.
 
     A SIGN after a ReLU takes 0 and 1, and is left alone. So is a function with a third level between two thresholds,
     such as a ternary quantizer.
     """
-    for graph in model.graphs:
-        of_levels = _ops_of_levels(graph)
-        for op in [op for op in graph.ops if op not in of_levels]:
-            if len(op.outputs) != 1 or op.output.type != "FLOAT32" or find_sign(graph, op.output) is not None:
-                continue
-            sign = find_sign(graph, op.output, assume_nonzero=True)
-            if sign is None or sign.x.dims != op.output.dims or is_never_negative(graph, sign.x):
-                continue
-            notes.warn(op, f"taken for 1 where its input is {sign.level[0]:g} (assume_nonzero)")
-            compares = "LESS_EQUAL" if sign.falls else "GREATER_EQUAL"
-            condition = compared(graph, sign.x, float(sign.level[0]), op.output.name, compares, before=op)
-            graph.replace(op, select_op(condition, 1.0, -1.0, op.output))
+    changed = False
+    of_levels = _ops_of_levels(graph)
+    for op in [op for op in graph.ops if op not in of_levels]:
+        if len(op.outputs) != 1 or op.output.type != "FLOAT32" or find_sign(graph, op.output) is not None:
+            continue
+        sign = find_sign(graph, op.output, assume_nonzero=True)
+        if sign is None or sign.x.dims != op.output.dims or is_never_negative(graph, sign.x):
+            continue
+        notes.warn(op, f"taken for 1 where its input is {sign.level[0]:g} (assume_nonzero)")
+        compares = "LESS_EQUAL" if sign.falls else "GREATER_EQUAL"
+        condition = compared(graph, sign.x, float(sign.level[0]), op.output.name, compares, before=op)
+        graph.replace(op, select_op(condition, 1.0, -1.0, op.output))
+        changed = True
+    return changed
 
 
 def _ops_of_levels(graph: Graph) -> set[Op]:

@@ -18,7 +18,7 @@ def test_a_lone_sign_becomes_one_of_two_values_and_is_named(scale: float) -> Non
     lone = model.elementwise("MUL", model.elementwise("SIGN", model.input(1, 8, 8, 32)), model.const(scale))
     built = model.model(model.conv(lone, WEIGHTS))
     notes = Notes(built)
-    assume_nonzero(built, notes)
+    assume_nonzero(built.graphs[0], notes)
     run_phases(built, BINARY_PHASES, notes)
     assert op_names(built) == ["LceQuantize", "LceBconv2d"]
     assert len(notes.warnings) == 1
@@ -30,7 +30,7 @@ def test_a_lone_sign_becomes_one_of_two_values_and_is_named(scale: float) -> Non
 def test_values_are_what_they_were_with_a_sign_of_zero_that_is_1(scale: float, expected: list[float]) -> None:
     model = FloatModel()
     built = model.model(model.elementwise("MUL", model.elementwise("SIGN", model.input(1, 4)), model.const(scale)))
-    assume_nonzero(built, Notes(built))
+    assume_nonzero(built.graphs[0], Notes(built))
     actual = litebnn.Interpreter(write_model(built)).predict(np.array([[-2, -0.125, 0, 3]], np.float32))
     np.testing.assert_array_equal(actual, [expected])
 
@@ -65,7 +65,7 @@ def test_what_is_never_negative_takes_0_and_1_and_stays(source: str) -> None:
         x = model.elementwise(source, x)
     built = model.model(model.elementwise("SIGN", x))
     notes = Notes(built)
-    assume_nonzero(built, notes)
+    assume_nonzero(built.graphs[0], notes)
     assert "SIGN" in op_names(built)
     assert not notes.warnings
 
@@ -76,5 +76,5 @@ def test_a_sign_that_is_never_zero_is_left_to_the_others() -> None:
     ternary = model.elementwise("MUL", model.input(1, 4), model.elementwise("SIGN", model.input(1, 4)))
     built = model.model(sign, ternary)
     notes = Notes(built)
-    assume_nonzero(built, notes)
+    assume_nonzero(built.graphs[0], notes)
     assert len(notes.warnings) == 1

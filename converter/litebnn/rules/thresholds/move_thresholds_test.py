@@ -6,7 +6,7 @@ from litebnn.build.notes import Notes
 from litebnn.contract import Activation
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.rules import BINARY_PHASES, PHASES, run_phases
+from litebnn.rules import BINARY_PHASES, rules_of, run_phases
 from litebnn.rules.thresholds.move_thresholds import move_thresholds
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
@@ -75,7 +75,7 @@ def after_prelu(model: FloatModel, x: Tensor, slopes: np.ndarray, scale: float) 
 def test_a_prelu_only_moves_the_threshold(scale: float, library: None) -> None:
     model = FloatModel()
     source = model.finish(model.sign(after_prelu(model, model.input(1, 4, 4, 32), SLOPES, scale), "where_ge"))
-    result = rewritten(source, *PHASES["thresholds"], move_thresholds, *PHASES["lower"], *PHASES["tidy"])
+    result = rewritten(source, *rules_of("thresholds"), move_thresholds, *rules_of("lower"), *rules_of("tidy"))
     assert "PRELU" not in op_names(result)
     assert_same_values(source, result)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.rules.int8.clamp_levels import clamp_levels
+from litebnn.rules.int8.quantize_first import quantize_first
 from tests.support.float_models import op_names, run_pass, sign_weights
 from tests.support.quantized_models import Int8Model, TrainedModel
 
@@ -34,4 +34,4 @@ def test_a_relu_of_levels_and_one_that_nothing_quantizes_stay() -> None:
     x = model.input8((0.5, 3), 1, 4)
     between = model.as_(x, model.elementwise("RELU", x), 2)
     built = model.model(model.quantize8(between, (0.25, 0)), model.elementwise("RELU", model.input(1, 4)))
-    assert run_pass(clamp_levels, built) == (False, ["RELU", "QUANTIZE", "RELU"])
+    assert run_pass(quantize_first, built) == (False, ["RELU", "QUANTIZE", "RELU"])

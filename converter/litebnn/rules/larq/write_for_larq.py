@@ -1,6 +1,10 @@
-"""An LceBconv2d that pads with zeros -> one that writes plain floats, followed by separate ops for what it fused.
+"""Forms of LceBconv2d that Larq's runtime refuses -> forms that it reads.
 
-Larq's runtime refuses packed or int8 output and fused activations in ops that pad with zeros.
+Larq's runtime refuses packed or int8 output and fused activations in ops that pad with zeros. Such an op writes plain
+floats, and separate ops follow for what it fused.
+
+The runtime also refuses explicit padding, for which ops read padded bits. Bits cannot hold zeros, but the mean of the
+results for padding with +1 and with -1 is that for padding with 0.
 """
 
 from __future__ import annotations
@@ -13,12 +17,18 @@ from litebnn.build.bconv import bconv_options, dot_max, multiplier_and_bias, set
 from litebnn.build.int8 import quantize_op
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import OP_OF_ACTIVATION, custom_op
-from litebnn.contract import LCE_BCONV_2D, LCE_QUANTIZE, Activation
+from litebnn.build.signs import pad_packed
+from litebnn.contract import LCE_BCONV_2D, LCE_QUANTIZE, Activation, BConv2DOptions, Padding
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
 
 
 @each(LCE_BCONV_2D)
-def split_zero_padded_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
+def write_for_larq(graph: Graph, op: Op, notes: Notes) -> bool:
+    splits = _split_zero_padded_output(graph, op)
+    return _lower_explicit_padding(graph, op) or splits
+
+
+def _split_zero_padded_output(graph: Graph, op: Op) -> bool:
     options = bconv_options(op)
     if not options.pads_zeros:
         return False
@@ -86,3 +96,31 @@ def _split_arithmetic(graph: Graph, op: Op) -> None:
 
 def _channels(tensor: Tensor, values: Array) -> Tensor:
     return constant(derived(tensor.name, "/channels"), values.astype(np.float32))
+
+
+def _lower_explicit_padding(graph: Graph, op: Op) -> bool:
+    options = bconv_options(op)
+    if options.explicit_padding is None:
+        return False
+    amounts = np.asarray([(0, 0), *options.explicit_padding, (0, 0)])
+    bits, channels = op.input(0), options.channels_in
+    valid = replace(options, padding=Padding.VALID, pad_top=None, pad_bottom=None, pad_left=None, pad_right=None)
+    set_bconv_options(op, valid)
+    graph.set_input(op, 0, pad_packed(graph, bits, channels, amounts, 1, before=op))
+    if options.pads_zeros:
+        _add_halves(graph, op, pad_packed(graph, bits, channels, amounts, -1, before=op), valid)
+    return True
+
+
+def _add_halves(graph: Graph, op: Op, other_bits: Tensor, options: BConv2DOptions) -> None:
+    """Replaces op by half of itself plus half of the same op on other bits.
+
+    The sum is exact, because _split_zero_padded_output has left a multiplier of 1 and an integer bias.
+    """
+    result = op.output
+    set_multiplier_and_bias(graph, op, *(values / 2 for values in multiplier_and_bias(op)))
+    inputs = [other_bits, *op.inputs[1:]]
+    other = custom_op(LCE_BCONV_2D, inputs, like(result, derived(result.name, "/minus")), options)
+    graph.set_output(op, like(result, derived(result.name, "/plus")))
+    graph.insert(other, after=op)
+    graph.insert(builtin_op("ADD", [op.output, other.output], result), after=other)

@@ -3,12 +3,12 @@ import pytest
 
 from litebnn.build.bconv import bconv_options
 from litebnn.contract import Padding
-from litebnn.rules import PHASES
-from litebnn.rules.larq.lower_explicit_padding import lower_explicit_padding
+from litebnn.rules import rules_of
+from litebnn.rules.larq.write_for_larq import write_for_larq
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights
 
 RNG = np.random.default_rng(0)
-BINARY = (*PHASES["thresholds"], *PHASES["binarize"], *PHASES["fuse"])
+BINARY = (*rules_of("thresholds"), *rules_of("binarize"), *rules_of("fuse"))
 
 
 @pytest.mark.usefixtures("library")
@@ -19,7 +19,7 @@ def test_bits_are_padded_before(channels: int, value: float | None, convs: int) 
     x = model.pad(model.sign(model.input(1, 6, 8, channels)), [(1, 1), (2, 0)], value)
     y = model.conv(x, sign_weights(RNG, 8, 3, 3, channels), dyadic(RNG, 8), stride=(2, 2))
     source = model.finish(model.elementwise("MUL", y, model.const(dyadic(RNG, 8))))
-    result = rewritten(source, *BINARY, *BINARY, lower_explicit_padding)
+    result = rewritten(source, *BINARY, *BINARY, write_for_larq)
     assert op_names(result).count("LceBconv2d") == convs
     assert all(bconv_options(op).padding == Padding.VALID for op in result.ops() if op.name == "LceBconv2d")
     assert_same_values(source, result)

@@ -6,7 +6,7 @@ from litebnn.build.notes import Notes
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
 from litebnn.rules import BINARY_PHASES, run_phases
-from litebnn.rules.fuse.move_reshapes import move_reshapes
+from litebnn.rules.fuse.compute_before_moving import compute_before_moving
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def test_a_reshape_of_reshaped_bits_is_one() -> None:
     model = FloatModel()
     bits = model.packed(model.input(1, 4, 6, 64))
     built = model.model(bits_reshaped(model, bits_reshaped(model, bits, 1, 24, 2), 1, 48))
-    changed, _ = run_pass(move_reshapes, built)
+    changed, _ = run_pass(compute_before_moving, built)
     last = built.graphs[0].ops[-1]
     assert (changed, last.name, last.input(0), last.output.dims) == (True, "RESHAPE", bits, (1, 48))
 
@@ -54,18 +54,18 @@ def test_a_reshape_of_bits_to_the_dimensions_they_have_is_none() -> None:
         same = bits_reshaped(model, bits, 1, 4, 6, 2)
         built = model.model(same if is_output else bits_reshaped(model, same, 1, 48))
         before = op_names(built)
-        changed, names = run_pass(move_reshapes, built)
+        changed, names = run_pass(compute_before_moving, built)
         assert (changed, names) == ((False, before) if is_output else (True, ["LceQuantize", "RESHAPE"]))
 
 
 def test_what_reshapes_floats_or_has_two_unknown_dimensions_is_not_merged() -> None:
     model = FloatModel()
     built = model.model(model.reshape(model.reshape(model.input(1, 4, 6, 64), 1, 24, 64), 1, 1536))
-    assert run_pass(move_reshapes, built) == (False, ["RESHAPE", "RESHAPE"])
+    assert run_pass(compute_before_moving, built) == (False, ["RESHAPE", "RESHAPE"])
     model = FloatModel()
     bits = model.packed(model.input(1, 4, 6, 64, signature=(-1, -1, 6, 64)))
     twice = bits_reshaped(model, bits_reshaped(model, bits, -1, 24, 2), -1, -1, 2)
-    assert run_pass(move_reshapes, model.model(twice)) == (False, ["LceQuantize", "RESHAPE", "RESHAPE"])
+    assert run_pass(compute_before_moving, model.model(twice)) == (False, ["LceQuantize", "RESHAPE", "RESHAPE"])
 
 
 @pytest.mark.usefixtures("library")
@@ -75,7 +75,7 @@ def test_all_signs_of_what_is_reshaped_are_packed_before_it() -> None:
     flat = model.reshape(model.input(2, 3, 64), 6, 64)
     source = model.finish(model.packed(flat), model.packed(flat), model.elementwise("RELU", flat))
     result = read_model(source)
-    changed, names = run_pass(move_reshapes, result)
+    changed, names = run_pass(compute_before_moving, result)
     assert changed
     assert sorted(names) == ["LceQuantize", "LceQuantize", "RELU", "RESHAPE", "RESHAPE", "RESHAPE"]
     assert [op.input(0).dims for op in result.ops() if op.name == "LceQuantize"] == [(2, 3, 64)] * 2
@@ -89,7 +89,7 @@ def test_signs_are_packed_before_a_reshape_that_keeps_their_words(channels: tupl
     before, after = channels
     model = FloatModel()
     built = model.model(model.packed(model.reshape(model.input(6, before), 6 * before // after, after)))
-    assert run_pass(move_reshapes, built)[0] is moves
+    assert run_pass(compute_before_moving, built)[0] is moves
 
 
 def layer_reshaped(model: FloatModel, *dims: int) -> tuple[Tensor, Tensor]:

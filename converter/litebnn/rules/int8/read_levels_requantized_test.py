@@ -2,7 +2,7 @@ import pytest
 
 from litebnn.analysis.grids import parameters
 from litebnn.graph import Tensor
-from litebnn.rules.int8.merge_requantizations import merge_requantizations
+from litebnn.rules.int8.read_levels import read_levels
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
 
 
@@ -30,7 +30,7 @@ def twice(scale: float, *, output: bool = False) -> bytes:
     ],
 )
 def test_the_same_grid_is_none_and_another_is_one(source: bytes, names: list[str]) -> None:
-    result = rewritten(source, merge_requantizations)
+    result = rewritten(source, read_levels)
     graph = result.graphs[0]
     assert op_names(result) == names
     last = graph.ops[-1]
@@ -45,4 +45,4 @@ def test_a_float_in_between_stays() -> None:
     model = FloatModel()
     back = model.op("DEQUANTIZE", [quantized(model, model.input(1, 4), 0.5)], (1, 4), version=2)
     source = model.finish(quantized(model, model.elementwise("ABS", back), 0.5))
-    assert rewritten(source, merge_requantizations).graphs[0].ops[-1].input(0).type == "FLOAT32"
+    assert rewritten(source, read_levels).graphs[0].ops[-1].input(0).type == "FLOAT32"

@@ -5,8 +5,7 @@ from litebnn.analysis.grids import parameters
 from litebnn.build.notes import Notes
 from litebnn.graph import Tensor
 from litebnn.rules import BINARY_PHASES, run_phases
-from litebnn.rules.int8.quantize_before_moving import quantize_before_moving
-from litebnn.rules.int8.write_int8 import write_int8
+from litebnn.rules.int8.quantize_first import quantize_first
 from tests.support.float_models import FloatModel, assert_same_values, op_names, run_pass, sign_weights
 
 # This scale puts no dot product halfway between two levels, where runtimes round differently.
@@ -34,7 +33,7 @@ def test_the_op_rounds_as_quantize_does(sign_only: bool) -> None:
     source = model.finish(*built.graphs[0].outputs)
     notes = Notes(built)
     run_phases(built, BINARY_PHASES, notes)
-    assert write_int8(built.graphs[0], notes)
+    assert quantize_first(built.graphs[0], notes)
     assert op_names(built) == ["LceQuantize", "LceDequantize" if sign_only else "LceBconv2d"]
     assert built.graphs[0].ops[-1].output.per_tensor_quantization == (SCALE, -3)
     assert_same_values(source, built)
@@ -51,7 +50,7 @@ def test_what_is_read_otherwise_too_stays_float(other: str) -> None:
     }[other]()
     built = model.model(*outputs)
     run_phases(built, BINARY_PHASES, Notes(built))
-    assert not run_pass(write_int8, built)[0]
+    assert not run_pass(quantize_first, built)[0]
 
 
 @pytest.mark.usefixtures("library")
@@ -62,8 +61,8 @@ def test_a_dense_layer_writes_int8_before_its_reshape() -> None:
     source = model.finish(*built.graphs[0].outputs)
     notes = Notes(built)
     run_phases(built, BINARY_PHASES, notes)
-    assert quantize_before_moving(built.graphs[0], notes)
-    assert write_int8(built.graphs[0], notes)
+    assert quantize_first(built.graphs[0], notes)
+    assert quantize_first(built.graphs[0], notes)
     assert op_names(built) == ["LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
     assert [op.output.type for op in built.graphs[0].ops[2:]] == ["INT8", "INT8"]
     assert_same_values(source, built)

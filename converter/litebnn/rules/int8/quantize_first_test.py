@@ -6,7 +6,7 @@ from litebnn.build.ops import custom_op
 from litebnn.contract import LCE_BCONV_2D, BConv2DOptions
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.rules.int8.quantize_before_moving import quantize_before_moving
+from litebnn.rules.int8.quantize_first import quantize_first
 from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
 from tests.support.quantized_models import TrainedModel
 
@@ -56,7 +56,7 @@ def test_what_is_no_binary_layers_alone_stays_float(case: str) -> None:
     for _ in range(9 if case == "far away" else 1):
         y = model.max_pool(y, 1, 1)
     built = model.model(model.fake(y, (0.5, 3)), *([x] if case == "read by others" else []))
-    assert run_pass(quantize_before_moving, built) == (False, op_names(built))
+    assert run_pass(quantize_first, built) == (False, op_names(built))
 
 
 def test_a_row_of_moves_is_quantized_from_its_end() -> None:
@@ -67,6 +67,6 @@ def test_a_row_of_moves_is_quantized_from_its_end() -> None:
     for _ in range(8):
         y = model.max_pool(y, 1, 1)
     built = model.model(model.fake(y, (0.5, 3)))
-    while run_pass(quantize_before_moving, built)[0]:
+    while run_pass(quantize_first, built)[0]:
         pass
     assert {op.output.type for op in built.ops() if op.name == "MAX_POOL_2D"} == {"INT8"}

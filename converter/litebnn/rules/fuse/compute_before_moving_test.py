@@ -11,7 +11,7 @@ from litebnn.graph import Tensor
 from litebnn.rules.binarize.binarize_layers import binarize_layers
 from litebnn.rules.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
-from litebnn.rules.fuse.move_interleaving import move_interleaving
+from litebnn.rules.fuse.compute_before_moving import compute_before_moving
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights
 
@@ -75,7 +75,7 @@ def test_signs_of_sums_right_at_the_threshold(channels: int, ops: list[str], dat
 def test_what_works_on_channels_goes_to_each_phase() -> None:
     source = transposed(32, 3)
     passes = (recognize_signs, split_transposed_convs, binarize_layers, remove_dead_ops)
-    before, after = (rewritten(source, *passes, *[move_interleaving] * times) for times in (0, 9))
+    before, after = (rewritten(source, *passes, *[compute_before_moving] * times) for times in (0, 9))
     assert op_names(before).count("MUL") == 1
     assert op_names(after).count("MUL") == 4
     assert_same_values(source, after)
@@ -88,13 +88,13 @@ def test_what_others_read_or_floats_computed_stays() -> None:
         model = FloatModel()
         x = model.transposed_conv(model.sign(model.input(1, 4, 4, 32)), sign_weights(rng, 32, 2, 2, 32))
         y = model.elementwise("RELU", x)
-        moved = op_names(rewritten(model.finish(y, x) if twice else model.finish(y), *passes, move_interleaving))
+        moved = op_names(rewritten(model.finish(y, x) if twice else model.finish(y), *passes, compute_before_moving))
         assert moved[-2:] == (["DEPTH_TO_SPACE", "RELU"] if twice else ["RELU", "DEPTH_TO_SPACE"])
     model = FloatModel()
     x = model.input(1, 4, 4, 32)
     both = model.op("CONCATENATION", [model.elementwise("RELU", x), model.sign(x)], (1, 4, 4, 64), axis=3)
     source = model.finish(model.elementwise("RELU6", both))
-    assert op_names(rewritten(source, move_interleaving))[-2:] == ["CONCATENATION", "RELU6"]
+    assert op_names(rewritten(source, compute_before_moving))[-2:] == ["CONCATENATION", "RELU6"]
 
 
 @pytest.mark.usefixtures("library")

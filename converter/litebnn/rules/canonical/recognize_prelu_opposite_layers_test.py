@@ -3,7 +3,6 @@ import pytest
 
 import litebnn
 from litebnn.flatbuffer import read_model
-from litebnn.rules.canonical.merge_opposite_layers import merge_opposite_layers
 from litebnn.rules.canonical.recognize_prelu import recognize_prelu
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
 
@@ -26,7 +25,7 @@ def dense_prelu(second: float = -1.0, activation: str = "relu", sign: bool = Fal
 @pytest.mark.usefixtures("library")
 def test_a_prelu_after_a_dense_layer_is_one_op() -> None:
     source = dense_prelu()
-    result = rewritten(source, merge_opposite_layers, recognize_prelu)
+    result = rewritten(source, recognize_prelu, recognize_prelu)
     assert op_names(result)[0] == "FULLY_CONNECTED"
     assert op_names(result)[-1] == "PRELU"
     assert_same_values(source, result)
@@ -43,7 +42,7 @@ def test_the_layer_is_one_in_the_report_and_its_prelu_a_threshold() -> None:
 
 @pytest.mark.parametrize("source", [dense_prelu(-2.0), dense_prelu(1.0), dense_prelu(activation="none")])
 def test_other_layers_stay_two(source: bytes) -> None:
-    assert op_names(rewritten(source, merge_opposite_layers)).count("FULLY_CONNECTED") == 2
+    assert op_names(rewritten(source, recognize_prelu)).count("FULLY_CONNECTED") == 2
 
 
 def test_opposite_weights_of_layers_with_other_options_are_two() -> None:
@@ -51,4 +50,4 @@ def test_opposite_weights_of_layers_with_other_options_are_two() -> None:
     x = model.input(2, 32)
     above = model.dense(x, weights)
     built = model.model(above, model.dense(x, -weights, activation="relu"))
-    assert run_pass(merge_opposite_layers, built) == (False, ["FULLY_CONNECTED"] * 2)
+    assert run_pass(recognize_prelu, built) == (False, ["FULLY_CONNECTED"] * 2)

@@ -1,0 +1,19 @@
+"""The bytes of a rewritten model, checked before anyone gets them."""
+
+from __future__ import annotations
+
+from litebnn.flatbuffer.metadata import with_files_of
+from litebnn.flatbuffer.reader import read_model
+from litebnn.flatbuffer.writer import write_model
+from litebnn.graph import Model, check_loads
+
+
+def write_result(model: Model, source: bytes) -> bytes:
+    """Writes a rewritten model, followed by the files that follow the bytes of its source.
+
+    Raises:
+        ConversionError: no runtime would load the result; the message says why.
+    """
+    result = with_files_of(source, write_model(model))
+    check_loads(read_model(result), "the converted model")
+    return result

@@ -1,0 +1,83 @@
+"""Ops on channels move before ops that reshape, concatenate, interleave or crop the outputs of binary convolutions.
+
+There they can be fused into the convolutions. A sign makes these write bits, which are 32 times smaller to move.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from litebnn.analysis.affine import per_channel, works_on_channels
+from litebnn.analysis.layouts import INTERLEAVING, channels_moved
+from litebnn.analysis.match import SIGNS
+from litebnn.analysis.thresholds import threshold_of
+from litebnn.build.bconv import is_float_bconv, is_of_binary_convs
+from litebnn.build.notes import Notes, each
+from litebnn.build.ops import is_describable, keeps_words, merge_reshapes, reshape_op
+from litebnn.build.signs import pack_signs
+from litebnn.contract import BITS_PER_WORD
+from litebnn.graph import Array, Graph, Op, Reshaped, Tensor, constant, derived, facts, like, then
+
+
+@each("EXPAND_DIMS", "RESHAPE", "SQUEEZE", *INTERLEAVING)
+def compute_before_moving(graph: Graph, op: Op, notes: Notes) -> bool:
+    if facts(op).reshapes and op.input(0).type == "INT32" and merge_reshapes(graph, op):
+        return True
+    return _pack_before_reshape(graph, op) or _on_channels_first(graph, op)
+
+
+def _pack_before_reshape(graph: Graph, op: Op) -> bool:
+    """Moves signs before a reshape of any tensor, whose bits cost less to reshape."""
+    x, changed = op.input(0) if facts(op).reshapes else None, False
+    signs = graph.consumers(op.output) if x is not None and keeps_words(op) else []
+    for sign in signs:
+        threshold = threshold_of(sign)
+        if x is None or threshold is None or not threshold.fits(op.output, x):
+            continue
+        if threshold.is_plain or len(signs) == 1:
+            bits = pack_signs(graph, x, derived(sign.output.name, "/unshaped"), threshold, before=sign)
+            bits.origin = then(sign.output, Reshaped(op.output.dims, x.dims), signs=x.channels)
+            graph.replace(sign, reshape_op(bits, sign.output))
+            changed = True
+    return changed
+
+
+def _on_channels_first(graph: Graph, op: Op) -> bool:
+    follower, moved = graph.sole_consumer(op.output), channels_moved(op)
+    if follower is None or not moved or not works_on_channels(follower, op.output):
+        return False
+    is_reshape, is_sign = facts(op).reshapes, follower.name in SIGNS
+    if is_reshape:
+        x = op.input(0)
+        is_fused = is_float_bconv(graph.producer(x)) and graph.sole_consumer(x) is op
+        fits = is_fused and not is_sign and is_describable(op.output)
+    else:
+        fits = not is_sign or not any(t.channels % BITS_PER_WORD for t in (op.output, *(source for source, _ in moved)))
+        fits = fits and is_of_binary_convs(graph, op.output)
+    if not fits:
+        return False
+    suffix = "/pixels" if is_reshape else "/interleaved"
+    inputs = [_on_source(graph, follower, op, source, own, suffix) for source, own in moved]
+    graph.remove(op)
+    result = follower.output
+    mover = Op(op.code, [*inputs, *op.inputs[len(inputs) :]], [result], op.options, carried=op.carried)
+    graph.replace(follower, reshape_op(inputs[0], result) if is_reshape else mover)
+    return True
+
+
+def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array, suffix: str) -> Tensor:
+    """Applies `follower`, which reads the output of `op`, to one input of `op` instead.
+
+    The indices `own` are the output's channels that come from this input.
+    """
+    name = derived(follower.output.name, suffix)
+    if (threshold := threshold_of(follower)) is not None:
+        return pack_signs(graph, source, name, threshold.of_channels(own, suffix), before=op)
+    result = like(source, name)
+    inputs: list[Tensor | None] = []
+    for tensor in follower.inputs:
+        values = None if tensor is op.output else per_channel(tensor, op.output.channels)
+        constants = None if values is None else constant(derived(result.name, "/constants"), values[own])
+        inputs.append(constants or source)
+    graph.insert(Op(follower.code, inputs, [result], copy.copy(follower.options)), before=op)
+    return result
