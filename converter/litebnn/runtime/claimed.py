@@ -120,7 +120,8 @@ def _is_int8_scale(op: Op) -> bool:
         return False
     grids = [t.per_tensor_quantization for t in (*op.inputs, op.output) if t is not None]
     image, multiplier, product = (np.float32(grid[0]) for grid in grids if grid is not None)
-    return bool(0 < image * multiplier / product < 1)
+    with np.errstate(over="ignore", under="ignore"):
+        return bool(0 < image * multiplier / product < 1)
 
 
 def _is_int8_shift(op: Op) -> bool:
