@@ -78,9 +78,9 @@ def compared(
 
 
 def select_op(condition: Tensor, if_true: float, if_false: float, output: Tensor) -> Op:
-    numbers = (
-        constant(derived(output.name, f"/{value:g}"), np.asarray(value, np.float32)) for value in (if_true, if_false)
-    )
+    """The SELECT_V2 of two numbers."""
+    values = (np.asarray(value, np.float32) for value in (if_true, if_false))
+    numbers = (constant(derived(output.name, f"/{value:g}"), value) for value in values)
     return builtin_op("SELECT_V2", [condition, *numbers], output)
 
 

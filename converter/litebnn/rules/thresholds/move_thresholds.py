@@ -51,7 +51,8 @@ def move_thresholds(graph: Graph, sign: Op, notes: Notes) -> bool:
 def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -> bool:
     read = sign.input(0)
     producer = graph.producer(read)
-    if producer is not None and _has_clamp(producer, found.level) and _only_signs_read(graph, read):
+    only_signs = not graph.is_output(read) and all(reader.name in SIGNS for reader in graph.consumers(read))
+    if producer is not None and _has_clamp(producer, found.level) and only_signs:
         return split_activation(graph, producer)
     ops, x, level, falls, is_rounded = _moved(graph, read, found.level)
     if takes_affine(graph, x):  # the layer fuses the affine ops
@@ -107,10 +108,6 @@ def _has_clamp(op: Op, level: Array) -> bool:
 def _adds(op: Op, x: Tensor) -> bool:
     affine = affine_of(op, x.channels, left=op.inputs[0] is x) if op.name in AFFINE else None
     return affine is not None and bool(np.all(affine[0] == 1) and np.any(affine[1]))
-
-
-def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
-    return not graph.is_output(tensor) and all(reader.name in SIGNS for reader in graph.consumers(tensor))
 
 
 def _across_max_pool(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
@@ -229,10 +226,11 @@ def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: N
     All consumers must be able to read the parts, so that the float concatenation is not needed.
     """
     joined = sign.input(0)
-    parts = parts_of(graph, joined)
-    if len(parts) < 2 or any(part.channels % BITS_PER_WORD for part in parts[:-1]):
+    parts, readers = parts_of(graph, joined), graph.consumers(joined)
+    if len(parts) < 2 or any(part.channels % BITS_PER_WORD for part in parts[:-1]) or graph.is_output(joined):
         return False
-    if graph.is_output(joined) or not all(_takes_parts(graph, op) for op in graph.consumers(joined)):
+    # Rules split other concatenations and additions that read the whole into parts, too.
+    if not all(parts_of(graph, op.output) if op.name == "CONCATENATION" else op.name in SIGNS for op in readers):
         return False
     graph.spend(_WORK_OF_AN_OP * len(parts))
     bits, end = [], 0
@@ -242,11 +240,6 @@ def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: N
         bits.append(pack_signs(graph, part, derived(sign.output.name, name), of_part, before=sign))
     graph.replace(sign, concatenation_of(bits, sign.output))
     return True
-
-
-def _takes_parts(graph: Graph, op: Op) -> bool:
-    """True if a consumer of a concatenation is a sign, or a concatenation or addition that rules split into parts."""
-    return bool(parts_of(graph, op.output)) if op.name == "CONCATENATION" else op.name in SIGNS
 
 
 _ACROSS: tuple[Callable[[Graph, Op, Threshold, Notes], bool], ...] = (
