@@ -111,3 +111,33 @@ class QuantConv2DTranspose(QuantizedLayer, keras.layers.Conv2DTranspose):
 @keras.saving.register_keras_serializable(package="litebnn")
 class QuantConv3DTranspose(QuantizedLayer, keras.layers.Conv3DTranspose):
     """A transposed convolution of volumes: [batch, three sizes, channels] to [batch, three new sizes, filters]."""
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class BatchNormalization(keras.layers.BatchNormalization):
+    """Keras's batch normalization, [..., channels], which on TensorFlow gives images the same bits as Keras 2.
+
+    Keras 2 took TensorFlow's fused op, which computes (x - mean) * factor + beta. Keras 3 computes
+    x * factor + (beta - mean * factor). The two round differently, and a value near 0 may get another sign.
+
+        >>> BatchNormalization()(numpy.ones((1, 8, 8, 32), "float32")).shape
+        (1, 8, 8, 32)
+    """
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        is_image = len(inputs.shape) == 4 and self.axis in (-1, 3)
+        if keras.backend.backend() != "tensorflow" or not is_image or (training and self.trainable):
+            return super().call(inputs, training=training, mask=mask)
+        import tensorflow as tf
+
+        ones = keras.ops.ones_like(self.moving_mean)
+        outputs, *_ = tf.compat.v1.nn.fused_batch_norm(
+            keras.ops.cast(inputs, "float32"),
+            self.gamma if self.scale else ones,
+            self.beta if self.center else 0 * ones,
+            self.moving_mean,
+            self.moving_variance,
+            self.epsilon,
+            is_training=False,
+        )
+        return keras.ops.cast(outputs, self.compute_dtype)

@@ -167,3 +167,36 @@ def test_names_of_activations_and_constraints() -> None:
     np.testing.assert_allclose(lq.activations.leaky_tanh(x), [-1.4, -1, 0.25, 1, 1.2], rtol=1e-6)
     np.testing.assert_allclose(lq.activations.hard_tanh(x), [-1, -1, 0.25, 1, 1])
     np.testing.assert_allclose(lq.constraints.WeightClip(0.5)(x), [-0.5, -0.5, 0.25, 0.5, 0.5])
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 4, 6), (2, 6)])
+@pytest.mark.parametrize("scale", [True, False])
+def test_a_batch_norm_is_keras_own(scale: bool, shape: tuple[int, ...], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    model = keras.Sequential([keras.Input(shape[1:]), lq.layers.BatchNormalization(scale=scale)])
+    own = keras.Sequential([keras.Input(shape[1:]), keras.layers.BatchNormalization(scale=scale)])
+    for each in (model, own):
+        each.set_weights([np.abs(rng.standard_normal(6)) + 0.5 for _ in each.get_weights()])
+    own.set_weights(model.get_weights())
+    x = rng.standard_normal(shape).astype(np.float32)
+    for training in (False, True):
+        found, expected = (np.asarray(each(x, training=training)) for each in (model, own))
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(model.get_weights(), own.get_weights())
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(np.asarray(loaded(x)), np.asarray(model(x)))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="other backends take Keras's own formula")
+def test_a_batch_norm_of_the_mean_is_exactly_beta() -> None:
+    layer = lq.layers.BatchNormalization()
+    layer.build((None, 1, 1, 256))
+    weights = [np.abs(values).astype(np.float32) for values in np.random.default_rng(0).standard_normal((4, 256))]
+    layer.set_weights(weights)
+    _, beta, mean, _ = weights
+    x = tf.Variable(mean.reshape(1, 1, 1, 256))
+    with tf.GradientTape() as tape:
+        y = layer(x)
+    np.testing.assert_array_equal(y.numpy().reshape(-1), beta)
+    assert np.all(tape.gradient(y, x).numpy() > 0)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from keras import layers
 
 from litebnn.keras.constraints import WeightClip
-from litebnn.keras.layers import QuantConv2D
+from litebnn.keras.layers import BatchNormalization, QuantConv2D
 from litebnn.keras.quantizers import SteSign
 
 SMALL_IMAGE = 50  # images of fewer pixels a side go through a stem that keeps their size
@@ -24,7 +24,7 @@ class Architecture(Protocol):
 
 
 def batch_norm(x: Any, *, momentum: float = 0.9, epsilon: float = 1e-5, **arguments: Any) -> Any:
-    return layers.BatchNormalization(momentum=momentum, epsilon=epsilon, **arguments)(x)
+    return BatchNormalization(momentum=momentum, epsilon=epsilon, **arguments)(x)
 
 
 def clipped_conv(x: Any, filters: int, clip_value: float, **arguments: Any) -> Any:
