@@ -118,9 +118,10 @@ def reasons(layers: Iterable[Layer]) -> dict[str, list[str]]:
 def make_report(
     notes: Notes, model: Model, bytes_before: int, bytes_after: int, status: str, verification: Verification | None
 ) -> ConversionReport:
+    advice: tuple[str, ...] = ()
     if status == "converted":
         notes.finish(model.graphs)
-    advice = tuple(advise(model, notes)) if status == "converted" else ()
+        advice = tuple(advise(model, notes))
     return ConversionReport(
         tuple(notes.layers), tuple(notes.warnings), advice, bytes_before, bytes_after, status, verification
     )

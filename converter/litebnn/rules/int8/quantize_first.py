@@ -35,12 +35,11 @@ def quantize_first(graph: Graph, op: Op, notes: Notes) -> bool:
         name = tensor.name if clamp is None else op.output.name
         levels = like(tensor, derived(name, "/int8"), type="INT8")
         levels.quantization = result.quantization
-        graph.insert(quantize_op(tensor, levels), before=op)
+        quantizer = graph.insert(quantize_op(tensor, levels), before=op)
         graph.set_input(op, index, levels)
     op.code = OpCode(op.name, "", rule.version)
     take_results(graph, op, quantizers)
     if clamp is not None and ends_within(result, *ACTIVATION_RANGES[clamp]):
-        [quantizer] = filter(None, [graph.producer(op.input(0))])
         graph.remove(op)
         graph.set_output(quantizer, result)
     return True
