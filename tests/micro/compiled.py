@@ -19,7 +19,7 @@ SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recove
 def kernels(*flags: str) -> Path:
     """A library of all kernels in C, so that each network compiles only its own C files."""
     folder, made = sources_folder(), Path(mkdtemp(prefix="litebnn_micro_"))
-    sources = [*folder.glob("*.c"), *folder.glob("builtin/*.c")]
+    sources = [*folder.glob("*.c"), *folder.glob("builtin/**/*.c")]
     include = (f"-I{folder}", f"-I{folder / 'builtin'}")
     _run([CC, *FLAGS, *flags, *include, "-c", *map(str, sources)], made)
     _run(["ar", "rcs", "libkernels.a", *(f"{source.stem}.o" for source in sources)], made)
@@ -48,8 +48,7 @@ def check_alone(folder: Path, *flags: str) -> str:
 
 
 def _is_kernel(path: Path) -> bool:
-    folder = sources_folder()
-    return (folder / path.name).is_file() or (folder / "builtin" / path.name).is_file()
+    return any(sources_folder().rglob(path.name))
 
 
 def _run(command: list[str], folder: Path) -> str:

@@ -74,7 +74,7 @@ def run_selftests(target: Target, folders: Sequence[Path], program: Path) -> Non
         ToolkitError: the compiler or QEMU is missing, the program does not compile, or a result is wrong.
     """
     kernels = {path.name for path in KERNELS.rglob("*.c")}
-    sources, includes = sorted(KERNELS.glob("builtin/*.c")), [f"-I{KERNELS / 'builtin'}"]
+    sources, includes = sorted(KERNELS.glob("builtin/**/*.c")), [f"-I{KERNELS / 'builtin'}"]
     functions = [f"selftest_{index}" for index in range(len(folders))]
     for folder, function in zip(folders, functions, strict=True):
         wrapper = program.with_name(f"{function}.c")

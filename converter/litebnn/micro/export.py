@@ -238,7 +238,7 @@ def _sources(emitted: Emitted) -> dict[str, str]:
             continue
         files[path.name] = text = path.read_text(encoding="utf-8")
         for header in re.findall(r'#include "([\w.]+)"', text):
-            wanted.append(next(place for place in (path.parent / header, folder / header) if place.is_file()))
+            wanted.append(next(place / header for place in path.parents if (place / header).is_file()))
         if path.suffix == ".c":
             wanted += _called(text, defining)
     return dict(sorted(files.items()))
