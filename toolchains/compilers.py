@@ -12,7 +12,8 @@ from typing import TextIO
 
 from toolchains.fetch import pypi
 from toolchains.fetch.lock import find
-from toolchains.needs import NDK_FILE, cxx_program, find_program, missing, needs, toolchain_needs, versions
+from toolchains.needs import missing, needs, toolchain_needs
+from toolchains.probes import NDK_FILE, cxx_program, find_program, versions
 from toolchains.targets import ROOT, Target, ToolkitError, find_target
 
 # A function that runs a command in the project's folder, writes its output to the file, and returns its exit code.

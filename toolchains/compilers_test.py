@@ -6,7 +6,7 @@ import pytest
 
 from toolchains import compilers
 from toolchains.compilers import find_gcc, find_zig
-from toolchains.needs import find_program
+from toolchains.probes import find_program
 from toolchains.targets import ToolkitError, find_target
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from toolchains.build import locked
 from toolchains.fetch.lock import find
-from toolchains.needs import DEBIAN, KEYRING, needs
+from toolchains.needs import needs
+from toolchains.probes import DEBIAN, KEYRING
 from toolchains.targets import BUILD, Target, ToolkitError
 
 SUITE = "bookworm"

@@ -5,22 +5,15 @@ only the standard library, so bootstrap.py can read it before anything is instal
 """
 
 import functools
-import importlib.util
-import os
-import shutil
-import socket
-import subprocess
 import sys
 import sysconfig
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import bootstrap
+from toolchains import probes
 
 if TYPE_CHECKING:
     from toolchains.targets import Target
@@ -29,7 +22,6 @@ ROOT = Path(__file__).resolve().parents[1]
 GOOGLETEST = Path("/usr/src/googletest")
 ARM64 = Path("/usr/aarch64-linux-gnu/lib/libstdc++.so.6")
 RUNTIME = ROOT / "build" / "runtime" / "host" / "ORIGIN"
-NDK_FILE = Path("build", "cmake", "android.toolchain.cmake")
 QUICKNET = ROOT / "build" / "zoo" / "QuickNet.float.tflite"
 MAKE_QUICKNET = (
     "build/peer-venv/bin/python -m bench.zoo.make_models QuickNet (bench/zoo/make_models.py says how to make peer-venv)"
@@ -37,12 +29,6 @@ MAKE_QUICKNET = (
 # larq-zoo's metadata asks for a protobuf older than TensorFlow's, and its folder `tests` would hide the project's.
 _TESTS = Path(sysconfig.get_path("purelib"), "tests")
 INSTALL_LARQ_ZOO = f"pip install --no-deps larq-zoo zookeeper && pip install typeguard click && rm -r {_TESTS}"
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-DEBIAN = "http://deb.debian.org/debian"
-# The registry to use if npm is not installed. An installed npm has its own setting.
-NPM = "https://registry.npmjs.org"
-# Folder of servers such as sshd, which a user's PATH may not contain.
-SYSTEM_FOLDERS = "/usr/sbin"
 
 
 @dataclass(frozen=True)
@@ -71,9 +57,9 @@ class Need:
 
     def is_found(self) -> bool:
         """True if this machine has the requirement; packages count only in this Python's environment."""
-        if self.programs and not any(map(find_program, self.programs)):
+        if self.programs and not any(map(probes.find_program, self.programs)):
             return False
-        if not all(map(_has_module, self.modules)) or not all(path.exists() for path in self.files):
+        if not all(map(probes.has_module, self.modules)) or not all(path.exists() for path in self.files):
             return False
         return self.answers is None or self.answers()
 
@@ -87,132 +73,6 @@ class Need:
         """A message that its packages have no wheels for this Python."""
         newest, this = (".".join(map(str, each)) for each in (self.newest_python or (), sys.version_info[:2]))
         return f"no wheels for Python {this}, only up to {newest}"
-
-
-def find_program(name: str) -> str:
-    """The path of a program of this Python environment, the PATH or SYSTEM_FOLDERS; "" if none has this name."""
-    folders = (sysconfig.get_path("scripts"), None, SYSTEM_FOLDERS)
-    return next((found for folder in folders if (found := shutil.which(name, path=folder))), "")
-
-
-def versions(program: str) -> tuple[str, ...]:
-    """The possible names of a program that Debian installs as NAME-VERSION, newest first, and its plain name."""
-    return (*(f"{program}-{version}" for version in range(30, 13, -1)), program)
-
-
-def _has_module(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:  # the module's own package
-        return False
-
-
-def _runs(*command: str) -> bool:
-    try:
-        return subprocess.run(command, capture_output=True).returncode == 0
-    except OSError:
-        return False
-
-
-def _reaches(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(address, timeout=20):
-            return True
-    except (urllib.error.URLError, OSError):
-        return False
-
-
-def _pip_finds(requirement: str) -> bool:
-    options = ("--dry-run", "--quiet", "--no-deps", "--ignore-installed", "--retries=0")
-    return _runs(sys.executable, "-m", "pip", "install", *options, requirement)
-
-
-def _has_tflm() -> bool:
-    # The import is inside this function, so that a Python without a TOML reader can import this module.
-    from toolchains.fetch.lock import find
-
-    return _pip_finds(find("tflite-micro").requirement)
-
-
-def _listens() -> bool:
-    try:
-        with socket.create_server(("127.0.0.1", 0)):
-            return True
-    except OSError:
-        return False
-
-
-def _has_library() -> bool:
-    if named := os.environ.get("LITEBNN_LIBRARY", ""):
-        return Path(named).is_file()
-    package = importlib.util.find_spec("litebnn")
-    if package is None:
-        return False
-    from litebnn.system import HERE
-
-    folders = package.submodule_search_locations or ()
-    built = (ROOT / "build" / "host", *(Path(folder) / "lib" for folder in folders))
-    return any((folder / HERE.library).is_file() for folder in built)
-
-
-def _has_numpy_of_tflite_runtime() -> bool:
-    """True if tflite-runtime runs with the installed NumPy. Most Pythons have only releases for NumPy 1."""
-    newest = tuple(map(int, version("tflite-runtime").split(".")[:2]))
-    return newest > (2, 14) or int(version("numpy").partition(".")[0]) < 2
-
-
-def _has_cpu_torch() -> bool:
-    """True if bootstrap.py has made its environment for PyTorch, or can make it without CUDA."""
-    made = bootstrap.TORCH_VENV / "litebnn-torch.stamp"
-    return made.is_file() or bootstrap.cpu_torch(Path(sys.prefix)) is not None
-
-
-def _has_mingw() -> bool:
-    """True if clang finds MinGW's headers and libraries: Debian's, or on Windows those that clang came with."""
-    clang = next(filter(None, map(find_program, versions("clang++"))), "")
-    return bool(clang) and _runs(
-        clang, "--target=x86_64-w64-mingw32", "-fsyntax-only", "-x", "c++", "-include", "thread", os.devnull
-    )
-
-
-def _has_macos_sdk() -> bool:
-    return sys.platform == "darwin" and _runs("xcrun", "--show-sdk-path")
-
-
-def cxx_program() -> str:
-    """The path of the compiler for this machine: CXX, or by default c++, g++ or clang++; "" if there is none."""
-    named = os.environ.get("CXX", "").split()[:1]
-    return next(filter(None, map(shutil.which, named or ("c++", "g++", "clang++"))), None) or ""
-
-
-def _has_ndk() -> bool:
-    folder = os.environ.get("ANDROID_NDK_HOME", "")
-    return bool(folder) and (Path(folder) / NDK_FILE).is_file()
-
-
-def _engine_answers() -> bool:
-    if not _has_module("docker.client"):
-        return _runs("docker", "version")
-    from docker.client import DockerClient
-    from docker.errors import DockerException
-
-    try:
-        return bool(DockerClient.from_env().ping())
-    except (DockerException, OSError):
-        return False
-
-
-def _unpacks_debian() -> bool:
-    programs = ("apt-get", "dpkg-deb")
-    return all(map(find_program, programs)) and KEYRING.exists() and _reaches(f"{DEBIAN}/dists/bookworm/Release")
-
-
-def _npm_answers() -> bool:
-    return _runs("npm", "view", "llama.rn", "version") if shutil.which("npm") else _reaches(f"{NPM}/llama.rn")
-
-
-def _mounts() -> bool:
-    return _runs("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt")
 
 
 def _program(name: str, package: str, purpose: str, *programs: str, answers: Callable[[], bool] | None = None) -> Need:
@@ -250,37 +110,24 @@ MINGW = "g++-mingw-w64-x86-64-posix lld-19"
 # Debian's package wine64 installs its program in a folder that is not on the PATH.
 WINE = ("wine64", "/usr/lib/wine/wine64", "wine")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SANITIZERS = ("libasan.so", "libubsan.so", "libstdc++.so")
-
-
-def _preloads() -> bool:
-    return all(map(gcc_library, SANITIZERS))
-
-
-def gcc_library(name: str) -> str:
-    """The path of a library of this machine's C++ compiler; "" if the compiler has no library of this name."""
-    if not find_program("c++"):
-        return ""
-    run = subprocess.run(["c++", f"-print-file-name={name}"], capture_output=True, text=True)
-    return run.stdout.strip() if run.returncode == 0 and Path(run.stdout.strip()).is_absolute() else ""
 
 
 _ROWS = (
     # Requirements that are programs.
-    Need("c++", "program", "building the op library", "apt install g++", answers=lambda: bool(cxx_program())),
+    Need("c++", "program", "building the op library", "apt install g++", answers=lambda: bool(probes.cxx_program())),
     _program("cmake", "cmake", "building the op library"),
     _program("g++", "g++", "the ABI's tests, programs of GNU's C++ library"),
     _program("gcc", "gcc", "the ABI's tests"),
-    _program("gcc-sanitizers", "g++", "the op library in Python under sanitizers", "c++", answers=_preloads),
+    _program("gcc-sanitizers", "g++", "the op library in Python under sanitizers", "c++", answers=probes.preloads),
     _program("ninja", "ninja-build", "building one object alone, faster builds"),
-    _program("binutils", "binutils", "reading libraries' symbols and versions", "readelf"),
-    _program("clang", CLANG, "fuzzing, and sanitizers that see more", *versions("clang++")),
-    Need("mingw-w64", "program", "building for Windows by clang", f"apt install {MINGW}", answers=_has_mingw),
+    _program("binutils", "binutils", "reading libraries' symbols and probes.versions", "readelf"),
+    _program("clang", CLANG, "fuzzing, and sanitizers that see more", *probes.versions("clang++")),
+    Need("mingw-w64", "program", "building for Windows by clang", f"apt install {MINGW}", answers=probes.has_mingw),
     _program("wine", "wine64", "the library and the programs for Windows", *WINE),
     _program("pkg-config", "pkg-config", "finding the development kit"),
     Need("conan", "program", "the recipe for Conan", "pip install conan", programs=("conan",)),
-    _program("lld", "lld-19", "linking for macOS", *versions("ld64.lld")),
-    _program("llvm", CLANG, "what fuzzing has covered", *versions("llvm-cov")),
+    _program("lld", "lld-19", "linking for macOS", *probes.versions("ld64.lld")),
+    _program("llvm", CLANG, "what fuzzing has covered", *probes.versions("llvm-cov")),
     _program("valgrind", "valgrind", "reads of what was not written"),
     _program("chromium", "chromium", "the report's page and the site in a browser", *CHROMIUM),
     _program("debootstrap", "debootstrap", "the base image where no registry is reached"),
@@ -328,7 +175,7 @@ _ROWS = (
     Need(
         *("tflite-runtime", "package", "a runtime", "pip install tflite-runtime 'numpy<2'"),
         modules=("tflite_runtime",),
-        answers=_has_numpy_of_tflite_runtime,
+        answers=probes.has_numpy_of_tflite_runtime,
         newest_python=(3, 11),
     ),
     _package("tensorflow", "a runtime", "tensorflow"),
@@ -337,31 +184,45 @@ _ROWS = (
     _file("aarch64-libraries", "apt install libstdc++6-arm64-cross", "emulated programs of the Raspberry Pi 4", ARM64),
     _file("quicknet", MAKE_QUICKNET, "a network of larq-zoo", QUICKNET),
     _file("runtime", "python3 bootstrap.py runtime", "programs, and fuzzing of images", RUNTIME),
-    Need("library", "file", "running binary models", "python3 bootstrap.py build", answers=_has_library),
+    Need("library", "file", "running binary models", "python3 bootstrap.py build", answers=probes.has_library),
     # Services.
-    _network("pytorch", "give pip an index with a PyTorch for CPUs, for this Python", "PyTorch", _has_cpu_torch),
+    _network("pytorch", "give pip an index with a PyTorch for CPUs, for this Python", "PyTorch", probes.has_cpu_torch),
     Need(
         *("macos-sdk", "file", "building for macOS by its clang", "run it on a Mac, after xcode-select --install"),
-        answers=_has_macos_sdk,
+        answers=probes.has_macos_sdk,
     ),
-    Need("ndk", "file", "building for Android", "export ANDROID_NDK_HOME=FOLDER_OF_THE_ANDROID_NDK", answers=_has_ndk),
+    Need(
+        "ndk",
+        "file",
+        "building for Android",
+        "export ANDROID_NDK_HOME=FOLDER_OF_THE_ANDROID_NDK",
+        answers=probes.has_ndk,
+    ),
     _service(
         "docker-engine",
         "apt install docker.io && systemctl start docker",
         "`invoke build --toolchain=docker`",
-        _engine_answers,
+        probes.engine_answers,
     ),
-    _service("loopback", "ip link set lo up", "boards and clusters on this machine", _listens),
-    _service("mounts", "run it as root", "disks that are full", _mounts),
+    _service("loopback", "ip link set lo up", "boards and clusters on this machine", probes.listens),
+    _service("mounts", "run it as root", "disks that are full", probes.mounts),
     _network(
-        "pypi", "give pip an index that it reaches", "runtimes and compilers by pip", lambda: _pip_finds("iniconfig")
+        "pypi",
+        "give pip an index that it reaches",
+        "runtimes and compilers by pip",
+        lambda: probes.pip_finds("iniconfig"),
     ),
     _network(
         *("tflite-micro", "give pip an index with tflite-micro, for its Pythons", "TensorFlow Lite Micro"),
-        _has_tflm,
+        probes.has_tflm,
     ),
-    _network("debian", f"connect to {DEBIAN}, from a Debian", "other CPUs' packages, and emulators", _unpacks_debian),
-    _network("npm-registry", f"connect to {NPM}", "TensorFlow Lite's C library, stb_image", _npm_answers),
+    _network(
+        "debian",
+        f"connect to {probes.DEBIAN}, from a Debian",
+        "other CPUs' packages, and emulators",
+        probes.unpacks_debian,
+    ),
+    _network("npm-registry", f"connect to {probes.NPM}", "TensorFlow Lite's C library, stb_image", probes.npm_answers),
 )
 
 
@@ -380,7 +241,7 @@ def _targets() -> Iterator[Need]:
 @functools.cache
 def needs() -> dict[str, Need]:
     """All requirements by name. Those of targets are included only if this Python can read TOML (3.11, or tomli)."""
-    readable = _has_module("litebnn") and (_has_module("tomllib") or _has_module("tomli"))
+    readable = probes.has_module("litebnn") and (probes.has_module("tomllib") or probes.has_module("tomli"))
     return {need.name: need for need in (*_ROWS, *(_targets() if readable else ()))}
 
 

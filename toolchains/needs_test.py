@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from toolchains.needs import Need, installation, missing, needs, versions
+from toolchains.needs import Need, installation, missing, needs
+from toolchains.probes import versions
 from toolchains.targets import ROOT, load_targets, read_toml
 
 HERE = Need("here", "program", "a test", "apt install here", programs=("no-such-program", "python3"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from tests.needs import imported, need
-from toolchains.needs import find_program
+from toolchains.probes import find_program
 
 paramiko = imported("paramiko", "deploy")
 SSHD = find_program("sshd")

@@ -15,7 +15,7 @@ from tests.micro.host import SOURCES
 from tests.runtimes import environments
 from toolchains.fetch import pypi
 from toolchains.fetch.lock import find
-from toolchains.needs import SANITIZERS, gcc_library
+from toolchains.probes import SANITIZERS, gcc_library
 from toolchains.targets import ROOT
 
 pytestmark = pytest.mark.deep

@@ -12,7 +12,7 @@ from litebnn.runtime.find import RUNTIMES, find_library
 from tests.needs import need
 from tests.runtimes import environments
 from tests.support.cpp_builds import build_products
-from toolchains.needs import SANITIZERS, gcc_library
+from toolchains.probes import SANITIZERS, gcc_library
 
 C_LIBRARY = "c-library"
 PYTHON = Path(sys.executable)

@@ -15,7 +15,7 @@ from litebnn.system import HERE
 from tests.needs import need
 from toolchains.build import locked
 from toolchains.compilers import find_gcc
-from toolchains.needs import find_program
+from toolchains.probes import find_program
 from toolchains.runtime_library import C_LIBRARY, fetch_c_library
 from toolchains.targets import BUILD, ROOT, find_target
 

@@ -11,7 +11,8 @@ from toolchains.build import locked
 from toolchains.compilers import find_clang_tool
 from toolchains.fetch import pypi
 from toolchains.fetch.lock import find
-from toolchains.needs import WINE, find_program
+from toolchains.needs import WINE
+from toolchains.probes import find_program
 from toolchains.runtime_library import fetch, library_in
 from toolchains.targets import BUILD, ROOT, find_target
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from toolchains.needs import CHROMIUM, find_program, missing
+from toolchains.needs import CHROMIUM, missing
+from toolchains.probes import find_program
 
 DESK = {"viewport": {"width": 1440, "height": 900}}
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}

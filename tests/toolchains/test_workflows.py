@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.needs import need
-from toolchains.needs import find_program
+from toolchains.probes import find_program
 from toolchains.targets import ROOT
 
 FOLDER = ROOT / ".github" / "workflows"

@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from toolchains.fetch.lock import Locked
-from toolchains.needs import NPM
+from toolchains.probes import NPM
 from toolchains.targets import ToolkitError
 
 
