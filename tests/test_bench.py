@@ -35,6 +35,7 @@ def run(module: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("output", kernels.OUTPUTS)
 def test_the_kernels_of_this_machine_are_timed(output: str) -> None:
     printed = run("bench.kernels", "--only=bconv 1x1 7x7", f"--output={output}")

@@ -134,6 +134,7 @@ def test_text_has_no_random_values(benchmark_model, tmp_path):
     assert message == "the input words is string [4]: text cannot be made up"
 
 
+@pytest.mark.deep
 def test_an_index_out_of_bounds_is_one_line(tmp_path):
     model = tmp_path / "m.tflite"
     indices = constant("indices", np.array([[100_000_000]], np.int32))
@@ -151,6 +152,7 @@ def test_an_output_that_litert_does_not_hand_out_is_one_line(tmp_path):
     assert message == f"{model}: LiteRT hands out no output of a shape that only a run tells"
 
 
+@pytest.mark.deep
 def test_a_tensor_of_more_dimensions_than_litert_takes_is_one_line(tmp_path):
     model, ones = tmp_path / "m.tflite", (1,) * 9
     model.write_bytes(one_op_model("ABS", [tensor("x", ones, "FLOAT32")], tensor("y", ones, "FLOAT32")))
