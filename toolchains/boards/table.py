@@ -19,14 +19,15 @@ FORMAT = "litebnn board benchmark 1"
 INTRODUCTION = """\
 # What boards have returned
 
-`litebnn-board-benchmark`, a program of every bundle ([how it gets to a board](../board.md)), writes a
-`board-benchmark.json`. Put your file here, under the board's name, run `python -m toolchains.boards.table`, which
-makes this page, and open a pull request. Only files of real boards belong here.
+The program `litebnn-board-benchmark`, which is in every bundle ([how a bundle gets to a board](../board.md)), writes a
+file `board-benchmark.json`. Put your file into this folder under the board's name, run
+`python -m toolchains.boards.table`, which makes the page of boards, and open a pull request. This folder takes only
+files of real boards.
 
 """
 NONE = """\
-No figure of litebnn's comes from a real board yet: nobody has returned one. What other pages say of boards, emulators
-have counted.
+No figure of litebnn comes from a real board yet, because nobody has returned a file. The figures for boards on other
+pages were counted by emulators.
 """
 
 
