@@ -63,7 +63,8 @@ def test_what_a_program_asks_of_the_c_plus_plus_library_can_be_told(tmp_path: Pa
 def project(tmp_path: Path) -> Path:
     """A project of one source file that the toolkit builds like litebnn."""
     shutil.copytree(ROOT / "toolchains", tmp_path / "toolchains")
-    shutil.copy2(ROOT / "pyproject.toml", tmp_path)
+    for name in ("bootstrap.py", "pyproject.toml"):
+        shutil.copy2(ROOT / name, tmp_path)
     write_source(tmp_path, "1")
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.18)\n"
