@@ -63,9 +63,7 @@ class NpzRows:
 
     def __init__(self, path: str, names: tuple[str, ...]) -> None:
         self.position = 0
-        with _damage_named(path):
-            self._archive = zipfile.ZipFile(path)
-        self.members = [_Member(self._archive, path, name) for name in names]
+        self.members = [_Member(path, name) for name in names]
 
     def take(self, start: int, stop: int) -> list[Array]:
         """The rows from `start` up to `stop` of each array."""
@@ -73,16 +71,23 @@ class NpzRows:
         return [member.take(start, stop) for member in self.members]
 
     def close(self) -> None:
-        self._archive.close()
+        for member in self.members:
+            member.close()
 
 
 class _Member:
-    """One array of a .npz file."""
+    """One array of a .npz file.
 
-    def __init__(self, archive: zipfile.ZipFile, path: str, name: str) -> None:
+    Each has the archive open for itself: Python 3.12.1 and 3.13.0 seek wrongly if two members of one `ZipFile` are
+    read by turns.
+    """
+
+    def __init__(self, path: str, name: str) -> None:
         self._what = f"{path}: {name}"
+        with _damage_named(path):
+            self._archive = zipfile.ZipFile(path)
         with _damage_named(self._what):
-            self._file = archive.open(f"{name}.npy")
+            self._file = self._archive.open(f"{name}.npy")
             form: Any = np.lib.format
             read = form.read_array_header_1_0 if form.read_magic(self._file) == (1, 0) else form.read_array_header_2_0
             shape, fortran, self.dtype = read(self._file)
@@ -99,6 +104,9 @@ class _Member:
             if len(content) != (stop - start) * row:
                 raise EOFError("it is truncated")
         return np.frombuffer(content, self.dtype).reshape(stop - start, *self.shape[1:])
+
+    def close(self) -> None:
+        self._archive.close()
 
 
 class ParquetRows:
@@ -160,7 +168,7 @@ def _damage_named(what: str) -> Iterator[None]:
         with naming(what):
             yield
     except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
-        raise ValueError(f"{what} is damaged: {error or type(error).__name__}") from None
+        raise ValueError(f"{what} is damaged: {str(error) or type(error).__name__}") from None
     except OSError as error:
         # pyarrow raises an OSError without an errno for damaged content.
         if error.errno is not None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from litebnn.evaluate.rows import _damage_named
 from litebnn.evaluate.sources import open_source
 from tests.evaluate.data_sets import class_folders, noise, npz, png
 from tests.needs import imported
@@ -41,6 +42,11 @@ def test_npz(tmp_path: Path, save, names) -> None:
     inputs, found, _ = loaded(tmp_path / "data.npz")
     assert np.array_equal(inputs, images)
     assert found == labels.tolist()
+
+
+def test_damage_that_the_library_does_not_describe_is_named_by_its_class() -> None:
+    with pytest.raises(ValueError, match=r"^data\.npz is damaged: EOFError$"), _damage_named("data.npz"):
+        raise EOFError
 
 
 def test_parts_of_an_npz_may_be_loaded_in_any_order(tmp_path: Path) -> None:

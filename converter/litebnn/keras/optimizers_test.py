@@ -99,18 +99,18 @@ def test_callbacks_see_the_learning_rate_of_the_default_optimizer() -> None:
 
 
 def test_mistakes_are_told() -> None:
-    sgd, variable = keras.optimizers.SGD(0.1), keras.Variable([1.0])
+    sgd, variable = keras.optimizers.SGD(0.1, name="sgd"), keras.Variable([1.0])
     with pytest.raises(TypeError, match="predicate 0 is a str, expected a function"):
         lq.optimizers.CaseOptimizer(("binary", sgd))
     with pytest.raises(TypeError, match="optimizer 0 is a str, expected a keras.optimizers.Optimizer"):
         lq.optimizers.CaseOptimizer((callable, "sgd"))
     with pytest.raises(TypeError, match="default_optimizer is a str"):
         lq.optimizers.CaseOptimizer(default_optimizer="sgd")
-    both = lq.optimizers.CaseOptimizer((lambda _: True, sgd), (lambda _: True, keras.optimizers.Adam(0.1)))
-    with pytest.raises(ValueError, match="is claimed by sgd.* and adam"):
+    both = lq.optimizers.CaseOptimizer((lambda _: True, sgd), (lambda _: True, keras.optimizers.Adam(0.1, name="adam")))
+    with pytest.raises(ValueError, match="is claimed by sgd and adam"):
         both.build([variable])
     none = lq.optimizers.CaseOptimizer((lambda _: False, sgd), default_optimizer=keras.optimizers.Adam(0.1))
-    with pytest.raises(ValueError, match="sgd.* claims no variable"):
+    with pytest.raises(ValueError, match="sgd claims no variable"):
         none.build([variable])
 
 
