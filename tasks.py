@@ -95,11 +95,23 @@ def bundle(context: Context, target: str = "host", toolchain: str = "auto") -> N
     _python("-m", "toolchains.bundle", target=target, toolchain=toolchain)
 
 
+@task
+def aar(context: Context) -> None:
+    """Make the archive for Android apps, with the NDK that ANDROID_NDK_HOME names: dist/litebnn-VERSION.aar."""
+    _python("-m", "toolchains.aar")
+
+
+@task(help={"target": TARGET})
+def deb(context: Context, target: str = "host") -> None:
+    """Make Debian packages of the library, its headers and the programs: dist/PACKAGE_VERSION_ARCHITECTURE.deb."""
+    _python("-m", "toolchains.deb", target=target)
+
+
 @task(
     help={
         "check": "check what was built: tags, licenses, exports, the same file twice",
         "only": "checks, separated by commas",
-        "target": "targets, separated by commas; by default all with a wheel or a bundle",
+        "target": "targets, separated by commas; by default all with a product",
     }
 )
 def release(context: Context, check: bool = False, only: str = "", target: str = "") -> None:
@@ -262,7 +274,7 @@ def lint(context: Context) -> None:
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
     _python("-m", "tests.docs.prose")
-    folders = [ROOT / name for name in ("ops", "bench", "examples", "fuzz", "tests", "toolchains")]
+    folders = [ROOT / name for name in ("android", "ops", "bench", "examples", "fuzz", "tests", "toolchains")]
     sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cc", ".c")]
     clang_format = "import sys, clang_format; sys.exit(clang_format.clang_format())"
     _python("-c", clang_format, "--dry-run", "--Werror", *sources)

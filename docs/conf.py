@@ -53,6 +53,8 @@ SECTIONS = {
         "boards/README",
         "cross-compile",
         "wheels",
+        "debian",
+        "android",
         "emulate",
         "targets",
         "platforms",

@@ -98,7 +98,7 @@ def _fetch_qemu(folder: Path) -> Path:
     architecture = run.stdout.strip()
     if architecture not in QEMU_ARCHITECTURES:
         raise ToolkitError(f"no emulator is published for this machine ({architecture}): install QEMU 11.1 or newer")
-    _apt(folder, architecture, QEMU_SUITE, ["download", f"{QEMU.package}={QEMU.version}"])
+    apt(folder, architecture, QEMU_SUITE, ["download", f"{QEMU.package}={QEMU.version}"])
     archive = next(folder.glob("qemu-user_*.deb"))
     QEMU.verify(archive)
     return archive
@@ -149,12 +149,16 @@ def foreign_root(target: Target) -> Path:
 
 def _fetch_packages(folder: Path, architecture: str) -> list[Path]:
     """Downloads the packages of the constant PACKAGES and all their dependencies; returns the archives."""
-    _apt(folder, architecture, SUITE, ["install", "--download-only", "--yes", *PACKAGES])
+    apt(folder, architecture, SUITE, ["install", "--download-only", "--yes", *PACKAGES])
     return sorted((folder / "cache" / "archives").glob("*.deb"))
 
 
-def _apt(folder: Path, architecture: str, suite: str, command: list[str]) -> None:
-    """Runs apt-get for a Debian without installed packages, in a folder that is emptied first."""
+def apt(folder: Path, architecture: str, suite: str, command: list[str]) -> None:
+    """Runs apt-get for a Debian without installed packages, in a folder that is emptied first.
+
+    Raises:
+        ToolkitError: Debian's servers cannot be reached, or apt-get refuses the command.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     for part in ("cache/archives/partial", "state/lists/partial", "etc"):
         (folder / part).mkdir(parents=True)

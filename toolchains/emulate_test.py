@@ -59,7 +59,7 @@ def test_an_altered_package_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     def apt(folder: Path, architecture: str, suite: str, command: list[str]) -> None:
         (folder / f"qemu-user_1_{architecture}.deb").write_bytes(b"another")
 
-    monkeypatch.setattr(emulate, "_apt", apt)
+    monkeypatch.setattr(emulate, "apt", apt)
     dpkg = tmp_path / "bin" / "dpkg"
     dpkg.parent.mkdir()
     dpkg.write_text("#!/bin/sh\necho amd64\n")

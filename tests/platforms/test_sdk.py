@@ -4,6 +4,7 @@ pkg-config."""
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -53,12 +54,12 @@ def runtime() -> Path:
     return fetch_c_library("host") / C_LIBRARY
 
 
-def check_run(program: Path, folder: Path, **variables: str) -> None:
-    """Runs a golden model in the user's example program, and compares the output with the recorded one."""
+def check_run(program: Path, folder: Path, run: Callable[..., str] = done, **variables: str) -> None:
+    """Runs a golden model in the user's example program by `run`, and compares the output with the recorded one."""
     golden = np.load(f"{GOLDEN}.npz")
     (folder / "input").write_bytes(golden["input"].tobytes())
-    version = done(program, f"{GOLDEN}.lce.tflite", folder / "input", folder / "output", **variables)
-    assert version.strip() == litebnn.__version__
+    version = run(program, f"{GOLDEN}.lce.tflite", folder / "input", folder / "output", **variables)
+    assert version.split()[-1] == litebnn.__version__
     expected = golden["lce"]
     found = np.frombuffer((folder / "output").read_bytes(), expected.dtype).reshape(-1, *expected.shape[1:])
     expected = expected[: len(found)]

@@ -7,7 +7,19 @@ from pathlib import Path
 
 from toolchains.targets import ROOT
 
-FOLDERS = ("bench", "converter", "docker", "docs", "examples", "fuzz", "mutants", "ops", "tests", "toolchains")
+FOLDERS = (
+    "android",
+    "bench",
+    "converter",
+    "docker",
+    "docs",
+    "examples",
+    "fuzz",
+    "mutants",
+    "ops",
+    "tests",
+    "toolchains",
+)
 SUFFIXES = {".S", ".c", ".cc", ".cmake", ".h", ".md", ".py", ".sh", ".toml", ".txt"}
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 

@@ -43,7 +43,7 @@ def parts_of(product: str, target: Target, toolchain: str) -> list[Part]:
     """The parts that are inside a product.
 
     Args:
-        product: "wheel" or "bundle".
+        product: "wheel", "bundle" or "deb".
         target: the row of targets.toml that the product is built for. The target `host` counts as Linux.
         toolchain: the name of the compiler that has built the product, not "auto".
     """

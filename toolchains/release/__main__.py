@@ -77,9 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--check", action="store_true", help="check what was built")
     parser.add_argument("--only", default="", help=f"checks, separated by commas: {', '.join(c.name for c in CHECKS)}")
-    parser.add_argument(
-        "--target", default="", help="targets, separated by commas; by default all with a wheel or bundle"
-    )
+    parser.add_argument("--target", default="", help="targets, separated by commas; by default all with a product")
     options = vars(parser.parse_args(arguments))
     return exit_code(lambda: release(**options))
 

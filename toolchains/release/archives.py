@@ -1,6 +1,7 @@
 """Checks the content of wheels and bundles."""
 
 import hashlib
+import io
 import json
 import tarfile
 import tempfile
@@ -12,6 +13,7 @@ from litebnn import __version__
 from toolchains.formats.exports import EXPORTS, exported_names
 from toolchains.parts.sbom import FILE_NAME
 from toolchains.parts.table import Part, parts_of
+from toolchains.release.debian import files_in_deb
 from toolchains.release.outcome import expect
 from toolchains.release.products import Product
 from toolchains.targets import ROOT
@@ -22,11 +24,12 @@ BUILT_BY = "zig"
 
 
 def read_archive(file: Path) -> dict[str, bytes]:
-    """The files in a wheel or a bundle, by their paths. The paths do not include the top folder of a bundle."""
+    """The files in a product, by their paths. The paths do not include the top folder of a bundle."""
     if file.suffix == ".whl":
         with zipfile.ZipFile(file) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
-    with tarfile.open(file) as tar:
+    stream = io.BytesIO(files_in_deb(file)) if file.suffix == ".deb" else None
+    with tarfile.open(file, fileobj=stream) as tar:
         members = [member for member in tar if member.isfile()]
         contents = {member.name.partition("/")[2]: tar.extractfile(member) for member in members}
         return {name: content.read() for name, content in contents.items() if content}

@@ -7,19 +7,15 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
 from litebnn import __version__
-from toolchains.release import archives, installing
+from toolchains.deb.changelog import newest
+from toolchains.release import archives, debian, installing
 from toolchains.release.outcome import expect
 from toolchains.release.products import KINDS, Product, build_in, copy_checkout, files_of
 from toolchains.runtime_library import runtime_folder
 from toolchains.targets import BUILD, ROOT
-
-CHANGELOG = ROOT / "CHANGELOG.md"
-# The headings for changes that https://keepachangelog.com defines.
-CHANGES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 def tagged() -> str:
@@ -32,21 +28,9 @@ def tagged() -> str:
 
 def changelog() -> str:
     """The newest entry of CHANGELOG.md has the package's version, a date and changes."""
-    text = CHANGELOG.read_text(encoding="utf-8") if CHANGELOG.is_file() else ""
-    entries = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    released = [entry for entry in entries if not entry.startswith("[Unreleased]")]
-    head, _, body = (released or [""])[0].partition("\n")
-    found = re.fullmatch(r"\[(.+)\] - (\d{4}-\d\d-\d\d)", head)
-    expect(found and found[1] == __version__, f"expected `## [{__version__}] - DATE` first, found `## {head}`")
-    assert found is not None
-    try:
-        date.fromisoformat(found[2])
-    except ValueError as error:
-        expect(False, f"{found[2]}: {error}")
-    headings = set(re.findall(r"^### (.+)$", body, re.MULTILINE))
-    expect(headings and headings <= CHANGES, f"expected some of {sorted(CHANGES)}, found {sorted(headings)}")
-    expect(re.search(r"^- ", body, re.MULTILINE), f"the entry of {__version__} names no change")
-    return head
+    entry = newest()
+    expect(entry.version == __version__, f"expected an entry of {__version__} first, found {entry.version}")
+    return f"{entry.version}, {entry.day}"
 
 
 def built(_: Product, file: Path) -> str:
@@ -73,8 +57,6 @@ def reproducible(product: Product, file: Path) -> str:
 
 def _difference(file: Path, other: Path) -> str:
     """The names of the files that differ between two archives."""
-    if file.suffix not in (".whl", ".gz"):
-        return ""
     ours, theirs = archives.read_archive(file), archives.read_archive(other)
     return f": {', '.join(name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name))}"
 
@@ -98,6 +80,8 @@ CHECKS = (
     Check("changelog", changelog),
     Check("build", built, tuple(KINDS)),
     Check("version", archives.version, ARCHIVES),
+    Check("control", debian.control, ("deb",)),
+    Check("lintian", debian.lintian, ("deb",)),
     Check("size", archives.size, ("wheel",)),
     Check("exports", archives.exports, ARCHIVES),
     Check("licenses", archives.licenses, ARCHIVES),

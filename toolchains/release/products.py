@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolchains.needs import missing, toolchain_needs
+from toolchains.release.outcome import Skipped
 from toolchains.runtime_library import LITERT_WHEELS
 from toolchains.targets import ROOT, Target, ToolkitError, load_targets
 
@@ -22,18 +24,28 @@ def _has_bundle(target: Target) -> bool:
     return bool(target.triple) and bool({target.name, target.processor} & set(LITERT_WHEELS)) and not target.ndk_abi
 
 
+def _has_deb(target: Target) -> bool:
+    """True for the heads of families with an architecture of Debian's."""
+    return bool(target.debian) and target.family == target.name
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A kind of product: `python -m MODULE --target=NAME` makes it, and prints the paths of the files last."""
+    """A kind of product: `python -m MODULE --target=NAME` makes it, and prints the paths of the files last.
+
+    `needs` are the rows of toolchains/needs.py without which this machine makes none.
+    """
 
     module: str
     suffix: str
     is_for: Callable[[Target], bool]
+    needs: Callable[[Target], tuple[str, ...]] = lambda target: ()
 
 
 KINDS = {
     "wheel": Kind("toolchains.wheel", ".whl", _has_wheel),
     "bundle": Kind("toolchains.bundle", ".tar.gz", _has_bundle),
+    "deb": Kind("toolchains.deb", ".deb", _has_deb, lambda target: ("debhelper", *toolchain_needs(target, "gcc"))),
 }
 
 
@@ -63,8 +75,12 @@ def files_of(product: Product) -> tuple[Path, ...]:
     """The product's files in dist/. The first call builds them.
 
     Raises:
+        Skipped: this machine makes no such product.
         ToolkitError: the product cannot be built; another call tries again.
     """
+    for name in KINDS[product.kind].needs(product.target):
+        if reason := missing(name):
+            raise Skipped(reason)
     return build_in(ROOT, product)
 
 

@@ -1,0 +1,164 @@
+"""Debian packages by debhelper, with Debian's own compilers.
+
+The sources and toolchains/deb/debian are copied into build/FAMILY/deb, and dpkg-buildpackage works there. What the
+packages are, and what each holds, is in the files of that folder.
+"""
+
+import os
+import shutil
+import subprocess
+import textwrap
+from datetime import datetime, time, timezone
+from email.utils import format_datetime
+from pathlib import Path
+
+from litebnn import __version__
+from toolchains.build import copy_whole, first_error, locked
+from toolchains.compilers import find_gcc
+from toolchains.deb.changelog import Entry, newest
+from toolchains.deb.manual import manual_page
+from toolchains.needs import missing
+from toolchains.parts.table import write
+from toolchains.probes import find_program
+from toolchains.runtime_library import LITERT_WHEELS, fetch
+from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, find_target, load_targets
+
+DEBIAN = ROOT / "toolchains" / "deb" / "debian"
+# The files that are compiled and installed, besides those in debian/.
+SOURCES = ("CMakeLists.txt", "LICENSE", "converter/litebnn/__init__.py", "examples", "ops", "toolchains/cmake")
+# The packages' file of programs, from which the names of the manual pages come.
+LINKS = "litebnn-tools.links"
+
+
+def debian_target(name: str) -> Target:
+    """The target whose libraries Debian's packages for `name` have: its family, as they run on all of its CPUs.
+
+    Raises:
+        ToolkitError: no such target, or Debian has no architecture for it.
+
+    Example:
+        >>> debian_target("rpi4").debian
+        'arm64'
+    """
+    target = find_system_target(name)
+    if not target.triple:
+        architecture = _architecture_here()
+        heads = [row for row in load_targets().values() if row.debian == architecture and row.family == row.name]
+        target = heads[0] if heads else target
+    family = find_target(target.family)
+    if not family.debian:
+        raise ToolkitError(f"there are no Debian packages for {name}: targets.toml has no architecture of Debian's")
+    return family
+
+
+def _architecture_here() -> str:
+    program = find_program("dpkg")
+    if not program:
+        return ""
+    return subprocess.run([program, "--print-architecture"], capture_output=True, text=True).stdout.strip()
+
+
+def deb(target: str, folder: Path = ROOT / "dist") -> list[Path]:
+    """Makes the packages of a target's architecture.
+
+    Args:
+        target: a row of targets.toml. Its family is built, because Debian's architecture promises every such CPU.
+        folder: where the packages are put.
+
+    Returns:
+        The paths of the packages, FOLDER/PACKAGE_VERSION_ARCHITECTURE.deb. A failure leaves existing ones unchanged.
+
+    Raises:
+        ToolkitError: there are none for the target, debhelper or Debian's compiler is missing, or the build failed.
+
+    Example:
+        >>> deb("rpi4")  # doctest: +SKIP
+        [PosixPath('.../dist/liblitebnn-dev_0.1.0_arm64.deb'), ...]
+    """
+    row = debian_target(target)
+    find_gcc(row)
+    if reason := missing("debhelper"):
+        raise ToolkitError(reason)
+    runtime = fetch(row.name) if row.processor in LITERT_WHEELS else None
+    work = row.folder / "deb"
+    with locked(work):
+        tree = make_tree(work / f"litebnn-{__version__}", runtime)
+        _build(row, tree)
+        folder.mkdir(exist_ok=True)
+        packages = sorted(work.glob(f"*_{__version__}_{row.debian}.deb"))
+        for package in packages:
+            copy_whole(package, folder)
+    return [folder / package.name for package in packages]
+
+
+def make_tree(tree: Path, runtime: Path | None) -> Path:
+    """Makes a source package's folder, with its changelog and manual pages; `runtime` has LiteRT for the programs."""
+    shutil.rmtree(tree, ignore_errors=True)
+    for name in SOURCES:
+        source, copy = ROOT / name, tree / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, copy)
+    if runtime:
+        shutil.copytree(runtime, tree / "runtime")
+    entry = newest()
+    shutil.copytree(DEBIAN, tree / "debian")
+    write(tree / "debian" / "changelog", debian_changelog(entry))
+    for program in programs():
+        write(tree / "debian" / f"{program}.1", manual_page(program, entry.day, programs()))
+    return tree
+
+
+def programs() -> list[str]:
+    """The names of the programs in /usr/bin."""
+    lines = (DEBIAN / LINKS).read_text(encoding="utf-8").split()
+    return [Path(name).name for name in lines[1::2]]
+
+
+def debian_changelog(entry: Entry) -> str:
+    """The entry in Debian's form, by the maintainer that debian/control names.
+
+    Raises:
+        ToolkitError: the entry is not of the package's version.
+    """
+    if entry.version != __version__:
+        raise ToolkitError(f"CHANGELOG.md: expected an entry of {__version__} first, found {entry.version}")
+    lines = (DEBIAN / "control").read_text(encoding="utf-8").splitlines()
+    maintainer = next(line.partition(": ")[2] for line in lines if line.startswith("Maintainer: "))
+    changes = [
+        textwrap.fill(f"{heading}: {change}", 80, initial_indent="  * ", subsequent_indent="    ")
+        for heading, listed in entry.changes.items()
+        for change in listed
+    ]
+    moment = format_datetime(datetime.combine(entry.day, time(), timezone.utc))
+    head = f"litebnn ({entry.version}) unstable; urgency=medium"
+    return "\n".join([head, "", *changes, "", f" -- {maintainer}  {moment}"]) + "\n"
+
+
+def _build(target: Target, tree: Path) -> None:
+    """Runs dpkg-buildpackage in the tree; the packages come to lie beside it."""
+    for old in tree.parent.glob("*.deb"):
+        old.unlink()
+    options = f"parallel={os.cpu_count() or 1} noautodbgsym {os.environ.get('DEB_BUILD_OPTIONS', '')}"
+    command = [
+        "dpkg-buildpackage",
+        f"--host-arch={target.debian}",
+        "--build=binary",
+        "--no-sign",
+        "--no-check-builddeps",
+    ]
+    print(f"{target.name}: dpkg-buildpackage for {target.debian}", flush=True)
+    log = tree.parent / "dpkg-buildpackage.log"
+    # CMake may be this environment's own. Flags of this machine's builds must not reach Debian's.
+    path = os.pathsep.join([str(Path(find_program("cmake")).parent), os.environ["PATH"]])
+    own = {
+        name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
+    }
+    with log.open("w", encoding="utf-8") as file:
+        variables = own | {"DEB_BUILD_OPTIONS": options, "PATH": path, "LC_ALL": "C.UTF-8"}
+        code = subprocess.run(command, cwd=tree, env=variables, stdout=file, stderr=subprocess.STDOUT).returncode
+    if code:
+        cause = first_error(log.read_text(encoding="utf-8", errors="replace"))
+        raise ToolkitError(f"dpkg-buildpackage failed with code {code}{cause}; all of it: {log.relative_to(ROOT)}")
