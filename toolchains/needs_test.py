@@ -59,6 +59,7 @@ def test_a_row_says_what_it_is_for_and_what_installs_it(name: str) -> None:
     need = needs()[name]
     assert need.kind in ("program", "package", "file", "service", "network")
     assert need.purpose
+    assert "probes." not in need.purpose
     assert need.install
     assert need.programs or need.modules or need.files or need.answers
 
