@@ -128,9 +128,8 @@ IN_LAYOUT: dict[str, Callable[[Op, Layout], dict[str, Array] | None]] = {
 INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE")
 
 
-def channels_moved(op: Op) -> list[tuple[Tensor, Array]]:
-    """The inputs whose whole channels an op moves, each with the output's channels that come from it; [] if it does
-    something else.
+def channels_moved(op: Op) -> list[Tensor]:
+    """The inputs whose whole channels an op moves, in the order of the output's channels; [] if it does something else.
 
     Ops that work on elements by their channel, such as a batch norm or a sign, commute with such an op.
     """
@@ -138,10 +137,7 @@ def channels_moved(op: Op) -> list[tuple[Tensor, Array]]:
     joins = op.name == "CONCATENATION" and op.options.axis in (-1, len(whole.dims) - 1) and fused_activation(op) == 0
     keeps = x is not None and ((facts(op).reshapes and x.channels == whole.channels) or _crops(op))
     moves = joins or keeps or op.name == "DEPTH_TO_SPACE"
-    sources = [tensor for tensor in (op.inputs if joins else op.inputs[:1]) if tensor is not None and moves]
-    firsts = np.cumsum([0, *(source.channels for source in sources)])
-    # Each output channel of DEPTH_TO_SPACE comes from one input channel for each pixel of a block.
-    return [(t, np.arange(i, i + t.channels) % whole.channels) for t, i in zip(sources, firsts, strict=False)]
+    return [tensor for tensor in (op.inputs if joins else op.inputs[:1]) if tensor is not None and moves]
 
 
 def _crops(op: Op) -> bool:

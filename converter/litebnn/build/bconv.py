@@ -207,7 +207,7 @@ def write_bits(graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Arra
 def channels_upstream(op: Op) -> list[Tensor]:
     """The inputs from whose channels an op interleaves or computes its own; empty for other ops."""
     if op.name in INTERLEAVING:
-        return [source for source, _ in channels_moved(op)]
+        return channels_moved(op)
     x = next((t for t in op.inputs if t is not None and not t.is_constant), None)
     return [x] if x is not None and works_on_channels(op, x) else []
 

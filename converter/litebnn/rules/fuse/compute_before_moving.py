@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
+
 from litebnn.analysis.affine import per_channel, works_on_channels
 from litebnn.analysis.layouts import INTERLEAVING, channels_moved
 from litebnn.analysis.match import SIGNS
@@ -52,12 +54,17 @@ def _on_channels_first(graph: Graph, op: Op) -> bool:
         is_fused = is_float_bconv(graph.producer(x)) and graph.sole_consumer(x) is op
         fits = is_fused and not is_sign and is_describable(op.output)
     else:
-        fits = not is_sign or not any(t.channels % BITS_PER_WORD for t in (op.output, *(source for source, _ in moved)))
+        fits = not is_sign or not any(t.channels % BITS_PER_WORD for t in (op.output, *moved))
         fits = fits and is_of_binary_convs(graph, op.output)
     if not fits:
         return False
     suffix = "/pixels" if is_reshape else "/interleaved"
-    inputs = [_on_source(graph, follower, op, source, own, suffix) for source, own in moved]
+    inputs, end = [], 0
+    for source in moved:
+        begin, end = end, end + source.channels
+        # Each output channel of DEPTH_TO_SPACE comes from one input channel for each pixel of a block.
+        own = np.arange(begin, end) % op.output.channels
+        inputs.append(_on_source(graph, follower, op, source, own, suffix))
     graph.remove(op)
     result = follower.output
     mover = Op(op.code, [*inputs, *op.inputs[len(inputs) :]], [result], op.options, carried=op.carried)

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -121,3 +123,14 @@ def test_what_a_layer_cannot_fuse_stays_after_the_reshape(case: str) -> None:
     read = {"layer read": [model.elementwise("TANH", layer)], "reshape read": [model.elementwise("TANH", x)]}
     names = op_names(litebnn.convert_tflite(model.finish(y, *read.get(case, []))))
     assert names.index("RESHAPE") < names.index("TANH" if case == "not fused" else "MUL")
+
+
+def test_the_channels_that_a_file_claims_take_no_memory() -> None:
+    model = FloatModel()
+    x = model.reshape(model.input(1, 1 << 24), 1, 1, 1 << 24)
+    built = model.model(model.elementwise("RELU", x))
+    tracemalloc.start()
+    assert run_pass(compute_before_moving, built) == (False, ["RESHAPE", "RELU"])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1 << 20
