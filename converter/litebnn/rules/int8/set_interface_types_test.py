@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
+import litebnn
 from litebnn.analysis.grids import parameters
 from litebnn.build.notes import Notes, Request
 from litebnn.errors import ConversionError
+from litebnn.flatbuffer import read_model
 from litebnn.graph import Model, Tensor
 from litebnn.rules.int8.set_interface_types import set_interface_types
-from tests.support.float_models import FloatModel, op_names
+from tests.support.float_models import FloatModel, op_names, sign_weights
 
 
 def quantize(model: FloatModel, x: Tensor, scale: float = 0.5) -> Tensor:
@@ -73,6 +75,16 @@ def test_several_readers_of_one_grid_are_one_input() -> None:
     set_types(built, "int8", "float32")
     assert op_names(built) == ["RELU", "RELU"]
     assert {op.input(0) for op in built.ops()} == set(built.graphs[0].inputs)
+
+
+@pytest.mark.parametrize("input_type", ["int8", "uint8"])
+def test_equal_signs_of_the_input_are_packed_once(input_type: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
+    layers = [model.conv(model.sign(dequantize(model, quantize(model, x))), weights) for _ in range(2)]
+    names = op_names(read_model(litebnn.convert_tflite(model.finish(*layers), inference_input_type=input_type)))
+    assert names == [*["QUANTIZE"] * (input_type == "uint8"), "LceQuantize", "LceBconv2d", "LceBconv2d"]
 
 
 @pytest.mark.parametrize("kind", ["itself", "levels", "more levels", "signature"])
