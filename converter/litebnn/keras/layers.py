@@ -125,8 +125,9 @@ class BatchNormalization(keras.layers.BatchNormalization):
     """
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        is_image = len(inputs.shape) == 4 and self.axis in (-1, 3)
-        if keras.backend.backend() != "tensorflow" or not is_image or (training and self.trainable):
+        # The fused op takes images, with parameters in float32.
+        is_fused = len(inputs.shape) == 4 and self.axis in (-1, 3) and self.variable_dtype == "float32"
+        if keras.backend.backend() != "tensorflow" or not is_fused or (training and self.trainable):
             return super().call(inputs, training=training, mask=mask)
         import tensorflow as tf
 

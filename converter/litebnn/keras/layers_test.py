@@ -188,6 +188,14 @@ def test_a_batch_norm_is_keras_own(scale: bool, shape: tuple[int, ...], tmp_path
     np.testing.assert_array_equal(np.asarray(loaded(x)), np.asarray(model(x)))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "mixed_float16", "float64"])
+def test_a_batch_norm_of_other_types_is_keras_own(dtype: str) -> None:
+    kinds = lq.layers.BatchNormalization, keras.layers.BatchNormalization
+    found, expected = (kind(dtype=dtype)(np.full((1, 2, 2, 3), 2.0)) for kind in kinds)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(np.asarray(found, np.float64), np.asarray(expected, np.float64), rtol=1e-3)
+
+
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="other backends take Keras's own formula")
 def test_a_batch_norm_of_the_mean_is_exactly_beta() -> None:
     layer = lq.layers.BatchNormalization()
