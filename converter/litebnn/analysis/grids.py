@@ -284,6 +284,8 @@ def computed_on_grid(op: Op, operands: Sequence[Array]) -> Array | None:
         sums = np.rint(np.prod(counts, axis=0).astype(np.float32) * (scales[0] * scales[1] / scale))
     else:
         ratios = [float(own / scale) for own in scales]
+        if max(ratios) >= 1 << _SUM_BITS:
+            return None  # such a factor has no fractional bit
         bits = _QUANTIZE_BITS if op.name == "QUANTIZE" else _SUM_BITS - math.frexp(max(ratios))[1] + 1
         factors = [sign * round(math.ldexp(ratio, bits)) for sign, ratio in zip(_SIGNS[op.name], ratios, strict=True)]
         sums = (np.tensordot(factors, counts, axes=1) + (1 << (bits - 1))) >> bits

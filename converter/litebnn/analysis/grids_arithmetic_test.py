@@ -65,3 +65,14 @@ def test_what_is_not_known_of_an_op_is_said() -> None:
         output = model.op(name, [x, x], x.dims, type=kind)
         output.quantization = parameters(*USUAL_GRID) if kind == "INT8" else None
         assert computed_on_grid(model.graph.ops[-1], [np.zeros(1), np.zeros(1)]) is None
+
+
+@pytest.mark.parametrize(("name", "count"), [("ADD", 2), ("SUB", 2), ("QUANTIZE", 1)])
+@pytest.mark.parametrize(("scale", "result"), [(1.0, 1e-9), (3e38, 1e-38)])
+def test_grids_that_differ_too_much_are_not_known(name: str, count: int, scale: float, result: float) -> None:
+    model = FloatModel()
+    x = model.input(1, 4, type="INT8")
+    x.quantization = parameters(scale)
+    model.op(name, [x] * count, x.dims, type="INT8").quantization = parameters(result)
+    with np.errstate(all="ignore"):
+        assert computed_on_grid(model.graph.ops[-1], [np.zeros(1)] * count) is None
