@@ -145,6 +145,8 @@ def _numbers(name: str) -> tuple[Any, ...]:
         mean, std, *crop = (np.array([float(part) for part in side.split(",")], np.float32) for side in name.split("/"))
         if not (np.isfinite(mean).all() and np.isfinite(std).all() and std.all()) or len(crop) > 1:
             raise ValueError
+        if len({mean.size, std.size} - {1}) > 1:
+            raise ValueError
         if crop and not (crop[0].size == 1 and 0 < crop[0][0] <= 1):
             raise ValueError
     except ValueError:

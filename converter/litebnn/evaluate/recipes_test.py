@@ -108,7 +108,7 @@ ZOO = {
 }
 
 
-@pytest.mark.parametrize("recipe", ["zo", "1/0", "1", "a/b", "1,nan/2", "/", "1/2/3"])
+@pytest.mark.parametrize("recipe", ["zo", "1/0", "1", "a/b", "1,nan/2", "/", "1/2/3", "1,2,3/1,2"])
 def test_what_is_no_recipe_is_one_line(recipe: str) -> None:
     with pytest.raises(ValueError, match="expected auto, none, ") as error:
         open_recipe(recipe)
