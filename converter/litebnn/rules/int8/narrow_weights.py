@@ -36,7 +36,8 @@ def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     An int8 layer reads them directly. A float layer reads them through a DEQUANTIZE, which a runtime evaluates once at
     its start. With a dynamic range it reads them directly too, and quantizes its input to int8 at run time.
     """
-    if op.options.weights_format != 0 or _stored(graph, op).type in FORMATS:
+    stored, requested = FORMATS.get(_stored(graph, op).type), FORMATS[notes.request.low_bit_weights]
+    if op.options.weights_format != 0 or (stored is not None and stored.bits <= requested.bits):
         return False
     reason = (_narrow_int8 if is_int8(op.inputs[0]) else _narrow_float)(graph, op, notes)
     return reason is None or notes.left_alone(op, f"{reason}, so they stay {op.input(1).type}")

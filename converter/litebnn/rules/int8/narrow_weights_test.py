@@ -66,6 +66,20 @@ def test_the_results_stay_but_for_rounding(
     np.testing.assert_allclose(actual, expected, atol=1e-5 * max(1, np.abs(expected).max()))
 
 
+@pytest.mark.parametrize("dynamic_range", [False, True])
+@pytest.mark.parametrize(("first", "second", "stored"), [("int4", "int2", "INT2"), ("int2", "int4", "INT2")])
+def test_narrow_weights_become_narrower_but_not_wider(
+    first: str, second: str, stored: str, dynamic_range: bool
+) -> None:
+    result = dense(np.random.default_rng(0), 2, 33, 12)
+    for type in (first, second):
+        result = convert(result, low_bit_weights=type, dynamic_range=dynamic_range)
+    assert op_names(result) == [*["DEQUANTIZE"] * (not dynamic_range), "FULLY_CONNECTED"]
+    types = [tensor.type for op in read_model(result).ops() for tensor in op.inputs if tensor is not None]
+    assert stored in types
+    assert "INT4" not in types
+
+
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("type", ["int4", "int2"])
 @pytest.mark.parametrize("stored", [in_half_precision, with_quantized_weights])
