@@ -103,12 +103,12 @@ class Ready:
     def _levels(self, values: Array) -> Array:
         """Real values as levels of a quantized input."""
         limits = np.iinfo(self.dtype)
-        levels: Array
-        if self._scale:
-            levels = np.round(values / self._scale) + self._zero_point
-        else:
-            # If an int8 input has no scale, its values are pixels minus 128.
-            levels = np.round(values) - (128 if self.dtype == np.int8 else 0)
+        # If an int8 input has no scale, its values are pixels minus 128.
+        plain = (1.0, -128 if self.dtype == np.int8 else 0)
+        scale, zero_point = (self._scale, self._zero_point) if self._scale else plain
+        # QUANTIZE rounds halves away from zero. In doubles, the sum with a half is exact.
+        steps = (values / scale).astype(np.float64)
+        levels = np.trunc(steps + np.copysign(0.5, steps)) + zero_point
         quantized: Array = np.clip(levels, limits.min, limits.max).astype(self.dtype)
         return quantized
 
