@@ -122,6 +122,12 @@ Normalization NormalizationOf(const Settings& settings, const Metadata& metadata
                          numbers.size(), channels));
     }
   }
+  const auto are_finite = [](const std::vector<float>& numbers) {
+    return std::all_of(numbers.begin(), numbers.end(), [](float number) { return std::isfinite(number); });
+  };
+  if (!are_finite(found.mean) || !are_finite(found.deviation)) {
+    throw Error(settings.session.model + ": its metadata normalizes pixels by a number that is not finite");
+  }
   if (std::find(found.deviation.begin(), found.deviation.end(), 0.0f) != found.deviation.end()) {
     throw Error(settings.session.model + ": its metadata divides pixels by 0");
   }
@@ -145,8 +151,9 @@ class PixelConversion {
     const float value = (pixel - mean[channel % mean.size()]) / deviation[channel % deviation.size()];
     if constexpr (std::is_integral_v<T>) {
       const float level = std::round(value / scale_.scale) + static_cast<float>(scale_.zero_point);
+      // The function fmax replaces NaN, which a damaged scale causes and which has no integer.
       return static_cast<T>(
-          std::clamp(level, float{std::numeric_limits<T>::min()}, float{std::numeric_limits<T>::max()}));
+          std::fmin(std::fmax(level, float{std::numeric_limits<T>::min()}), float{std::numeric_limits<T>::max()}));
     } else {
       return value;
     }

@@ -98,6 +98,15 @@ def test_labels_are_printed_and_those_of_the_flag_come_first(command: list[Path]
     assert " mine " in result.stdout.splitlines()[-1]
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_deviation_that_is_not_finite_is_refused(
+    number: float, command: list[Path], image: Path, tmp_path: Path
+) -> None:
+    path = model(tmp_path, ImageClassifier(labels=LABELS, mean=MEAN, std=(*STD[:2], number)), "INT8", 0.05, 3)
+    problem = "its metadata normalizes pixels by a number that is not finite"
+    assert error_of(run(command, tflite_model=path, image=image)) == f"{path}: {problem}"
+
+
 def test_a_compressed_archive_is_refused(command: list[Path], image: Path, tmp_path: Path) -> None:
     path = model(tmp_path)
     content = path.read_bytes()
