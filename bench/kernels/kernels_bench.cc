@@ -148,9 +148,9 @@ struct BconvBench {
     if (output_name == "int8_sum") {
       epilogue.int8_addend = reinterpret_cast<const int8_t*>(addend.data());
       Int8Sum sum;
-      if (!sum.Set({{kScale, -100}, {1.3f * kScale, 3}, {1.7f * kScale, 5}, -128, 127}) ||
+      if (!conv->adds_int8() || !sum.Set({{kScale, -100}, {1.3f * kScale, 3}, {1.7f * kScale, 5}, -128, 127}) ||
           !sum.FindFloatSum(&epilogue.int8_sum)) {
-        std::fputs("expected a sum that floats compute\n", stderr);
+        std::fprintf(stderr, "%s does not add to int8 outputs\n", IsaName(conv->isa()));
         std::exit(1);
       }
     }
