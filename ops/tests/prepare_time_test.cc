@@ -155,6 +155,26 @@ TEST(PrepareTime, OfManyInt8Sums) {
   ExpectPreparedSoon(graph);
 }
 
+TEST(PrepareTime, OfInt8NormsThatShareTheirConstants) {
+  for (const int channels : {1 << 12, 1 << 16}) {
+    Int8NormParams params;
+    params.image = {1, 1, 1, channels};
+    Graph graph = Int8NormGraph(params);
+    const std::vector<GraphNode> norm = graph.nodes;
+    for (int i = 0; i < 1000; ++i) {
+      int image = graph.inputs[0];
+      for (GraphNode node : norm) {
+        node.inputs[0] = image;
+        image = static_cast<int>(graph.tensors.size());
+        graph.tensors.push_back(graph.tensors[static_cast<size_t>(node.outputs[0])]);
+        node.outputs = {image};
+        graph.nodes.push_back(node);
+      }
+    }
+    ExpectPreparedSoon(graph);
+  }
+}
+
 TEST(PrepareTime, OfCorrectionsThatManyNodesMakeFromOneFilter) {
   ExpectPreparedSoon(Repeat(ConvGraph(SameZero(490, 490)), 31));
   // Each group has one output channel, which the packed filter pads to a whole tile.

@@ -18,6 +18,8 @@ from litebnn.graph import Graph, Op, Tensor
 
 # Limits of the library: the number of inputs of a CONCATENATION, and the channels of a gate or a float sum.
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
+# The limit for the channels of a batch norm of int8.
+_MOST_INT8_CHANNELS = 1 << 12
 # Limits for a network's first convolution: the numbers of input channels, output channels, weights, and weights of each
 # output.
 _MOST_STEM_CHANNELS, _MOST_STEM_OUTPUTS, _MOST_STEM_WEIGHTS, _MOST_STEM_DEPTH = 4, 1 << 10, 1 << 16, 1 << 14
@@ -126,7 +128,7 @@ def _is_int8_scale(op: Op) -> bool:
 
 def _is_int8_shift(op: Op) -> bool:
     tensors = (*op.inputs, *op.outputs)
-    is_norm = _has_channel_values(op, "INT8")
+    is_norm = _has_channel_values(op, "INT8") and op.input(0).shape[-1] <= _MOST_INT8_CHANNELS
     return is_norm and all(t is not None and t.per_tensor_quantization is not None for t in tensors)
 
 

@@ -574,6 +574,11 @@ TEST(Claim, Int8NormsThatOnlySignsRead) {
   Int8NormParams params;
   params.adds = false;
   EXPECT_EQ(PlanOf(Int8NormGraph(params)).Claimed(), (Indices{0, 1}));
+  for (const int channels : {4096, 4097}) {
+    Int8NormParams wide;
+    wide.image = {1, 1, 1, channels};
+    EXPECT_EQ(PlanOf(Int8NormGraph(wide)).Claimed(), channels == 4096 ? (Indices{0, 1, 2}) : (Indices{2})) << channels;
+  }
   // Another node reads the sum, or the product.
   for (const size_t node : {0u, 1u}) {
     Graph graph = Int8NormGraph({});

@@ -74,6 +74,10 @@ class AffineOp final : public Op {
   bool rectify_ = false;
 };
 
+// The largest number of channels of a claimed batch norm of int8. To find the threshold of a channel takes a tenth of a
+// microsecond, and any number of nodes may share their constants.
+constexpr int kMostInt8Channels = 1 << 12;
+
 // Estimated cycles of a product or sum in fixed point.
 constexpr double kCyclesPerLevel = 8;
 
@@ -223,12 +227,15 @@ bool ReadsImages(const OpType& writer) {
          &writer == &kShiftOpType;
 }
 
-// True if the tensors have valid grids that the arithmetic supports, and there is no activation.
+// True if the tensors have valid grids that the arithmetic supports, there is no activation, and there are not too many
+// channels.
 template <typename Arithmetic>
 bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
   // MUL's options begin with the activation too.
   if (static_cast<const TfLiteAddParams*>(node.builtin_data)->activation != kTfLiteActNone) return false;
   if (!HasChannelValues(context, node, kTfLiteInt8)) return false;
+  const TfLiteIntArray& shape = *context.tensors[node.inputs->data[0]].dims;
+  if (shape.data[shape.size - 1] > kMostInt8Channels) return false;
   const auto grid = [&](int tensor) { return litebnn::GridOf(context.tensors[tensor]); };
   const Int8Grid image = grid(node.inputs->data[0]), constant = grid(node.inputs->data[1]);
   const Int8Grid result = grid(node.outputs->data[0]);
