@@ -1,1 +1,1 @@
-"""Facts about tensors and ops, worked out in one place and only read by the rules."""
+"""This package determines facts about tensors and ops, each in one place. The rules only ask for these facts."""

@@ -1,4 +1,4 @@
-"""Affine ops by channel, x · scale + shift, and neighbouring float32 numbers."""
+"""Affine ops by channel, which compute x · scale + shift, and neighbouring float32 numbers."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ import numpy as np
 from litebnn.analysis.match import SIGNS, floats
 from litebnn.graph import Array, Op, Tensor, facts
 
-# The largest number of channels: a damaged file may claim any, and arrays hold a value for each.
+# Ops with more channels than this limit are not analysed: a damaged file may claim any number, and arrays hold a value
+# for each.
 _MOST_CHANNELS = 1 << 20
 AFFINE = ("ADD", "DIV", "MUL", "NEG", "SUB")
 
 
 def normal_level(values: Array, *, up: bool) -> Array:
-    """The float32 values, with subnormal ones, which runtimes may flush, rounded to zero or the least normal number."""
+    """Rounds subnormal float32 values to zero or to the least normal number, because runtimes may flush subnormals."""
     least = np.finfo(np.float32).tiny
     rounded = np.where(values > 0 if up else values < 0, np.float32(least if up else -least), np.float32(0))
     return np.where(np.abs(values) < least, rounded, values)
 
 
 def next_level(values: Array, *, up: bool) -> Array:
-    """The next float32 above (or below) each value, among zero and the normal numbers."""
+    """Returns the next float32 above (or below) each value, among zero and the normal numbers."""
     return normal_level(np.nextafter(values, np.float32(np.inf if up else -np.inf)), up=up)
 
 
 def per_channel(tensor: Tensor | None, channels: int) -> Array | None:
-    """The values, float32 [channels], of a float constant that is equal at all positions; None for other tensors."""
+    """Returns the values, float32 [channels], of a float constant that is equal at all positions; None for other
+    tensors."""
     array = floats(tensor)
     if array is None or channels < 1:
         return None
@@ -37,7 +39,8 @@ def per_channel(tensor: Tensor | None, channels: int) -> Array | None:
 
 
 def affine_of(op: Op, channels: int, *, left: bool) -> tuple[Array, Array] | None:
-    """Scale and shift, both float64 [channels], of an op that computes x · scale + shift from one of its inputs, x."""
+    """Returns scale and shift, both float64 [channels], of an op that computes x · scale + shift from one of its
+    inputs, x."""
     if not 0 < channels <= _MOST_CHANNELS:
         return None
     if op.name == "NEG":

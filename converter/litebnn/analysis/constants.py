@@ -1,4 +1,4 @@
-"""Values of tensors that are computed from constants."""
+"""Computes the values of tensors that depend only on constants."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from litebnn.analysis.match import fused_activation
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor, constant
 
-# Exporters write few ops between a constant and the weights; a damaged file may have any number.
+# A search for constants follows at most this number of ops. Exporters write few ops between a constant and the weights,
+# but a damaged file may have any number.
 _DEEPEST = 32
-# Values larger than their constants are computed up to this number of elements. Without a limit, a small file could
+# A value larger than its constants is computed up to this number of elements. Without a limit, a small file could
 # exhaust the memory.
 _SMALL = 1 << 20
 
@@ -47,7 +48,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "SELECT_V2": np.where,
     "SUB": np.subtract,
 }
-# Ops that work on each element separately, whether or not their values can be computed here.
+# These ops work on each element separately, whether or not this module can compute their values.
 ON_ELEMENTS = frozenset({*ELEMENTWISE, "CAST", "ELU", "HARD_SWISH", "LEAKY_RELU", "PRELU"})
 REDUCTIONS: dict[str, Callable[..., Any]] = {"MEAN": np.mean, "REDUCE_MAX": np.max, "REDUCE_MIN": np.min, "SUM": np.sum}
 _SHAPING: dict[str, Callable[[Op, list[Array]], Array]] = {
@@ -61,7 +62,7 @@ _FOLDABLE = {*ELEMENTWISE, *REDUCTIONS, *_SHAPING}
 
 
 def constants_upstream(graph: Graph, tensor: Tensor, unknown: Container[Tensor] = ()) -> set[Tensor] | None:
-    """The constants from which a value is computed; None if it depends on the model's inputs.
+    """Returns the constants from which a value is computed; None if the value depends on the model's inputs.
 
     Args:
         unknown: tensors that are known to depend on the inputs, at which the search stops.
@@ -93,7 +94,8 @@ def constants_upstream(graph: Graph, tensor: Tensor, unknown: Container[Tensor] 
 
 
 def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
-    """True if a tensor takes no more bytes than the constants that only it uses, which it would replace."""
+    """True if a tensor takes no more bytes than the constants that it would replace, which are those that no other
+    tensor uses."""
     constants = constants_upstream(graph, tensor)
     if constants is None:
         return False
@@ -111,7 +113,8 @@ def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
 
 
 def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
-    """The value of a tensor that is computed from constants; None if this module cannot compute one of its ops."""
+    """Returns the value of a tensor that is computed from constants; None if this module cannot compute one of its
+    ops."""
     constants = constants_upstream(graph, tensor)
     if constants is None:
         return None
@@ -129,7 +132,7 @@ def fold_input(graph: Graph, op: Op, index: int) -> bool:
 
 
 def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Array | None], depth: int) -> Array | None:
-    """Computes a value; `shared` caches only tensors with several consumers, because weights can be large."""
+    """Computes a value. The cache `shared` keeps only tensors with several consumers, because weights can be large."""
     if tensor.is_constant:
         return tensor.array
     if tensor in shared:
@@ -151,7 +154,8 @@ def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Arra
 
 
 def _apply(op: Op, values: list[Array], dtype: Any) -> Array | None:
-    """The op's output for these inputs; None if they do not fit together, or the declared output differs."""
+    """Returns the op's output for these inputs; None if the inputs do not fit together, or the declared output
+    differs."""
     activation, shape = fused_activation(op), op.output.shape
     if activation is None or (op.name in ELEMENTWISE and not all(_broadcasts(op, v.shape) for v in values)):
         return None

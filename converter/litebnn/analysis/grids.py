@@ -1,4 +1,4 @@
-"""Quantization parameters and the arithmetic of quantized ops."""
+"""Quantization parameters (grids), and the arithmetic of quantized ops."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Range: TypeAlias = tuple[float, float]
 Ranges: TypeAlias = dict[Tensor, Range]
 
 INT8_MIN, INT8_MAX = -128, 127
-# The number of bits of the integer types that NumPy lacks.
+# For each integer type that NumPy lacks, the table has the number of bits.
 NARROW_TYPES = {"INT4": 4, "INT2": 2}
-# The smallest scale of a channel's weights relative to the coarsest channel's. All channels share the output's scale,
+# A channel's scale of weights is at least this share of the coarsest channel's. All channels share the output's scale,
 # which would lose finer steps, and the bias would not fit into 32 bits.
 _FINEST_CHANNEL = 1 / 256
 _GRIDS = ("INT8", "UINT8", "INT16")
-# The largest distance, in units in the last place, between the float32 middle of two levels and the rounding boundary.
+# The float32 middle of two levels is at most this many units in the last place away from the rounding boundary.
 _MOST_ULPS = 4
-# The number of fractional bits of the larger factor in a sum, and of the factor that converts between two grids.
+# The larger factor in a sum, and the factor that converts between two grids, have these numbers of fractional bits.
 _SUM_BITS, _QUANTIZE_BITS = 20, 8
-# For each op whose arithmetic is known, the signs with which it adds its operands.
+# For each op whose arithmetic is known, the table has the signs with which the op adds its operands.
 _SIGNS = {"ADD": (1, 1), "SUB": (1, -1), "QUANTIZE": (1,), "MUL": ()}
 
 
 def activations(graph: Graph) -> list[Tensor]:
-    """The tensors that can become int8, in order of execution. These are float inputs, and float results of ops that
-    can write int8.
+    """Returns the tensors that can become int8, in order of execution: float inputs, and float results of ops that can
+    write int8.
     """
     computed = [
         op.output for op in graph.ops if facts(op).int8 is not None or op.name in (LCE_BCONV_2D, LCE_DEQUANTIZE)
@@ -41,13 +41,13 @@ def activations(graph: Graph) -> list[Tensor]:
 
 
 def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
-    """A grid with one scale and zero point, or one for each channel along `axis`."""
+    """Makes a grid with one scale and zero point, or with one for each channel along `axis`."""
     scales = np.atleast_1d(np.asarray(scale, np.float32))
     return Quantization(scales, np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape).copy(), axis)
 
 
 def parameters_of_range(low: float, high: float, least_scale: float = 0.0) -> Quantization:
-    """Scale and zero point of the int8 grid that covers [low, high] and zero."""
+    """Returns scale and zero point of the int8 grid that covers [low, high] and zero."""
     low, high = min(low, 0.0), max(high, 0.0)
     scale = max((high - low) / (INT8_MAX - INT8_MIN), least_scale, float(np.finfo(np.float32).tiny))
     zero_point = int(np.clip(round(INT8_MIN - low / scale), INT8_MIN, INT8_MAX))
@@ -67,7 +67,8 @@ def quantized(values: Array, scale: Any, zero_point: Any) -> Array:
 
 
 def along_axis(values: Array, rank: int, axis: int) -> Array:
-    """Reshapes values [n] so that they broadcast along `axis` of a tensor of that rank; a single value is unchanged."""
+    """Reshapes values [n] so that they broadcast along `axis` of a tensor of rank `rank`; a single value is
+    unchanged."""
     return values if values.size == 1 else values.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
@@ -81,7 +82,7 @@ def pack_levels(levels: Array, bits: int) -> Array:
 
 
 def stored_levels(tensor: Tensor) -> Array | None:
-    """The levels of a quantized constant, with INT4 and INT2 as int8; None for other tensors."""
+    """Returns the levels of a quantized constant, with INT4 and INT2 as int8; None for other tensors."""
     bits, stored = NARROW_TYPES.get(tensor.type, 0), tensor.buffer.data
     if not bits or not tensor.is_constant or stored is None or tensor.is_sparse or tensor.is_variable:
         return tensor.array
@@ -94,7 +95,7 @@ def stored_levels(tensor: Tensor) -> Array | None:
 
 
 def dequantized(tensor: Tensor) -> Array | None:
-    """The float32 values of a quantized constant with one scale, several, or one for each block of a row."""
+    """Returns the float32 values of a quantized constant with one scale, several, or one for each block of a row."""
     array, q = stored_levels(tensor), tensor.quantization
     if array is not None and tensor.details is not None:
         return _dequantized_blocks(array, tensor.details)
@@ -106,7 +107,8 @@ def dequantized(tensor: Tensor) -> Array | None:
 
 
 def _dequantized_blocks(levels: Array, details: QuantizationDetails) -> Array | None:
-    """The float32 values of levels [O, I] with scales [O, I / block size]; None if the scales have another form."""
+    """Returns the float32 values of levels [O, I] with scales [O, I / block size]; None if the scales have another
+    form."""
     scales, points = details.tensors["scales"], details.tensors["zero_points"]
     size, shape = details.options.block_size, getattr(details.options, "block_shape", None)
     known = None if scales is None else scales.array
@@ -118,7 +120,7 @@ def _dequantized_blocks(levels: Array, details: QuantizationDetails) -> Array | 
 
 
 def bias_scale(source: Tensor | None, weights: Tensor | None, shape: tuple[int, ...]) -> Array | None:
-    """The scale of an int8 layer's int32 bias with that shape, float64 [1] or [channels]."""
+    """Returns the scale of an int8 layer's int32 bias of shape `shape`: float64 [1] or [channels]."""
     grid, q = source and source.per_tensor_quantization, weights and weights.quantization
     if not grid or not q or (q.scale.size > 1 and q.scale.shape != shape[-1:]):
         return None
@@ -127,7 +129,7 @@ def bias_scale(source: Tensor | None, weights: Tensor | None, shape: tuple[int, 
 
 
 def symmetric_scale(values: Array, axis: int) -> Array:
-    """The scales of int8 weights, float32 [1], or [channels] along an axis."""
+    """Returns the scales of int8 weights, float32 [1], or [channels] along an axis."""
     others = tuple(i for i in range(values.ndim) if i != axis)
     largest = np.atleast_1d(np.abs(values).max(axis=others if axis >= 0 else None))
     scale: Array = np.maximum(largest, _FINEST_CHANNEL * largest.max() or 1.0) / INT8_MAX
@@ -139,7 +141,7 @@ def is_int8(tensor: Tensor | None) -> bool:
 
 
 def is_quantized(tensor: Tensor) -> bool:
-    """True if the tensor has one grid, of int8 or of another type."""
+    """True if one grid, of int8 or another type, holds for the whole tensor."""
     return grid_range(tensor) is not None
 
 
@@ -148,7 +150,7 @@ def same_parameters(left: Tensor, right: Tensor) -> bool:
 
 
 def on_grid(values: Array, tensor: Tensor) -> Array | None:
-    """Numbers as a tensor stores them: unchanged if it is float, else rounded to its grid."""
+    """Rounds numbers to the tensor's grid, as if the tensor stored them; a float tensor leaves them unchanged."""
     if tensor.type == "FLOAT32":
         return values
     limits = grid_range(tensor)
@@ -160,13 +162,13 @@ def on_grid(values: Array, tensor: Tensor) -> Array | None:
 
 
 def from_levels(levels: Any, scale: float, zero_point: int) -> Array:
-    """The float32 values of levels, computed like DEQUANTIZE: 127 times the float nearest to 1/127 is 1."""
+    """Returns the float32 values of levels, computed like DEQUANTIZE, so 127 times the float nearest to 1/127 is 1."""
     values: Array = (np.asarray(levels, np.float32) - np.float32(zero_point)) * np.float32(scale)
     return values
 
 
 def grid_range(tensor: Tensor) -> tuple[float, float] | None:
-    """The lowest and the highest value of a tensor with one grid; None for other tensors."""
+    """Returns the lowest and the highest value of a tensor with one grid; None for other tensors."""
     numbers = numbers_of_grid(tensor)
     return None if numbers is None else (float(numbers[0]), float(numbers[-1]))
 
@@ -178,7 +180,7 @@ def ends_within(tensor: Tensor, low: float, high: float) -> bool:
 
 
 def numbers_of_grid(tensor: Tensor) -> Array | None:
-    """All values of a tensor with one grid, float32 [levels], ascending; None for other tensors."""
+    """Returns all values of a tensor with one grid, float32 [levels], ascending; None for other tensors."""
     grid = tensor.per_tensor_quantization
     if grid is None or tensor.type not in _GRIDS:
         return None
@@ -195,13 +197,13 @@ def _numbers(type_name: str, scale: float, zero_point: int) -> Array:
 
 
 def step_of(tensor: Tensor) -> float:
-    """The scale of a tensor with one grid; 0 for other tensors."""
+    """Returns the scale of a tensor with one grid; 0 for other tensors."""
     grid = tensor.per_tensor_quantization if is_quantized(tensor) else None
     return 0.0 if grid is None else grid[0]
 
 
 def first_rounded_to(numbers: Array, tensor: Tensor) -> Array:
-    """The least floats, float32 [n], that are rounded to these numbers of a tensor's grid or to greater ones."""
+    """Returns the least floats, float32 [n], that round to the given numbers of a tensor's grid or to greater ones."""
 
     def reach(floats: Array) -> Array:
         rounded = on_grid(floats, tensor)
@@ -219,7 +221,8 @@ def first_rounded_to(numbers: Array, tensor: Tensor) -> Array:
 
 
 def next_of_grid(numbers: Array, tensor: Tensor) -> Array:
-    """The least numbers of a tensor's grid, float32 [n], that are not below these; unchanged without a grid."""
+    """Returns for each number the least number of the tensor's grid that is not below; without a grid, the numbers
+    themselves."""
     levels = numbers_of_grid(tensor)
     if levels is None:
         return numbers
@@ -228,7 +231,8 @@ def next_of_grid(numbers: Array, tensor: Tensor) -> Array:
 
 
 def as_compared(values: Array, scale: float) -> Array:
-    """Values of an int8 tensor as the runtime's comparison ops rescale them: fixed point with 8 fractional bits."""
+    """Rescales the values of an int8 tensor as the runtime's comparison ops do: to fixed point with 8 fractional
+    bits."""
     counts = np.rint(values.astype(np.float64) / np.float32(scale)).astype(np.int64) << 8
     fraction, exponent = np.frexp(np.float64(np.float32(scale)))
     product = counts * int(round_half_away(fraction * 2**31))
@@ -238,7 +242,7 @@ def as_compared(values: Array, scale: float) -> Array:
 
 
 def lowest_value(graph: Graph, tensor: Tensor) -> float:
-    """The lowest value that a tensor's grid allows, or the grid of the tensor that it dequantizes."""
+    """Returns the lowest value that a tensor's grid allows, or the grid of the tensor that it dequantizes."""
     op = graph.producer(tensor)
     source = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
     limits = grid_range(source)
@@ -246,13 +250,13 @@ def lowest_value(graph: Graph, tensor: Tensor) -> float:
 
 
 def int8_source(graph: Graph, tensor: Tensor | None) -> Tensor | None:
-    """The int8 tensor that `tensor` dequantizes; None if there is none."""
+    """Returns the int8 tensor that `tensor` dequantizes; None if there is none."""
     op = graph.producer(tensor)
     return op.input(0) if op is not None and op.name == "DEQUANTIZE" and is_int8(op.input(0)) else None
 
 
 def int8_results(graph: Graph, tensor: Tensor) -> list[Op]:
-    """The QUANTIZE ops that read `tensor`, if all its consumers are QUANTIZE ops with the same int8 result."""
+    """Returns the QUANTIZE ops that read `tensor`, if all its consumers are QUANTIZE ops with the same int8 result."""
     if graph.is_output(tensor):
         return []
     consumers = graph.consumers(tensor)
@@ -262,10 +266,10 @@ def int8_results(graph: Graph, tensor: Tensor) -> list[Op]:
 
 
 def computed_on_grid(op: Op, operands: Sequence[Array]) -> Array | None:
-    """The float32 values of a quantized op's output as XNNPACK computes them, the default of all runtimes.
+    """Returns the float32 values of a quantized op's output as XNNPACK, the default of all runtimes, computes them.
 
-    Its fixed-point factors have fewer bits than those of TensorFlow's own kernels, so a result may differ by a level.
-    Float arithmetic would choose at random where a result lies halfway between two levels.
+    XNNPACK's fixed-point factors have fewer bits than those of TensorFlow's own kernels, so a result may differ by a
+    level. Float arithmetic would choose at random where a result lies halfway between two levels.
 
     Args:
         operands: values of the op's inputs on their grids, of equal shape.

@@ -1,6 +1,6 @@
-"""Ops that only move, join or compare the elements of their inputs.
+"""Knows the ops that only move, join or compare the elements of their inputs.
 
-A layout is what a TRANSPOSE or a reshape does to axes; a table has the ops that commute with it.
+A layout is a change of axes, as a TRANSPOSE or a reshape makes it. A table has the ops that commute with a layout.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from litebnn.graph import Array, Op, Tensor, facts
 
 @dataclass(frozen=True)
 class Layout:
-    """The same elements in other axes."""
+    """A Layout arranges the same elements in other axes."""
 
-    # The dimensions that the op reads.
+    # `before` has the dimensions that the op reads.
     before: tuple[int, ...]
-    # The dimensions that it writes.
+    # `after` has the dimensions that the op writes.
     after: tuple[int, ...]
-    # For each axis after, the axis before it, or None for a new axis of size 1. The whole is None if the op folds axes.
+    # For each axis after the op, `axes` has the axis before, or None for a new axis of size 1. `axes` is None if the op
+    # folds axes.
     axes: tuple[int | None, ...] | None = None
 
     @property
     def order(self) -> tuple[int, ...] | None:
-        """The permutation of a TRANSPOSE; None for a reshape."""
+        """Returns the permutation of a TRANSPOSE; None for a reshape."""
         known = [axis for axis in self.axes or () if axis is not None]
         return tuple(known) if len(known) == len(self.before) == len(self.after) else None
 
     @property
     def unit_axis(self) -> int | None:
-        """The axis of size 1, in the larger of both shapes, that a reshape adds or takes away."""
+        """Returns the axis of size 1, in the larger of both shapes, that a reshape adds or takes away."""
         if self.axes is None or self.order is not None:
             return None
         return self.axes.index(None) if None in self.axes else next(i for i in self.axes_before if i not in self.axes)
@@ -52,13 +53,14 @@ class Layout:
         return Layout(self.after, self.before, back)
 
     def moved(self, values: Array, fill: Any) -> Array | None:
-        """Values for each old axis, in the order of the new axes; an axis that the layout adds gets `fill`."""
+        """Arranges one value for each old axis in the order of the new axes; an axis that the layout adds gets
+        `fill`."""
         if self.axes is None or len(values) != len(self.before):
             return None
         return np.asarray([fill if axis is None else values[axis] for axis in self.axes], values.dtype)
 
     def of_array(self, array: Array) -> Array | None:
-        """A broadcast operand in the new layout; None if the layout drops an axis."""
+        """Returns a broadcast operand in the new layout; None if the layout drops an axis."""
         order = [axis for axis in self.axes or () if axis is not None]
         if len(order) != len(self.before) or array.ndim > len(order):
             return None
@@ -68,9 +70,10 @@ class Layout:
 
 
 def layouts_of(op: Op) -> list[Layout]:
-    """The layouts that an op may stand for; empty for ops that neither transpose nor reshape.
+    """Returns the layouts that an op may stand for; empty for ops that neither transpose nor reshape.
 
-    A reshape has one for each axis of size 1 that it may add or take away. If there is none, it folds axes.
+    A reshape has one layout for each axis of size 1 that it may add or take away. A reshape without such an axis folds
+    axes.
     """
     if op.name == "TRANSPOSE":
         order = transpose_order(op)
@@ -96,7 +99,8 @@ def _amounts(op: Op, layout: Layout) -> dict[str, Array] | None:
 
 
 def _block(op: Op, layout: Layout) -> dict[str, Array] | None:
-    """Block size and amounts of an op with one spatial axis, and those of the axis of size 1 that the layout adds."""
+    """Returns block size and amounts of an op with one spatial axis, together with those of the axis of size 1 that the
+    layout adds."""
     block, amounts, axis = op.input(1).array, op.input(2).array, layout.unit_axis
     if block is None or amounts is None or (block.shape, amounts.shape) != ((1,), (1, 2)):
         return None
@@ -116,8 +120,9 @@ def _reduced(op: Op, layout: Layout) -> dict[str, Array] | None:
     return {"/axes": np.asarray(own, np.int32)}
 
 
-# For each op of one tensor, a function that returns its parameters after a change of layout. The keys of the result are
-# suffixes for the names of the new constants. The result is None if the op does not exist in that layout.
+# For each op of one tensor, the table has a function that returns the op's parameters after a change of layout. The
+# keys of the function's result are suffixes for the names of the new constants. The result is None if the op does not
+# exist in that layout.
 IN_LAYOUT: dict[str, Callable[[Op, Layout], dict[str, Array] | None]] = {
     **dict.fromkeys(PADS, _amounts),
     **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), _block),
@@ -161,9 +166,9 @@ MOVING = (
     *("BATCH_TO_SPACE_ND", "BROADCAST_TO", "DEPTH_TO_SPACE", "GATHER", "MIRROR_PAD", "RESIZE_NEAREST_NEIGHBOR"),
     *("REVERSE_V2", "SLICE", "SPACE_TO_DEPTH", "SPLIT_V", "STRIDED_SLICE", "TILE", "TRANSPOSE", "UNPACK"),
 )
-# Ops that select values by their order.
+# These ops select values by their order.
 COMPARING = ("MAXIMUM", "MAX_POOL_2D", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN")
-# The inputs from which the elements of an op's outputs are selected.
+# The table has, for each op, the inputs from which the elements of its outputs are selected.
 _PICKED: dict[str, tuple[int, ...]] = {
     **dict.fromkeys((*MOVING, "MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN"), (0,)),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), (0, 1)),
@@ -174,7 +179,7 @@ _JOINING = ("CONCATENATION", "PACK")
 
 
 def picked_from(op: Op) -> tuple[int, ...]:
-    """The inputs from which an op selects all elements of its outputs; empty for an op that computes."""
+    """Returns the inputs from which an op selects all elements of its outputs; empty for an op that computes."""
     if fused_activation(op) != 0:
         return ()
     if op.name in _JOINING:

@@ -1,4 +1,4 @@
-"""Queries about tensors and ops that several rules need."""
+"""Answers questions about tensors and ops that several rules ask."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from litebnn.analysis.grids import from_levels
 from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE, Activation
 from litebnn.graph import Array, Graph, Op, Tensor
 
-# An op that exists only in the graph: it packs the signs of a tensor by a threshold for each channel.
+# THRESHOLD is an op that exists only in the graph: it packs the signs of a tensor by a threshold for each channel.
 THRESHOLD = "THRESHOLD"
 SIGNS = (LCE_QUANTIZE, THRESHOLD)
 
 
 def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
-    """The packed tensor that `tensor` unpacks, if it is the output of an `LceDequantize`."""
+    """Returns the packed tensor that `tensor` unpacks, if `tensor` is the output of an `LceDequantize`."""
     producer = graph.producer(tensor)
     return producer.input(0) if producer is not None and producer.name == LCE_DEQUANTIZE else None
 
 
 def floats(tensor: Tensor | None) -> Array | None:
-    """The values of a float32 constant."""
+    """Returns the values of a float32 constant."""
     array = None if tensor is None else tensor.array
     return array if array is not None and array.dtype == np.float32 else None
 
 
 def uniform(tensor: Tensor | None) -> float | None:
-    """The value of a constant whose elements are all equal, dequantized if it is quantized."""
+    """Returns the value of a constant whose elements are all equal, dequantized if the constant is quantized."""
     array = None if tensor is None else tensor.array
     if tensor is None or array is None or array.size == 0 or array.dtype.kind not in "fiub":
         return None
@@ -40,14 +40,15 @@ def uniform(tensor: Tensor | None) -> float | None:
 
 
 def number_of(graph: Graph, tensor: Tensor | None) -> float | None:
-    """The value of a tensor whose elements are all equal, including tensors whose size depends on the batch."""
+    """Returns the value of a tensor whose elements are all equal, including tensors whose size depends on the batch."""
     while (op := graph.producer(tensor)) is not None and op.name in ("BROADCAST_TO", "FILL"):
         tensor = op.inputs[int(op.name == "FILL")]
     return uniform(tensor)
 
 
 def times_repeated(dims: tuple[int, ...], larger: tuple[int, ...]) -> list[int] | None:
-    """The repetitions along each axis if a tensor is broadcast to a larger one; None if it cannot be."""
+    """Returns the repetitions along each axis if a tensor is broadcast to a larger one; None if it cannot be
+    broadcast."""
     sizes = list(zip(dims, larger, strict=False))
     if len(dims) != len(larger) or any(small != large and (small != 1 or large < 1) for small, large in sizes):
         return None
@@ -55,13 +56,13 @@ def times_repeated(dims: tuple[int, ...], larger: tuple[int, ...]) -> list[int] 
 
 
 def fused_activation(op: Op) -> Activation | None:
-    """The op's fused activation; None for activations that no binary op has (tanh, sign bit)."""
+    """Returns the op's fused activation; None for activations that no binary op has (tanh, sign bit)."""
     value = getattr(op.options, "fused_activation_function", Activation.NONE)
     return Activation(value) if value in Activation._value2member_map_ else None
 
 
 def transpose_order(op: Op) -> Array | None:
-    """The order int [rank] of a TRANSPOSE, if it is a constant and valid permutation of the axes."""
+    """Returns the order int [rank] of a TRANSPOSE, if the order is a constant and a valid permutation of the axes."""
     order, rank = op.input(1).array, len(op.output.dims)
     if order is None or len(op.input(0).dims) != rank or sorted(order.reshape(-1)) != [*range(rank)]:
         return None

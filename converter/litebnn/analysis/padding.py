@@ -1,4 +1,4 @@
-"""PAD and PADV2, and the arithmetic of SAME padding."""
+"""Reads PAD and PADV2, and computes SAME padding."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ PADS = ("PAD", "PADV2")
 
 @dataclass(frozen=True)
 class ConstantPadding:
-    """Padding amounts int [rank, 2], before and after each axis, and the padding value."""
+    """A ConstantPadding has padding amounts int [rank, 2], before and after each axis, and the padding value."""
 
     amounts: Array
     value: float
 
     @property
     def is_spatial(self) -> bool:
-        """True if only the height and width of an NHWC tensor are padded."""
+        """True if this padding pads only the height and width of an NHWC tensor."""
         return len(self.amounts) == 4 and not np.any(self.amounts[[0, 3]])
 
 
 def pad_amounts(op: Op) -> Array | None:
-    """The amounts int [rank, 2] of a PAD or PADV2, if they are constant and match the axes of input and output."""
+    """Returns the amounts int [rank, 2] of a PAD or PADV2, if the amounts are constant and match the axes of input and
+    output."""
     amounts = op.input(1).array
     ranks = {len(op.input(0).dims), len(op.output.dims)}
     return amounts if amounts is not None and ranks == {len(amounts)} and amounts.shape[1:] == (2,) else None
@@ -40,7 +41,7 @@ def pads_nothing(op: Op) -> bool:
 
 
 def constant_padding(op: Op) -> ConstantPadding | None:
-    """The padding of a PAD, a PADV2 or a SPACE_TO_BATCH_ND, if it is constant."""
+    """Returns the padding of a PAD, a PADV2 or a SPACE_TO_BATCH_ND, if the padding is constant."""
     value = uniform(op.input(2)) if op.name == "PADV2" else 0.0
     if op.name == "SPACE_TO_BATCH_ND":
         spatial, rank = op.input(2).array, len(op.output.dims)
@@ -54,7 +55,7 @@ def constant_padding(op: Op) -> ConstantPadding | None:
 
 
 def _is_padded(op: Op, amounts: Array) -> bool:
-    """True if the declared sizes of the output are those of the input plus the amounts, as far as they are known."""
+    """True if the declared sizes of the output are those of the input plus the amounts, as far as sizes are known."""
     before, after = op.input(0).dims, op.output.dims
     if op.name == "SPACE_TO_BATCH_ND":  # it also divides the sizes into blocks
         return len(before) == len(after) and before[-1] == after[-1]
@@ -63,7 +64,7 @@ def _is_padded(op: Op, amounts: Array) -> bool:
 
 
 def without_zeros(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array]:
-    """An NHWC tensor before it is padded with zeros, and the amounts int [2, 2] for height and width."""
+    """Returns the NHWC tensor before `tensor` is padded with zeros, and the amounts int [2, 2] for height and width."""
     zeros = np.zeros((2, 2), np.int32)
     while (op := graph.producer(tensor)) is not None and op.name in PADS:
         padding = constant_padding(op)
@@ -74,7 +75,7 @@ def without_zeros(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array]:
 
 
 def word_of_padding(channels: int, value: int) -> int | None:
-    """The word that pads packed signs with +1 or -1.
+    """Returns the word that pads packed signs with +1 or -1.
 
     The result is None if no single word encodes a padded pixel: -1 over more than 32 channels, not a multiple of 32.
     """
@@ -83,7 +84,7 @@ def word_of_padding(channels: int, value: int) -> int | None:
 
 
 def same_amounts(size: int, taps: int, stride: int, dilation: int) -> tuple[int, int] | None:
-    """The amounts before and after of TensorFlow's SAME padding along one axis.
+    """Returns the amounts before and after of TensorFlow's SAME padding along one axis.
 
     Returns:
         None if they depend on an unknown size (-1).
@@ -96,7 +97,8 @@ def same_amounts(size: int, taps: int, stride: int, dilation: int) -> tuple[int,
 
 
 def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """The amounts of a layer's own padding of height and width; None if they depend on an unknown size."""
+    """Returns the amounts of a layer's own padding of height and width; None if the amounts depend on an unknown
+    size."""
     if layer.name != "CONV_2D" or layer.options.padding == Padding.VALID:
         return (0, 0), (0, 0)
     o, sizes, taps = layer.options, layer.input(0).dims, layer.input(1).shape
@@ -108,7 +110,7 @@ def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
 
 
 def why_unknown_padding(layer: Op, zeros: Array) -> str | None:
-    """The reason why a layer's total padding is unknown, or None if it is known.
+    """Returns the reason why a layer's total padding is unknown, or None if the total is known.
 
     The total includes the int [2, 2] zeros that a preceding op adds.
     """
@@ -126,7 +128,7 @@ def is_same_padding(
 ) -> bool:
     """True if padding height and width by `amounts` (int [2, 2]) and a VALID convolution equal a SAME convolution.
 
-    For an unknown size (-1) this holds only if SAME padding does not depend on the size.
+    For an unknown size (-1), the result is True only if SAME padding does not depend on the size.
     """
     for (before, after), size, k, stride, dilation in zip(amounts, sizes, taps, strides, dilations, strict=True):
         same, reach = same_amounts(size, k, stride, dilation), (k - 1) * dilation

@@ -1,4 +1,4 @@
-"""Reasons, in words, why the input of a layer is not a sign."""
+"""Says in words why the input of a layer is not a sign."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Question, Tensor, facts
 
 NO_SIGN = "its input is not the output of a sign"
-# Arithmetic ops that may lie between a quantizer and a layer, besides ops that move values.
+# These arithmetic ops may lie between a quantizer and a layer, besides ops that move values.
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
 _TO_INTEGERS = ("FLOOR", "ROUND")
 _MOST_OPS = 64
@@ -26,11 +26,11 @@ _STANDS_BETWEEN = "stands between the sign and it"
 
 @dataclass(frozen=True)
 class _Read:
-    """A tensor whose values are known from those of an upstream tensor."""
+    """A _Read describes a tensor whose values are known from those of an upstream tensor."""
 
-    # The op that computes the upstream tensor.
+    # `source` is the op that computes the upstream tensor.
     source: Op
-    # The reason why the upstream tensor is no sign; None if it is a sign or takes two other values.
+    # `reason` says why the upstream tensor is no sign; None if it is a sign or takes two other values.
     reason: str | None
     # The ops that pass the values on from `source` to the tensor, the last one first.
     passed: tuple[Op, ...] = ()
@@ -52,7 +52,7 @@ read_of = Question(_read, lambda op: op.inputs[:1] if _is_passed(op) else ())
 
 
 def why_no_sign(graph: Graph, tensor: Tensor) -> str:
-    """The reason why a layer that reads `tensor` is not binary."""
+    """Returns the reason why a layer that reads `tensor` is not binary."""
     read = read_of(graph, tensor)
     is_sign = read is not None and read.source.name == LCE_DEQUANTIZE
     if read is None or (is_sign and not read.passed and tensor.type != "FLOAT32"):
@@ -66,7 +66,7 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
 
 
 def _takes_values_of_sign(graph: Graph, tensor: Tensor) -> bool:
-    """True if a tensor takes -1, 0 and 1 apart from rounding, e.g. if a grid rounds the term added for 0 to 0."""
+    """True if a tensor takes -1, 0 and 1 apart from rounding, for example if its grid rounds the number for 0 to 0."""
     values = values_of(graph, tensor)
     distinct = np.unique(values.values)
     return values.is_known and distinct.size == 3 and bool(np.all(np.abs(distinct - [-1, 0, 1]) <= values.step))
@@ -93,9 +93,9 @@ def _keeps_levels(op: Op) -> bool:
 
 
 def _between(passed: Sequence[Op], is_sign: bool) -> str:
-    """The reason why a layer is not binary although its input comes from a sign or from two values.
+    """Returns the reason why a layer is not binary although its input comes from a sign or from two values.
 
-    It names the last op between them that changes the values.
+    The reason names the last op between source and layer that changes the values.
     """
     changing = [op.name for op in passed if not _keeps_values(op)]
     if not changing and not is_sign:
@@ -105,7 +105,7 @@ def _between(passed: Sequence[Op], is_sign: bool) -> str:
 
 
 def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
-    """The reason why an op's output is not a sign; None if the op's inputs leave that open."""
+    """Returns the reason why an op's output is not a sign; None if the op's inputs leave that open."""
     if op.name == "SIGN":
         return _why_sign_is_none(graph, op)
     if (value := values_of(graph, tensor).constant) is not None:
@@ -115,7 +115,7 @@ def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
 
 
 def _why_sign_is_none(graph: Graph, sign: Op) -> str:
-    """The reason why a SIGN op is not a sign of ±1."""
+    """Returns the reason why a SIGN op is not a sign of ±1."""
     if is_never_negative(graph, sign.input(0)):
         return "its input takes 0 and 1 (a heaviside quantizer), not ±1"
     tensor, grid = sign.input(0), None
@@ -133,7 +133,8 @@ def _why_sign_is_none(graph: Graph, sign: Op) -> str:
 
 
 def _obstacle(op: Op) -> str | None:
-    """The reason why the parameters of an op between a sign and a layer prevent it from working on bits; else None."""
+    """Returns the reason why an op between a sign and a layer cannot work on bits, because of its parameters; else
+    None."""
     if op.name == "SPACE_TO_BATCH_ND" and (op.input(1).array is None or op.input(2).array is None):
         return "its space-to-batch padding is computed when the model runs"
     if _clamps(op):

@@ -1,4 +1,4 @@
-"""Monotone functions of one tensor, and the numbers at which their rounded values change."""
+"""Finds the numbers at which the rounded values of monotone functions of one tensor change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from litebnn.graph import Array, Graph, Op, Question, Tensor
 
 _MOST_OPS = 32
 _MOST_LEVELS = 4
-# The count of numbers that each round of the search evaluates. NumPy takes hardly longer for them than for one.
+# Each round of the search evaluates this count of numbers, because NumPy takes hardly longer for them than for one.
 _AT_ONCE = 257
 _OF_ONE = (
     *("CEIL", "EXP", "FLOOR", "LOGISTIC", "NEG", "ROUND", "SIGN", "TANH"),
@@ -39,8 +39,9 @@ def _monotone(graph: Graph, tensor: Tensor) -> tuple[Tensor, bool, tuple[Op, ...
     return parts[0][0], falls.pop(), (*ops, op)
 
 
-# A tensor as a monotone function of the farthest upstream tensor x in which it is one, or else of itself. The answer is
-# x, True if the function falls, and the ops that compute it, in order of execution.
+# The question finds a tensor as a monotone function of the farthest possible upstream tensor x. The answer is x, True
+# if the function falls, and the ops that compute the tensor from x, in order of execution. Without such an upstream
+# tensor, x is the tensor itself.
 _monotone_in = Question(_monotone, lambda op: [op.input(index) for index in _moving(op)])
 
 
@@ -52,15 +53,15 @@ def _rounded(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array] | None
     return None if found is None else (x, *found)
 
 
-# The few values of a tensor that is a rounded, monotone function of another tensor x; None for other tensors. They are
-# x, the edges and the values around them, as in `Values`. Each op of such a function keeps or reverses the order of
-# numbers, in the runtime's arithmetic too. If the function is equal at two numbers, it is equal between them, so
-# bisection finds the numbers at which it changes.
+# The question finds the few values of a tensor that is a rounded, monotone function of another tensor x; None for other
+# tensors. The answer is x, the edges and the values around the edges, as in `Values`. Each op of such a function keeps
+# or reverses the order of numbers, in the runtime's arithmetic too. If the function is equal at two numbers, it is
+# equal between them, so bisection finds the numbers at which it changes.
 rounded_steps = Question(_rounded)
 
 
-# An op of a function: its name, operands and activation. An operand is an index into x and the ops' results, or the
-# bytes of a number, which distinguish all numbers that compute differently.
+# A step is an op of a function: its name, operands and activation. An operand is an index into x and the ops' results,
+# or the bytes of a number, which distinguish all numbers that compute differently.
 _Step: TypeAlias = tuple[str, tuple[int | bytes, ...], Activation]
 
 
@@ -79,7 +80,8 @@ def _described(x: Tensor, ops: Sequence[Op]) -> tuple[_Step, ...]:
 # Results are cached, because many layers of a network round in the same way and several rules ask.
 @functools.lru_cache(maxsize=1 << 10)
 def _search(steps: tuple[_Step, ...]) -> tuple[Array, Array] | None:
-    """The numbers at which a function changes, and its values around them; None if there are too many.
+    """Returns the numbers at which a function changes, and the function's values around them; None if there are too
+    many.
 
     The function is monotone, so it is constant between two numbers with the same value. All intervals with different
     values at their ends are divided at the same time, until their ends are neighbouring floats.
@@ -104,7 +106,7 @@ def _search(steps: tuple[_Step, ...]) -> tuple[Array, Array] | None:
 
 
 def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
-    """The function's values at the numbers that have these ranks in the order of all float32."""
+    """Returns the function's values at the numbers that have these ranks in the order of all float32."""
     results = [_of_rank(ranks)]
     with np.errstate(all="ignore"):
         for name, operands, activation in steps:
@@ -117,14 +119,14 @@ def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
 
 
 def _of_rank(ranks: Array) -> Array:
-    """The float32 numbers with these ranks in the order of all floats: 0 is zero, 1 the next number above, -1 the next
-    one below.
+    """Returns the float32 numbers with these ranks in the order of all floats. Rank 0 is zero, 1 the next number above,
+    -1 the next one below.
     """
     return np.where(ranks >= 0, ranks, _NEGATIVE_ZERO - ranks).astype(np.int32).view(np.float32)
 
 
 def _moving(op: Op) -> tuple[int, ...]:
-    """The inputs in which the op's output is monotone while all its other inputs are constant numbers."""
+    """Returns the inputs in which the op's output is monotone while all its other inputs are constant numbers."""
     if op.output.type != "FLOAT32" or fused_activation(op) is None or not op.inputs or None in op.inputs:
         return ()
     if op.name in _OF_ONE:
@@ -139,7 +141,7 @@ def _moving(op: Op) -> tuple[int, ...]:
 
 
 def _reverses(op: Op, index: int) -> bool:
-    """True if the op's output falls when this input rises."""
+    """True if the op's output falls when its input number `index` rises."""
     if op.name in _WITH_A_NUMBER:
         return (uniform(op.input(1 - index)) or 0.0) < 0
     return op.name == "NEG" or (op.name == "SUB" and index == 1)

@@ -1,4 +1,4 @@
-"""Recognition of signs in the forms that exporters write.
+"""Recognizes signs in the forms that exporters write.
 
 A sign is a select of 1 and -1 by any condition. It may also be a step function of one tensor with these two values, in
 any form (`values.py`). Functions with other values (ternary, several bits) are not signs. Values may be rounded to a
@@ -18,7 +18,7 @@ from litebnn.analysis.values import Values, choices_of, values_of
 from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
 
-# The equivalent of each comparison after its operands are swapped.
+# For each comparison, the table has the equivalent comparison after its operands are swapped.
 _MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
 
 _NEVER_NEGATIVE = ("ABS", "EXP", "LOGISTIC", "SOFTMAX", "SQRT", "SQUARE")
@@ -29,10 +29,10 @@ _SAME_SIGN = (
 
 @dataclass(frozen=True)
 class Sign:
-    """A sign: +1 where x is at least the level or, if it falls, where x is below it; else -1.
+    """A Sign is +1 where x is at least the level, or, if it falls, where x is below the level; else -1.
 
-    The level is float32 [1] or [channels]. For a quantized x it is a number of the grid, and for a boolean (0 or 1) it
-    is 1.
+    `level` is float32 [1] or [channels]. For a quantized x the level is a number of the grid, and for a boolean (0 or
+    1) it is 1.
     """
 
     x: Tensor
@@ -44,7 +44,7 @@ class Sign:
 
 
 def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> Sign | None:
-    """The sign that `tensor` is; None if it is not a sign.
+    """Returns the sign that `tensor` is; None if `tensor` is not a sign.
 
     Args:
         assume_nonzero: True to ignore a third value at a single number, such as SIGN's at zero.
@@ -57,7 +57,7 @@ def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> 
 
 
 def _selected(graph: Graph, op: Op) -> Sign | None:
-    """The sign of a SELECT of 1 and -1."""
+    """Returns the sign that a SELECT of 1 and -1 is."""
     if op.name not in ("SELECT", "SELECT_V2"):
         return None
     numbers = number_of(graph, op.input(1)), number_of(graph, op.input(2))
@@ -98,7 +98,7 @@ def _follows(number: float, other: float, x: Tensor) -> bool:
 
 
 def _of_boolean(graph: Graph, tensor: Tensor) -> Sign:
-    """The sign that is +1 where the boolean tensor is true."""
+    """Returns the sign that is +1 where the boolean tensor is true."""
     op = graph.producer(tensor)
     truth = True
     while op is not None and op.name == "LOGICAL_NOT":
@@ -109,7 +109,7 @@ def _of_boolean(graph: Graph, tensor: Tensor) -> Sign:
 
 
 def _of_levels(graph: Graph, tensor: Tensor) -> Sign | None:
-    """The sign that is +1 where a boolean function of a quantized tensor is true."""
+    """Returns the sign that is +1 where a boolean function of a quantized tensor is true."""
     function = values_of(graph, tensor)
     if function.x is None or function.x.dims != tensor.dims or numbers_of_grid(function.x) is None:
         return None
@@ -117,7 +117,8 @@ def _of_levels(graph: Graph, tensor: Tensor) -> Sign | None:
 
 
 def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
-    """The sign that is +1 where a float compares so with a number, or with a vector of channels."""
+    """Returns the sign that is +1 where the comparison `op` of a float with a number, or with a vector of channels, is
+    true."""
     if op is None or op.name not in _MIRRORED:
         return None
     left, right = op.input(0), op.input(1)
@@ -134,11 +135,11 @@ def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
 
 
 def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
-    """The two values of a float or quantized tensor, if a boolean or a sign selects them.
+    """Returns the two values of a float or quantized tensor, if a boolean or a sign selects them.
 
     Such a tensor is a boolean cast to a number, a select of two numbers or an unpacked sign. Arithmetic with numbers,
-    straight-through estimators and rounding may follow. The source may also be quantized, with its levels deciding.
-    Then values within a step of each other count as one value that is rounded differently.
+    straight-through estimators and rounding may follow. The source may also be quantized, so that its levels decide
+    between the values. In this case values within a step of each other count as one value that is rounded differently.
     """
     if tensor.type == "BOOL":
         return None
@@ -158,7 +159,8 @@ def _are_chosen(graph: Graph, tensor: Tensor, values: Values) -> bool:
 
 
 def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
-    """The two main values of a function that has one jump, and elsewhere changes by at most one quantization step."""
+    """Returns the two main values of a function that has one jump, and elsewhere changes by at most one quantization
+    step."""
     values, edges, step = function.values, function.edges, function.step
     if function.x is None or function.x.dims != tensor.dims or not len(edges) or not function.is_known:
         return None
@@ -171,7 +173,7 @@ def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
 
 
 def find_two_levels(graph: Graph, tensor: Tensor) -> Values | None:
-    """The two values of a tensor and their threshold, if neither a boolean nor a sign selects them."""
+    """Returns the two values of a tensor and their threshold, if neither a boolean nor a sign selects the values."""
     values = values_of(graph, tensor)
     has_two = values.x is not None and values.x.type != "BOOL" and len(values.edges) == 1 and values.is_known
     return values if has_two else None
@@ -193,5 +195,5 @@ def _never_negative(graph: Graph, tensor: Tensor) -> bool:
     return _keeps_range(op) and op.inputs[0] is not None and is_never_negative(graph, op.input(0))
 
 
-# True for a tensor whose ops or grid exclude negative numbers.
+# The question is True for a tensor whose ops or grid exclude negative numbers.
 is_never_negative = Question(_never_negative, lambda op: op.inputs[:1] if _keeps_range(op) else ())

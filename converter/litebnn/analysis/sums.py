@@ -1,4 +1,4 @@
-"""Tensors of few values as sums of signs, which binary layers read instead.
+"""Represents tensors of few values as sums of signs, which binary layers read instead.
 
 Two values are one sign, with a scale and a shift. Evenly spaced levels, such as those of a 2-bit quantizer, are as many
 signs as they have steps, each of which compares with a threshold.
@@ -22,9 +22,10 @@ from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
 
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 ROUNDING = ("QUANTIZE", "DEQUANTIZE")
-# Each sign costs as much as a binary layer; with three, for 2 bits, the layer is still several times faster than float.
+# Each sign costs as much as a binary layer. With three signs, for 2 bits, the layer is still several times faster than
+# float.
 MOST_SIGNS = 3
-# The largest difference of equal steps after the levels are rounded, relative to the largest level.
+# Equal steps may differ by at most this much after the levels are rounded, relative to the largest level.
 _TOLERANCE = 1e-6
 # Adjacent levels are at most this many steps apart, including rounding.
 _NEXT_LEVEL = 1.001
@@ -33,28 +34,30 @@ _MOST_OPS = 64
 
 @dataclass(frozen=True)
 class SignSum:
-    """Values as middle + Σ scales[j] · s_j, where the sign s_j is +1 on one side of thresholds[j], else -1."""
+    """A SignSum represents values as middle + Σ scales[j] · s_j, where the sign s_j is +1 on one side of thresholds[j],
+    else -1."""
 
-    # The middle between the lowest and the highest value.
+    # The middle is halfway between the lowest and the highest value.
     middle: float
     scales: Array  # float64 [k], all of one magnitude
     thresholds: Array  # float32 [k], ascending; a step of double height has two equal ones
     rising: Array  # bool [k], true if s_j is +1 at and above its threshold, else below
-    # The coarsest quantization scale to which the values are rounded.
+    # The step is the coarsest quantization scale to which the values are rounded.
     step: float = 0.0
 
     def number(self, value: float) -> float:
-        """The number s for which middle + scales[0] · s is this value; for a sum of one sign."""
+        """Returns the number s for which middle + scales[0] · s is `value`, in a sum of one sign."""
         [scale] = self.scales
         number = float((value - self.middle) / scale)
         return round(number) if abs((round(number) - number) * scale) <= _NEXT_LEVEL * self.step else number
 
     def weights(self, values: Array) -> Array:
-        """The weights [O, ..., k · channels] of the signs, for the weights [O, ..., channels] of the values."""
+        """Returns the weights [O, ..., k · channels] of the signs, for the weights [O, ..., channels] of the values."""
         return np.concatenate([(values * scale).astype(np.float32) for scale in self.scales], axis=-1)
 
     def bias(self, bias: Array, weights: Array) -> Array:
-        """The bias [O] of a layer that reads the signs instead of the values, for `bias` [O] and `weights` [O, ...]."""
+        """Returns the bias [O] of a layer that reads the signs instead of the values, for `bias` [O] and `weights` [O,
+        ...]."""
         sums = weights.reshape(weights.shape[0], -1).sum(axis=1, dtype=np.float64)
         shifted: Array = (bias + self.middle * sums).astype(np.float32)
         return shifted
@@ -62,18 +65,19 @@ class SignSum:
 
 @dataclass(frozen=True)
 class FewValues:
-    """A tensor of few values: the tensors that first take them, and the later ops that move or round them."""
+    """FewValues describes a tensor of few values: the tensors that first take the values, and the later ops that move
+    or round them."""
 
-    # The tensors that first take the values: one of several levels, or those whose two values a boolean, a sign or a
-    # threshold selects.
+    # `sources` has the tensors that first take the values: one of several levels, or those whose two values one bit
+    # selects.
     sources: Mapping[Tensor, Values]
-    # The ops between the sources and the tensor, in order of execution.
+    # `ops` has the ops between the sources and the tensor, in order of execution.
     ops: tuple[Op, ...]
-    # The values of the tensor itself, from the one below the first edge on. Two values are ascending.
+    # `numbers` has the values of the tensor itself, from the one below the first edge on. Two values are ascending.
     numbers: Array
-    # The values with which the ops pad.
+    # `pads` has the values with which the ops pad.
     pads: tuple[float, ...] = ()
-    # The coarsest quantization scale to which the values are rounded; 0 if all tensors are float.
+    # The step is the coarsest quantization scale to which the values are rounded; 0 if all tensors are float.
     step: float = 0.0
 
     @property
@@ -82,7 +86,7 @@ class FewValues:
 
     @property
     def x(self) -> Tensor:
-        """The tensor that determines the values of the first source."""
+        """Returns the tensor that determines the values of the first source."""
         assert self.first.x is not None
         return self.first.x
 
@@ -92,7 +96,7 @@ class FewValues:
 
 
 def few_levels(values: Values, *, for_zeros: bool = True) -> SignSum | None:
-    """Evenly spaced levels as a sum of signs; None for other values.
+    """Returns evenly spaced levels as a sum of signs; None for other values.
 
     A level that occurs at a single number, such as SIGN's at zero, is not worth a sign.
 
@@ -126,7 +130,7 @@ def _tolerance(levels: Array) -> float:
 
 
 def find_levels(graph: Graph, tensor: Tensor) -> Values | None:
-    """The values of a float tensor with few, evenly spaced levels; None for other tensors."""
+    """Returns the values of a float tensor with few, evenly spaced levels; None for other tensors."""
     values = rounded_values(graph, tensor) or values_of(graph, tensor)
     x = values.x
     if x is None or x.type != "FLOAT32" or x.dims != tensor.dims or x.channels < 1 or tensor.type != "FLOAT32":
@@ -135,9 +139,9 @@ def find_levels(graph: Graph, tensor: Tensor) -> Values | None:
 
 
 def handed_on(op: Op) -> tuple[int, ...]:
-    """The inputs whose values an op passes on, apart from their position and rounding to a grid.
+    """Returns the inputs whose values an op passes on, apart from their position and rounding to a grid.
 
-    The product of two opposite values is one of them too, or its opposite.
+    The product of two opposite values is one of the two values too, or its opposite.
     """
     if op.name in PADDING:
         return () if constant_padding(op) is None else (0,)
@@ -181,12 +185,12 @@ def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
     return FewValues(sources, ops, stored[:2], tuple(stored[2:].tolist()), step)
 
 
-# A tensor's `FewValues`; None if it takes many values.
+# The question finds a tensor's `FewValues`; None if the tensor takes many values.
 few_values = Question(_few_values, lambda op: [op.optional(index) for index in handed_on(op)])
 
 
 def _numbers_of(op: Op, parts: Sequence[FewValues], step: float) -> Array | None:
-    """The lower and the higher value of an op's output, apart from its step; None if there are more values."""
+    """Returns the lower and the higher value of an op's output, apart from its step; None if there are more values."""
     numbers = np.array([few.numbers for few in parts])
     if op.name == "MUL":
         are_opposite = not any(abs(few.numbers.sum()) > step or few.pads for few in parts)
@@ -196,7 +200,7 @@ def _numbers_of(op: Op, parts: Sequence[FewValues], step: float) -> Array | None
 
 
 def two_values_of(graph: Graph, layer: Op) -> FewValues | None:
-    """The two values that a layer reads, with its own padding; None for other layers, and for plain signs."""
+    """Returns the two values that a layer reads, with its own padding; None for other layers, and for plain signs."""
     few = few_values(graph, layer.input(facts(layer).data))
     if few is None or few.are_levels or few.numbers[0] == few.numbers[1]:
         return None
@@ -218,15 +222,15 @@ def _is_plain_sign(graph: Graph, values: Values) -> bool:
 
 
 def sum_of_two(graph: Graph, few: FewValues, *, rather_falling: bool = False) -> SignSum | None:
-    """Two values as a sign with a scale and a shift. The padding values must become signs or zeros; a sign that is +1
-    there is preferred, because LceBconv2d can pad with it.
+    """Returns two values as a sign with a scale and a shift. The padding values must become signs or zeros. A sign that
+    is +1 at the padding is preferred, because LceBconv2d can pad with +1.
 
     Args:
         rather_falling: True to choose the sign that is +1 for the lower value, if both are possible.
     """
     low, high = few.numbers.tolist()
-    # If the sign exists already, it fixes the value that +1 stands for. A maximum of values is a maximum of signs only
-    # if the signs rise with the values.
+    # If the sign exists already, the existing sign fixes the value that +1 stands for. A maximum of values is a maximum
+    # of signs only if the signs rise with the values.
     falls = {values.falls for values in few.sources.values() if is_unpacked(graph, values)}
     must_rise = any(op.name in (*COMPARING, "MUL") for op in few.ops)
     half = (high - low) / 2
@@ -244,7 +248,7 @@ def sum_of_two(graph: Graph, few: FewValues, *, rather_falling: bool = False) ->
 
 
 def why_no_sum(few: FewValues) -> str:
-    """The reason why `sum_of_two` finds no sum of signs."""
+    """Returns the reason why `sum_of_two` finds no sum of signs."""
     low, high = few.numbers.tolist()
     stray = [pad for pad in few.pads if pad not in (low, high, (low + high) / 2)]
     if stray:
@@ -254,5 +258,5 @@ def why_no_sum(few: FewValues) -> str:
 
 
 def of_two(few: FewValues) -> str:
-    """The beginning of a reason: the two values that the layer's input takes."""
+    """Returns the beginning of a reason, which names the two values of the layer's input."""
     return "its input takes {:g} and {:g}".format(*few.numbers)

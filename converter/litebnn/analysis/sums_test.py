@@ -14,13 +14,13 @@ F = np.float32
 
 
 def levels_of(total: SignSum, values: Array) -> Array:
-    """The values that the sum of signs represents, for values [n] of one channel."""
+    """Returns the values that the sum of signs represents, for values [n] of one channel."""
     signs = np.where((values[:, None] >= total.thresholds) == total.rising, 1, -1)
     return np.asarray(total.middle + signs @ total.scales)
 
 
 def sum_in(model: FloatModel, tensor: Tensor) -> tuple[Values, SignSum]:
-    """The levels of a tensor, and the sum of signs for layers with padding."""
+    """Returns the levels of a tensor, and the sum of signs for layers with padding."""
     found = find_levels(model.graph, tensor)
     assert found is not None
     total = few_levels(found)
@@ -29,7 +29,7 @@ def sum_in(model: FloatModel, tensor: Tensor) -> tuple[Values, SignSum]:
 
 
 def around(thresholds: Array) -> Array:
-    """Numbers of all sizes and those next to thresholds, except subnormal ones, which may be flushed."""
+    """Returns numbers of all sizes and those next to thresholds, except subnormal ones, which may be flushed."""
     near = [next_level(thresholds, up=up) for up in (False, True)]
     return np.concatenate([thresholds, *near, np.linspace(-8, 8, 257, dtype=F), np.array([-1e30, 1e30], F)])
 
@@ -58,7 +58,7 @@ def test_levels_are_found_however_they_are_written(spelling: str) -> None:
     found, total = sum_in(model, LEVELS[spelling](model, x))
     assert found.x is x
     assert len(total.thresholds) == (2 if "ternary" in spelling else 3)
-    # If zero is a level, all signs are +1 there, so that ones can pad them.
+    # If zero is a level, all signs are +1 at zero, so that ones can pad them.
     zeros = [n for n in around(found.edges) if abs(levels_of(total, np.array([n], F))[0]) < 1e-6]
     assert has_zero(found.values)
     assert np.all((np.array(zeros, F)[:, None] >= total.thresholds) == total.rising)

@@ -1,7 +1,8 @@
-"""Thresholds of signs, from their recognition until they are lowered.
+"""Represents the thresholds of signs, from their recognition until they are lowered.
 
-THRESHOLD is an op that exists only in the graph. It packs +1 where x is at least a level, or below it where it falls.
-In the end a layer absorbs it, or it is lowered to a difference and an LceQuantize; no file has it.
+THRESHOLD is an op that exists only in the graph. It packs +1 where x is at least a level or, for a falling sign, where
+x is below the level. In the end a layer absorbs the THRESHOLD, or a rule lowers it to a difference and an LceQuantize.
+No file has a THRESHOLD.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from litebnn.graph import Array, Op, Tensor, derived, facts
 
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """The condition of a sign: +1 where x >= level, or, for channels that fall, where x < level."""
+    """A Threshold is the condition of a sign: +1 where x >= level, or, for channels that fall, where x < level."""
 
-    # Float32 [1] or [channels]; an infinity for a constant sign.
+    # `level` is float32 [1] or [channels]; an infinity means a constant sign.
     level: Array = field(default_factory=lambda: np.zeros(1, np.float32))
     falls: Array = field(default_factory=lambda: np.zeros(1, np.bool_))  # bool [1] or [channels]
-    # The name of the difference x - level, if the threshold is lowered to one.
+    # If the threshold is lowered to a difference, `name` is the name of x - level.
     name: str = ""
-    # The name of the constant operand of the difference.
+    # `number` is the name of the constant operand of the difference.
     number: str = ""
     # True if the difference is a SUB, False if it is an ADD.
     subtracts: bool = False
@@ -37,28 +38,28 @@ class Threshold:
 
     @property
     def is_plain(self) -> bool:
-        """True if LceQuantize alone computes it."""
+        """True if LceQuantize alone computes the sign."""
         return not np.any(self.falls) and not np.any(self.level)
 
     @property
     def key(self) -> tuple[bytes, ...]:
-        """A key that is equal for thresholds with the same condition."""
+        """Returns a key that is equal for thresholds with the same condition."""
         return () if self.is_plain else (self.level.tobytes(), self.falls.tobytes())
 
     @property
     def rising(self) -> Threshold:
-        """The same levels with all channels rising; the caller negates those that fell."""
+        """Returns the same levels with all channels rising; the caller negates those that fell."""
         return replace(self, falls=np.zeros(1, np.bool_))
 
     def of_channels(self, channels: slice | Array, suffix: str) -> Threshold:
-        """The threshold of some of the channels."""
+        """Returns the threshold of some of the channels."""
         level, falls = (each if each.size == 1 else each[channels] for each in (self.level, self.falls))
         name = derived(self.name, suffix)
         return replace(self, level=level, falls=falls, name=name, number=derived(name, "/constant"))
 
     @property
     def is_uniform(self) -> bool:
-        """True if it is the same for all channels."""
+        """True if all channels have the same threshold."""
         return max(self.level.size, self.falls.size) == 1
 
     def fits(self, before: Tensor, after: Tensor) -> bool:
@@ -67,17 +68,17 @@ class Threshold:
 
 
 def threshold_of(op: Op | None) -> Threshold | None:
-    """The threshold of the sign that an op packs; None for other ops."""
+    """Returns the threshold of the sign that an op packs; None for other ops."""
     if op is None or op.name not in SIGNS:
         return None
     return Threshold() if op.name == LCE_QUANTIZE else getattr(op.options, "threshold", None)
 
 
 def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | None:
-    """The level of an op's input x at which its output reaches a level: the inverse of the op.
+    """Returns the level of an op's input x at which its output reaches a level: the inverse of the op.
 
     Returns:
-        As `crossing`; None if the op has no known inverse.
+        The result is the same as of `crossing`; None if the op has no known inverse.
     """
     if fused_activation(op) != 0 or op.output.dims != x.dims:
         return None
@@ -90,12 +91,12 @@ def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | No
 
 
 def crossing(scale: Array, shift: Array, level: Array) -> tuple[Array, Array, Array]:
-    """The x at which scale · x + shift reaches a level: the nearest float32, or the next one above. The next one is
-    taken if the nearest misses the level although neither product nor sum is rounded.
+    """Returns the x at which scale · x + shift reaches a level: the nearest float32, or the next one above. The next
+    one is taken if the nearest misses the level although neither product nor sum is rounded.
 
     Returns:
-        The levels float32 [n], and two arrays bool [n]. The first is true where the line reaches its level below that
-        x, not at and above it; the second where nothing is rounded.
+        The levels float32 [n], and two arrays bool [n]. The first array is true where the line reaches its level below
+        that x, and false where at and above x. The second is true where nothing is rounded.
     """
     with np.errstate(all="ignore"):
         nearest = normal_level(((level - shift) / scale).astype(np.float32), up=True)
@@ -114,7 +115,7 @@ _ONE = np.ones(1), np.zeros(1)
 
 
 def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """The inverse of LEAKY_RELU and PRELU, which have other slopes below zero."""
+    """Computes the inverse of LEAKY_RELU and PRELU, which have other slopes below zero."""
     leaky = np.full(1, getattr(op.options, "alpha", 0.0))
     slopes = leaky if op.name == "LEAKY_RELU" else per_channel(op.input(1), x.channels)
     if slopes is None or np.any(slopes <= 0):
@@ -123,15 +124,15 @@ def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _limited(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """The inverse of MINIMUM and MAXIMUM: a limit on the other side of the level does not matter."""
+    """Computes the inverse of MINIMUM and MAXIMUM: a limit on the other side of the level does not matter."""
     limit = uniform(op.input(1))
     is_free = limit is not None and np.all(level <= limit if op.name == "MINIMUM" else level > limit)
     return _ONE if is_free else None
 
 
 def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """The inverse of a clamp, which keeps the levels between its limits, and of ops that keep signs, which keep level
-    0.
+    """Computes the inverse of a clamp, which keeps the levels between its limits, and of ops that keep signs, which
+    keep level 0.
     """
     clamp = facts(op).clamp
     if clamp is None:
@@ -145,7 +146,7 @@ def _clamps_levels(op: Op) -> bool:
     return op.name == "RELU_N1_TO_1" and same_parameters(op.input(0), op.output) and step_of(op.output) <= 1
 
 
-# For each op, a function that returns the line (float64 scale and shift) on which its output reaches a level, or None.
+# For each op, a function returns the line (float64 scale and shift) on which the op's output reaches a level, or None.
 _INVERSES: dict[str, Callable[[Op, Tensor, Array], _Line | None]] = {
     **dict.fromkeys(AFFINE, lambda op, x, level: affine_of(op, x.channels, left=op.inputs[0] is x)),
     **dict.fromkeys(("LEAKY_RELU", "PRELU"), _sloped),

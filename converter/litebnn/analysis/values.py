@@ -1,8 +1,8 @@
-"""The values of tensors, each as a step function of another tensor. One table has a function for each kind of op, from
-the values of its inputs to those of its output.
+"""Finds the values of tensors, each as a step function of another tensor. A table has a function for each kind of op,
+from the values of the op's inputs to those of its output.
 
-Straight-through estimators subtract a term and add it again, as in (sign(x) - clip(x)) + clip(x). The values of such a
-term need not be known: it is kept as a linear term, and cancels.
+Straight-through estimators (of trained quantizers) subtract a term and add it again, as in (sign(x) - clip(x)) +
+clip(x). The values of such a term need not be known: it is kept as a linear term, and cancels.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _MOST_OPS_ON_LEVELS = 4
 
 @dataclass(frozen=True)
 class Values:
-    """The values of a tensor as a step function of another tensor, plus linear terms. The value is `values[0]` below
-    `edges[0]`, and `values[i + 1]` from `edges[i]` on.
+    """`Values` has the values of a tensor as a step function of another tensor, plus linear terms. The value is
+    `values[0]` below `edges[0]`, and `values[i + 1]` from `edges[i]` on.
     """
 
-    # The tensor that the values depend on. It is FLOAT32, quantized (then the edges lie on its grid) or BOOL (read as 0
-    # and 1). None for a function without edges.
+    # `x` is the tensor that the values depend on. It is FLOAT32, quantized (then the edges lie on its grid) or BOOL
+    # (read as 0 and 1). `x` is None for a function without edges.
     x: Tensor | None
     edges: Array  # float32 [k], ascending
     values: Array  # float64 [k + 1]
-    # Tensors that are added to the values, each times a factor, float64 [k + 1].
+    # `linear_terms` has the tensors that are added to the values, each times a factor, float64 [k + 1].
     linear_terms: Mapping[Tensor, Array] = field(default_factory=dict)
-    # The coarsest quantization scale to which the values were rounded; 0 if they were not.
+    # `step` is the coarsest quantization scale to which the values were rounded; 0 without rounding.
     step: float = 0.0
 
     @property
@@ -63,7 +63,7 @@ class Values:
 
     @property
     def constant(self) -> float | None:
-        """The value, if it is the same for all inputs of the model."""
+        """Returns the value, if it is the same for all inputs of the model."""
         return float(self.values[0]) if self.is_known and len(self.values) == 1 else None
 
     @property
@@ -72,7 +72,7 @@ class Values:
         return bool(self.values[-1] < self.values[0])
 
     def simplified(self) -> Values:
-        """The same function without edges at which it does not change."""
+        """Returns the same function without edges at which it does not change."""
         rows = (self.values, *self.linear_terms.values())
         kept = np.any([np.diff(row) != 0 for row in rows], axis=0)
         return self._at(self.x, self.edges[kept], np.concatenate([[True], kept]))
@@ -99,7 +99,7 @@ def unknown(tensor: Tensor) -> Values:
 
 
 def rounded_values(graph: Graph, tensor: Tensor) -> Values | None:
-    """The few values of a rounded, monotone function of a float tensor; None for other tensors."""
+    """Returns the few values of a rounded, monotone function of a float tensor; None for other tensors."""
     steps = rounded_steps(graph, tensor)
     return None if steps is None else Values(*steps)
 
@@ -137,21 +137,21 @@ def _values(graph: Graph, tensor: Tensor, of_booleans: bool) -> Values:
     return replace(result.simplified(), step=max([step_of(tensor), *(part.step for part in before)]))
 
 
-# The values of a tensor as a function of the farthest upstream tensor that known ops lead to.
+# The question finds the values of a tensor as a function of the farthest upstream tensor that known ops lead to.
 values_of = Question(partial(_values, of_booleans=False), partial(_followed, of_booleans=False))
-# The values of a tensor like `values_of`, but a boolean ends the search, so they may be a function of a boolean.
+# The question finds values like `values_of`, but a boolean ends the search, and may determine the values.
 choices_of = Question(partial(_values, of_booleans=True), partial(_followed, of_booleans=True))
 
 
 def _on_common_edges(parts: Sequence[Values]) -> list[Values] | None:
-    """The same functions, each with the edges of all of them; None if they depend on different tensors."""
+    """Gives all functions the edges of all of them; None if they depend on different tensors."""
     sources = {part.x for part in parts if part.x is not None}
     edges = np.concatenate([np.zeros(0), *(part.edges for part in parts)])
     return None if len(sources) > 1 else [part.with_edges(next(iter(sources), None), edges) for part in parts]
 
 
 def _with_own_term(graph: Graph, part: Values) -> Values:
-    """The same function with x as its one linear term, if its present terms are those that add up to x."""
+    """Returns the same function with x as its one linear term, if its present terms are those that add up to x."""
     own = None if part.x is None or part.is_known else values_of(graph, part.x)
     if part.x is None or own is None or own.x is not None or own.linear_terms.keys() != part.linear_terms.keys():
         return part
@@ -162,9 +162,9 @@ def _with_own_term(graph: Graph, part: Values) -> Values:
 
 
 def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
-    """The same functions with one common tensor x.
+    """Returns the same functions with one common tensor x.
 
-    If some depend on a tensor and others on its packed or rounded form, all become functions of the tensor itself.
+    If some functions depend on a tensor and others on its packed or rounded form, all become functions of the tensor.
     """
     beside = {tensor for part in parts for tensor in part.linear_terms if is_quantized(tensor)}
     rounded = {op.input(0) for op in map(graph.producer, beside) if op is not None and op.name == "QUANTIZE"}
@@ -189,7 +189,7 @@ def _of_what_is_packed(graph: Graph, part: Values, sources: set[Tensor | None]) 
 
 
 def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | None]) -> Values:
-    """Converts a function of a QUANTIZE's output to a function of its float input, if that is among the sources."""
+    """Converts a function of a QUANTIZE's output to a function of its float input, if `sources` has this input."""
     rounding, x = graph.producer(function.x), function.x
     if x is None or rounding is None or rounding.name != "QUANTIZE" or rounding.input(0) not in sources:
         return function
@@ -200,14 +200,14 @@ def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | No
 def _steps_without_constants(function: Values) -> bool:
     """True if a function steps between constant tensors, such as a sign with a scale or shift for each channel.
 
-    In a sum, only a subtraction of the same tensor cancels it.
+    In a sum, only a subtraction of the same tensor cancels such a function.
     """
     terms = function.linear_terms
     return bool(terms) and len(function.edges) > 0 and all(tensor.is_constant for tensor in terms)
 
 
 def _stored(graph: Graph, op: Op, parts: list[Values], result: Values) -> Values | None:
-    """The values of an op after its fused activation and the rounding of its output."""
+    """Returns the values of an op after its fused activation and the rounding of its output."""
     activation = fused_activation(op)
     plain = activation == 0 and op.output.type in ("FLOAT32", "BOOL")
     if plain or activation is None:
@@ -226,14 +226,14 @@ def _stored(graph: Graph, op: Op, parts: list[Values], result: Values) -> Values
 
 
 def _is_on_output_grid(op: Op, result: Values) -> bool:
-    """True if a SELECT's operands of unknown values lie on the grid of its output, so that they are not rounded."""
+    """True if no operand of a SELECT is rounded, because all those of unknown values lie on the grid of its output."""
     grids = all(same_parameters(tensor, op.output) for tensor in result.linear_terms)
     either = sum(factors != 0 for factors in result.linear_terms.values()) + (result.values != 0)
     return op.name in _SELECTS and grids and bool(np.all(either <= 1))
 
 
 def _at_levels(graph: Graph, function: Values) -> Values | None:
-    """A function of x whose additional terms are computed from x alone, on a grid.
+    """Converts a function of x whose additional terms are computed from x alone to a step function, on a grid.
 
     A grid has no values between two levels, so the sum is a step function too.
     """
@@ -250,7 +250,7 @@ def _at_levels(graph: Graph, function: Values) -> Values | None:
 
 
 def _quantized_upstream(graph: Graph, tensor: Tensor, farthest: int = _MOST_OPS_ON_LEVELS) -> set[Tensor]:
-    """The quantized tensors from which a tensor is computed, including itself, as far as `_at_levels` can follow."""
+    """Returns the quantized tensors upstream of a tensor, including itself, as far as `_at_levels` can follow."""
     found = set() if tensor.is_constant or numbers_of_grid(tensor) is None else {tensor}
     op = graph.producer(tensor)
     if op is None or farthest == 0 or op.name not in _ON_LEVELS:
@@ -259,7 +259,7 @@ def _quantized_upstream(graph: Graph, tensor: Tensor, farthest: int = _MOST_OPS_
 
 
 def _levels_of(graph: Graph, tensor: Tensor, x: Tensor, farthest: int) -> Values | None:
-    """The values of a quantized tensor as a function of x, which is quantized or the input of a QUANTIZE."""
+    """Returns the values of a quantized tensor as a function of x, which is quantized or the input of a QUANTIZE."""
     number, levels, op = number_of(graph, tensor), numbers_of_grid(tensor), graph.producer(tensor)
     if number is not None:
         return known_number(number)
@@ -290,7 +290,7 @@ def _sum(op: Op, parts: list[Values]) -> Values:
 
 
 def _with_terms(part: Values, values: Array, terms: Mapping[Tensor, Array]) -> Values:
-    """A function with the edges of `part`, without the terms that cancel."""
+    """Makes a function with the edges of `part`, without the terms that cancel."""
     return Values(part.x, part.edges, values, {tensor: factors for tensor, factors in terms.items() if np.any(factors)})
 
 
@@ -338,8 +338,7 @@ def _elementwise(op: Op, parts: list[Values]) -> Values | None:
 
 
 def _comparison(op: Op, parts: list[Values]) -> Values | None:
-    """A comparison of known values, or of a tensor with a number; SIGN; or an op that rounds or clamps quantized
-    tensors."""
+    """Returns the values of a comparison (perhaps with a number), a SIGN, or an op that rounds or clamps levels."""
     if len(op.inputs) == 2 and op.inputs[0] is op.inputs[1]:
         return known_number(float(op.name in _TRUE_OF_ITSELF))
     known = _elementwise(op, parts)
@@ -356,9 +355,9 @@ def _comparison(op: Op, parts: list[Values]) -> Values | None:
 
 
 def _against(op: Op, parts: list[Values], index: int, number: float) -> Values | None:
-    """A comparison of x, or of known values, with a number: it changes there and at the next number above.
+    """Compares x, or known values, with a number: the result changes at this number and at the next one above.
 
-    For a quantized x it may change at every level.
+    For a quantized x, the comparison may change at every level.
     """
     moving = parts[index]
     x = next(iter(moving.linear_terms))
@@ -383,7 +382,7 @@ def _against(op: Op, parts: list[Values], index: int, number: float) -> Values |
     return Values(x, edges, np.asarray(ELEMENTWISE[op.name](*operands), np.float64)).simplified()
 
 
-# For each kind of op, the function from its inputs' values to its output's.
+# For each kind of op, the table has the function from its inputs' values to its output's.
 _TRANSFER: dict[str, Callable[[Op, list[Values]], Values | None]] = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
     **dict.fromkeys((*_COMPARISONS, *_LEVELS, *_CLAMPS, "SIGN"), _comparison),

@@ -1,4 +1,4 @@
-"""Weights of ±alpha, weights of ±alpha and 0, and constant biases."""
+"""Recognizes weights of ±alpha, weights of ±alpha and 0, and constant biases."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from litebnn.analysis.match import floats, fused_activation
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, facts
 
-# The largest relative difference between magnitudes that were equal before rounding.
+# Magnitudes that were equal before rounding differ by at most this share.
 _MAGNITUDE_TOLERANCE = 1e-5
-# The largest error of an exporter's (alpha · sign(w) - c) + c, for c between -1 and 1.
+# An exporter's (alpha · sign(w) - c) + c, for c between -1 and 1, has at most this error.
 _STRAIGHT_THROUGH_ROUNDING = 2.0**-23
 _LARGEST_ROUNDING = 1e-3  # relative to alpha; a weight with a larger error is not binary
 
 
 def weight_values(weights: Tensor) -> Array | None:
-    """The float32 values of constant weights; a float layer's may be int8 or narrower (dynamic range)."""
+    """Returns the float32 values of constant weights. The weights of a float layer may be int8 or narrower (dynamic
+    range)."""
     array = weights.array
     if weights.quantization is not None or weights.details is not None:
         return dequantized(weights)
@@ -29,7 +30,7 @@ def weight_values(weights: Tensor) -> Array | None:
 
 
 def layer_weights(graph: Graph, layer: Op) -> Array | None:
-    """The float32 values of a layer's weights, constant or computed from constants, output channels first."""
+    """Returns the float32 values of a layer's weights, constant or computed from constants, output channels first."""
     weights = layer.input(facts(layer).constants[0])
     values = weight_values(weights) if weights.is_constant else evaluate(graph, weights)
     if values is None or values.dtype != np.float32 or values.ndim < 2:
@@ -48,7 +49,8 @@ def fold_computed(graph: Graph, layer: Op) -> bool:
 
 
 def computed_weights(graph: Graph, layer: Op) -> Iterator[int]:
-    """The inputs whose weights or bias are computed from constants, if the file does not grow without these."""
+    """Yields the inputs whose weights or bias are computed from constants, if the file does not grow without the
+    constants."""
     for index in facts(layer).constants:
         tensor = layer.optional(index)
         if tensor is not None and not tensor.is_constant and does_not_grow(graph, tensor):
@@ -56,7 +58,7 @@ def computed_weights(graph: Graph, layer: Op) -> Iterator[int]:
 
 
 def not_float(layer: Op) -> str:
-    """The reason why a layer with weights of another type is not binary."""
+    """Returns the reason why a layer with weights of another type is not binary."""
     weights = layer.input(facts(layer).constants[0])
     if layer.name == "BATCH_MATMUL":
         return "it is no product with a constant float matrix"
@@ -67,7 +69,8 @@ def not_float(layer: Op) -> str:
 
 
 def why_not_binary(layer: Op, weights: Array) -> str | None:
-    """The reason why a CONV_2D or FULLY_CONNECTED of that form cannot be binary for any weights [O, ...]; else None."""
+    """Returns the reason why a CONV_2D or FULLY_CONNECTED of that form cannot be binary for any weights [O, ...]; else
+    None."""
     channels_out, channels = weights.shape[0], weights.shape[-1]
     x = layer.input(facts(layer).data)
     dims, channels_in = x.dims, x.channels
@@ -92,7 +95,7 @@ def why_not_binary(layer: Op, weights: Array) -> str | None:
 def binary_weights(weights: Array) -> tuple[Array, Array] | str:
     """Decomposes weights [O, ...] into ±1 and a magnitude for each output channel.
 
-    All weights of a channel may be zero (a batch norm with gamma 0); then its magnitude is 0.
+    All weights of a channel may be zero (a batch norm with gamma 0). The magnitude of such a channel is 0.
     Returns:
         bool [O, ...], true where negative, and float32 [O]; or the reason why the weights are not binary.
     """
@@ -134,7 +137,7 @@ def ternary_weights(weights: Array) -> tuple[Array, Array] | None:
 
 
 def bias_values(bias: Tensor | None, channels: int) -> Array | None:
-    """The float32 [channels] of a layer's bias, zeros if it has none; None if it is not constant.
+    """Returns the float32 [channels] of a layer's bias, zeros if it has none; None if the bias is not constant.
 
     Converters also write biases [1, 1, 1, channels]; the runtime only uses the number of values.
     """
@@ -147,7 +150,7 @@ def bias_values(bias: Tensor | None, channels: int) -> Array | None:
 
 
 def layer_bias(graph: Graph, layer: Op, channels: int) -> Array | None:
-    """The float32 [channels] of a layer's bias, dequantized for a quantized layer."""
+    """Returns the float32 [channels] of a layer's bias, dequantized for a quantized layer."""
     weights, *indices = facts(layer).constants
     bias = layer.optional(indices[0]) if indices else None
     if bias is None or bias.type == "FLOAT32":
@@ -169,7 +172,7 @@ def clamps_no_more(layer: Op) -> bool:
 
 @dataclass(frozen=True)
 class BinaryParts:
-    """The parameters of a layer that is binary for an input of signs, output channels O first."""
+    """BinaryParts has the parameters of a layer that is binary for an input of signs, output channels O first."""
 
     weights: Array  # float32 [O, ..., channels]
     minus_one: Array  # bool of the same shape, true where a weight is negative
@@ -178,7 +181,7 @@ class BinaryParts:
 
 
 def binary_parts(graph: Graph, layer: Op) -> BinaryParts | str:
-    """The parameters of a layer, or the reason why it cannot be binary."""
+    """Returns the parameters of a layer, or the reason why it cannot be binary."""
     weights = layer_weights(graph, layer)
     if weights is None:
         return not_float(layer)
