@@ -1,1 +1,1 @@
-"""Helpers that rules build with: tensors, ops, packed signs, padding, notes for the report."""
+"""Rules build with the helpers of this package: tensors, ops, packed signs, padding, and notes for the report."""

@@ -1,4 +1,4 @@
-"""Building an `LceBconv2d`, and reading or changing its parameters."""
+"""Builds an `LceBconv2d`, and reads or changes its parameters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FARTHEST = 8  # the most ops between a convolution and a tensor that consists o
 def bconv_of(
     bits: Tensor, output: Tensor, name: str, minus_one: Array, alpha: Array, bias: Array, options: BConv2DOptions
 ) -> Op:
-    """The LceBconv2d of a filter.
+    """Makes the LceBconv2d of a filter.
 
     Args:
         name: prefix for the constants' names.
@@ -57,7 +57,7 @@ def bconv_of(
 def options_of_conv(
     conv: Op, bits: Tensor, channels_in: int, taps: tuple[int, int], padding: Array, values: PadValues
 ) -> BConv2DOptions:
-    """The options of the LceBconv2d that replaces a CONV_2D.
+    """Returns the options of the LceBconv2d that replaces a CONV_2D.
 
     Args:
         bits: its NHWC input, before all padding.
@@ -75,7 +75,7 @@ def options_of_conv(
         own = layer_padding(conv)
         assert own is not None
         return padded_options(options, bits, taps, padding + np.asarray(own), values)
-    # A 1×1 filter never reads padding, and an op without zero padding can fuse more.
+    # A 1×1 filter never reads padding. Without zero padding, an op can fuse more.
     if taps == (1, 1) or conv.options.padding == Padding.VALID:
         return options
     return replace(options, padding=Padding.SAME, pad_values=values)
@@ -121,7 +121,7 @@ def set_bconv_options(op: Op, options: BConv2DOptions) -> None:
 def padded_options(
     options: BConv2DOptions, unpadded: Tensor, taps: tuple[int, ...], amounts: Array, values: PadValues
 ) -> BConv2DOptions:
-    """The options with padding included: SAME if that pads by these amounts, else explicit.
+    """Returns the options with padding included: SAME if that pads by these amounts, else explicit.
 
     Args:
         options: with VALID padding.
@@ -142,8 +142,8 @@ def padded_options(
 
 
 def channels_per_group(op: Op) -> int:
-    """The number of channels, without those that only fill up words, that a filter of this `LceBconv2d` reads at each
-    tap.
+    """Returns the number of channels that a filter of this `LceBconv2d` reads at each tap, without those that only fill
+    up words.
     """
     channels_in = bconv_options(op).channels_in
     words = op.input(1).shape[3]
@@ -151,13 +151,13 @@ def channels_per_group(op: Op) -> int:
 
 
 def dot_max(op: Op) -> int:
-    """The largest dot product of an `LceBconv2d`: taps times channels per group."""
+    """Returns the largest dot product of an `LceBconv2d`: taps times channels per group."""
     _, height, width, _ = op.input(1).shape
     return height * width * channels_per_group(op)
 
 
 def multiplier_and_bias(op: Op) -> tuple[Array, Array]:
-    """The multiplier and bias, each float32 [O], of an `LceBconv2d` without packed output."""
+    """Returns the multiplier and bias, each float32 [O], of an `LceBconv2d` without packed output."""
     given, channels = (floats(op.optional(2)), floats(op.optional(3))), op.input(1).shape[0]
     multiplier, bias = (
         np.full(channels, v, np.float32) if g is None else g for g, v in zip(given, (1, 0), strict=True)
@@ -187,7 +187,7 @@ def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array
 
 
 def can_pack(op: Op, notes: Notes) -> bool:
-    """True if this op can write the signs of its outputs by thresholds."""
+    """True if the LceBconv2d can write the signs of its outputs by thresholds."""
     if bconv_options(op).pads_zeros and channels_per_group(op) % 2:
         return notes.left_alone(op, _ODD_CHANNELS)
     return bool(np.all(np.isfinite(multiplier_and_bias(op))))
@@ -232,7 +232,8 @@ def is_of_binary_convs(
 def takes_affine(graph: Graph, tensor: Tensor) -> bool:
     """True if an LceBconv2d computes `tensor`, perhaps followed by ops that affine ops can move across.
 
-    The LceBconv2d absorbs affine ops one by one. Do not add the threshold of a strict comparison, the float next to a
+    The LceBconv2d absorbs affine ops one by one. Do not add the threshold of a strict comparison, which is the float
+    next to a number: the sum with the bias would round the threshold back to the number.
     number: the sum with the bias would round it back to the number.
     """
     op = graph.producer(tensor)
@@ -254,8 +255,8 @@ def clamp_as_fused(
         multiplier, bias: float32 [O].
         dot_max: the largest magnitude of the dot product.
     Returns:
-        The activation on the dot product, multiplier, bias, and bool [O], true where the filter must be negated. None
-        if no exact form exists.
+        Returns the activation on the dot product, multiplier, bias, and bool [O], true where the filter must be
+        negated. None if no exact form exists.
     """
     low, high = ACTIVATION_RANGES[activation]
     dot_low, dot_high = (float(np.clip(bound, -dot_max, dot_max)) for bound in ACTIVATION_RANGES[before])

@@ -1,4 +1,4 @@
-"""Ops, constants, inputs and outputs of quantized graphs."""
+"""Builds ops, constants, inputs and outputs of quantized graphs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def dequantize_op(source: Tensor, result: Tensor) -> Op:
 
 
 def int8_constant(name: str, values: Array, scale: Any, zero_point: Any = 0, axis: int = 0) -> Tensor:
-    """An int8 constant of float values."""
+    """Makes an int8 constant of float values."""
     divisor = along_axis(np.atleast_1d(np.asarray(scale, np.float64)), values.ndim, axis)
     tensor = constant(name, quantized(values, divisor, zero_point).reshape(values.shape))
     tensor.quantization = parameters(scale, zero_point, axis)

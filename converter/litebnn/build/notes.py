@@ -36,26 +36,27 @@ NOTHING = Request()
 
 @dataclass(eq=False)
 class Layer:
-    """One convolution or dense layer of the source."""
+    """A Layer is one convolution or dense layer of the source."""
 
-    # The name of the layer's output tensor.
+    # `name` is the name of the layer's output tensor.
     name: str
     kind: str
-    # The number of multiply-accumulates for one inference; 0 if the shape is unknown.
+    # `macs` is the number of multiply-accumulates for one inference; 0 if the shape is unknown.
     macs: int
-    # Bytes of weights and bias, or of the constants from which they are computed, in the source and in the result.
+    # The two numbers are the bytes of weights and bias, or of the constants from which they are computed, in the source
+    # and in the result.
     bytes_before: int
     filter_shape: tuple[int, ...]
     binary: bool = False
     bytes_after: int = 0
     channels_in: int = 0
     output_shape: tuple[int, ...] = ()
-    # The output's type after conversion: FLOAT32, INT8 or "bits".
+    # `output` is the output's type after conversion: FLOAT32, INT8 or "bits".
     output: str = ""
-    # A binary convolution's padding: valid, same-one, same-zero, explicit-one or explicit-zero.
+    # `padding` is a binary convolution's padding: valid, same-one, same-zero, explicit-one or explicit-zero.
     padding: str = ""
     fused: list[str] = field(default_factory=list)
-    # The reasons why the layer is not binary or not fused further, each once, in order.
+    # `reasons` says why the layer is not binary or not fused further, each reason once, in order.
     reasons: dict[str, None] = field(default_factory=dict)
 
 
@@ -98,7 +99,7 @@ class Notes:
             self._layer_of[new] = layer
 
     def layer_of(self, op: Op) -> Layer | None:
-        """The source layer that an op computes; None if it belongs to none."""
+        """Returns the source layer that an op computes; None if the op belongs to no layer."""
         return self._layer_of.get(op)
 
     def merged(self, op: Op) -> None:
@@ -108,7 +109,8 @@ class Notes:
             self.layers.remove(layer)
 
     def left_alone(self, op: Op, reason: str) -> Literal[False]:
-        """Records why the layer of `op` is not binary or not fused further; returns False for the rule to return."""
+        """Records why the layer of `op` is not binary or not fused further; returns False, which the rule returns in
+        turn."""
         layer = self._layer_of.get(op)
         if layer is not None and reason not in layer.reasons:
             layer.reasons[reason] = None
@@ -131,7 +133,7 @@ class Notes:
         return layer is not None and bool(layer.reasons)
 
     def unread(self, op: Op) -> None:
-        """Records that nothing reads the output of `op`, which is removed; later rounds cannot repeat this."""
+        """Records that nothing reads the output of `op`, which is removed; later rounds cannot record it again."""
         if (layer := self._layer_of.get(op)) is not None and not layer.binary and not layer.reasons:
             layer.reasons["nothing reads what it computes"] = None
 
@@ -143,7 +145,7 @@ class Notes:
             layer.reasons.clear()
 
     def fused(self, op: Op, what: str) -> None:
-        """Records for the report that `op` also computes `what`.
+        """Records for the report that `op` also computes `what`, such as an activation.
 
         If a layer became several ops, each of them computes a part of `what`.
         """
@@ -153,7 +155,7 @@ class Notes:
             layer.fused = list(own)
 
     def warn(self, of: Op | Tensor, what: str) -> None:
-        """Records a warning on a tensor or an op; an op is named by its layer if it has one."""
+        """Records a warning on a tensor or an op; an op that belongs to a layer is named by the layer."""
         layer = self._layer_of.get(of) if isinstance(of, Op) else None
         name = of.name if isinstance(of, Tensor) else of.output.name if layer is None else layer.name
         self.warnings[f"{derived(name, '')}: {what}"] = None
@@ -185,21 +187,21 @@ def _padding_name(options: BConv2DOptions) -> str:
 
 
 def _stored_bytes(ops: list[tuple[Graph, Op]]) -> int:
-    """The size of the constants from which a layer's weights and bias are computed, each counted once."""
+    """Returns the size of the constants from which a layer's weights and bias are computed, each counted once."""
     behind = [_constants_of(graph, tensor) for graph, op in ops for tensor in op.inputs[1:] if tensor is not None]
     constants = dict.fromkeys(tensor for tensors in behind for tensor in tensors)
     return sum(tensor.buffer.data.size for tensor in constants if tensor.buffer.data is not None)
 
 
 def _constants_of(graph: Graph, tensor: Tensor) -> set[Tensor]:
-    """The constants from which a tensor is computed, including types that NumPy lacks (INT2, INT4)."""
+    """Returns the constants from which a tensor is computed, including types that NumPy lacks (INT2, INT4)."""
     op = graph.producer(tensor)
     stored = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
     return {stored} if stored.is_constant else constants_upstream(graph, tensor) or set()
 
 
 def macs_of(op: Op) -> int:
-    """The multiply-accumulates of a convolution or dense layer; 0 for other ops."""
+    """Returns the multiply-accumulates of a convolution or dense layer; 0 for other ops."""
     weights = op.input(1).shape
     output = op.output.shape
     if op.name == "DEPTHWISE_CONV_2D":
@@ -216,10 +218,10 @@ def macs_of(op: Op) -> int:
 
 
 def each(*names: str) -> Callable[[Callable[[Graph, Op, Notes], bool]], Callable[[Graph, Notes], bool]]:
-    """Makes a rule from a function that rewrites one op and returns True if it did.
+    """Makes a rule from a function that rewrites one op and returns True if it rewrote the op.
 
     Args:
-        names: the kinds of ops to call it for, in order of execution; all kinds if none is named.
+        names: the kinds of ops to call the function for, in order of execution; all kinds if none is named.
     """
 
     def rule_of(rewrite: Callable[[Graph, Op, Notes], bool]) -> Callable[[Graph, Notes], bool]:

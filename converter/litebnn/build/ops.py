@@ -1,4 +1,4 @@
-"""New tensors, and ops that move, pool or join them."""
+"""Makes new tensors, and ops that move, pool or join tensors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ from litebnn.graph import (
     then,
 )
 
-# Dense blocks of networks have some dozens of parts; nested parts in a damaged file may be any number.
+# A concatenation is split into at most this number of parts. Dense blocks of networks have some dozens of parts; nested
+# parts in a damaged file may be any number.
 MOST_PARTS = 64
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
 
@@ -56,12 +57,13 @@ def custom_op(
 
 
 def packed_like(tensor: Tensor, name: str) -> Tensor:
-    """A new tensor for the packed signs of `tensor`."""
+    """Makes a new tensor for the packed signs of `tensor`."""
     return like(tensor, name, type="INT32", dims=(*tensor.dims[:-1], packed_words(tensor.channels)))
 
 
 def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
-    """A tensor's real values: itself if it is float, else the output of a new or existing DEQUANTIZE."""
+    """Returns a tensor's real values: the tensor itself if it is float, else the output of a new or existing
+    DEQUANTIZE."""
     if tensor.type == "FLOAT32":
         return tensor
     numbers = like(tensor, derived(tensor.name, "/numbers"), type="FLOAT32")
@@ -71,7 +73,7 @@ def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
 def compared(
     graph: Graph, x: Tensor, level: float, name: str, comparison: str = "GREATER_EQUAL", *, before: Op
 ) -> Tensor:
-    """The boolean output of a new or existing comparison of x with a number."""
+    """Returns the boolean output of a new or existing comparison of x with a number."""
     x, number = as_float(graph, x, before=before), constant(derived(name, "/threshold"), np.asarray(level, np.float32))
     condition = like(x, derived(name, "/condition"), type="BOOL")
     return output_of(graph, builtin_op(comparison, [x, number], condition), before=before)
@@ -85,7 +87,7 @@ def select_op(condition: Tensor, if_true: float, if_false: float, output: Tensor
 
 
 def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
-    """An existing op before `before` that computes the same as `op`, which has no options."""
+    """Returns an existing op before `before` that computes the same as `op`, which has no options."""
     end = graph.ops.index(before)
     for other in graph.consumers(op.input(0)):
         made, wanted = ((each.output.type, each.output.dims, each.name, len(each.inputs)) for each in (other, op))
@@ -104,16 +106,17 @@ def _are_equal(left: Tensor | None, right: Tensor | None) -> bool:
 
 
 def output_of(graph: Graph, op: Op, *, before: Op) -> Tensor:
-    """The output of an op, which is inserted unless it has an `equal_op`."""
+    """Returns the output of an op, which is inserted unless it has an `equal_op`."""
     known = equal_op(graph, op, before=before)
     return (known or graph.insert(op, before=before)).output
 
 
 def copy_of(graph: Graph, op: Op, x: Tensor, suffix: str, *, before: Op | None = None) -> Tensor:
-    """The output of a new or existing copy of an op that moves elements; the copy reads x, whose type it keeps."""
+    """Returns the output of a new or existing copy of an op that moves elements. The copy reads x and keeps its
+    type."""
     end = len(graph.ops) if before is None else graph.ops.index(before)
     for other in graph.consumers(x):
-        # A copy shares its options object with the original, by which it is recognized.
+        # A copy shares its options object with the original, by which the copy is recognized.
         if other.options is op.options and other is not op and graph.ops.index(other) < end:
             return other.output
     moved = like(x, derived(op.output.name, suffix), dims=op.output.dims)
@@ -122,7 +125,7 @@ def copy_of(graph: Graph, op: Op, x: Tensor, suffix: str, *, before: Op | None =
 
 
 def transpose_op(source: Tensor, order: Sequence[int] | Array, result: Tensor) -> Op:
-    """The TRANSPOSE from `source` to `result`."""
+    """Makes the TRANSPOSE from `source` to `result`."""
     axes = constant(derived(result.name, "/order"), np.asarray(order, np.int32))
     return builtin_op("TRANSPOSE", [source, axes], result)
 
@@ -136,7 +139,7 @@ def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, be
 
 
 def merge_transpose(graph: Graph, op: Op) -> bool:
-    """Merges a TRANSPOSE with the preceding one into one or none; returns False if there is no preceding one."""
+    """Merges a TRANSPOSE with the preceding one into one or none. Returns False if there is no preceding one."""
     first = graph.producer(op.input(0))
     if first is None or first.name != "TRANSPOSE":
         return False
@@ -152,7 +155,7 @@ def merge_transpose(graph: Graph, op: Op) -> bool:
 
 
 def split_activation(graph: Graph, op: Op) -> bool:
-    """Splits the fused activation of an op into a separate op; returns False if there is none."""
+    """Splits the fused activation of an op into a separate op; returns False if the op has no activation."""
     activation = fused_activation(op)
     if not activation:
         return False
@@ -167,7 +170,7 @@ def split_activation(graph: Graph, op: Op) -> bool:
 def can_pool_bits(pool: Op) -> bool:
     """True if `pool_of_bits` can replace a MAX_POOL_2D of signs.
 
-    A damaged file may declare sizes that differ from the pooling's, which a runtime recomputes.
+    A damaged file may declare sizes that differ from the sizes of the pooling, which a runtime recomputes.
     """
     source, result = pool.input(0), pool.output
     if fused_activation(pool) != 0 or not result.channels == source.channels >= 1:
@@ -178,16 +181,17 @@ def can_pool_bits(pool: Op) -> bool:
 
 
 def pool_of_bits(pool: Op, bits: Tensor, pooled: Tensor) -> Op:
-    """The LceBMaxPool2d that pools `bits` as `pool` pools floats."""
+    """Makes the LceBMaxPool2d that pools `bits` as `pool` pools floats."""
     o = pool.options
     options = BMaxPool2DOptions(o.padding, o.stride_w, o.stride_h, o.filter_width, o.filter_height)
     return custom_op(LCE_BMAXPOOL_2D, [bits], pooled, options)
 
 
 def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
-    """The parts from which float32 [..., channels] is concatenated along its channels; empty if there are none or many.
+    """Returns the parts from which float32 [..., channels] is concatenated along its channels; empty without parts or
+    with too many.
 
-    A tensor whose declared size does not match its parts, as in a damaged file, has none.
+    A tensor whose declared size does not match its parts, as in a damaged file, has no parts.
     """
     op = graph.producer(tensor)
     if op is None or op.name != "CONCATENATION" or fused_activation(op) != 0 or len(op.inputs) > MOST_PARTS:
@@ -201,7 +205,7 @@ def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
 
 
 def concatenation_of(parts: Sequence[Tensor], whole: Tensor) -> Op:
-    """The CONCATENATION of parts of channels into `whole`."""
+    """Makes the CONCATENATION of parts of channels into `whole`."""
     return builtin_op("CONCATENATION", parts, whole, axis=len(whole.dims) - 1)
 
 
@@ -217,7 +221,7 @@ def keeps_words(op: Op) -> bool:
 
 
 def reshape_op(source: Tensor, output: Tensor) -> Op:
-    """A RESHAPE of `source` to the dimensions of `output`, at most one of which may be unknown."""
+    """Makes a RESHAPE of `source` to the dimensions of `output`, at most one of which may be unknown."""
     sizes = np.asarray(output.dims, np.int32)
     if sizes.size and np.all(sizes > 0):
         sizes[0] = -1  # keeps the batch resizable
@@ -226,7 +230,7 @@ def reshape_op(source: Tensor, output: Tensor) -> Op:
 
 
 def merge_reshapes(graph: Graph, op: Op) -> bool:
-    """Merges a reshape with the preceding one into one or none; returns False if it is needed as it is."""
+    """Merges a reshape with the preceding one into one or none; returns False if the reshape is needed as it is."""
     first = graph.producer(op.input(0))
     source = first.input(0) if first is not None and facts(first).reshapes else op.input(0)
     if not is_describable(op.output):
@@ -240,7 +244,7 @@ def merge_reshapes(graph: Graph, op: Op) -> bool:
 
 
 def layout_op(layout: Layout, source: Tensor, output: Tensor) -> Op:
-    """The TRANSPOSE or the reshape of `source` to a layout."""
+    """Makes the TRANSPOSE or the reshape that brings `source` to a layout."""
     if layout.order is not None:
         return transpose_op(source, layout.order, output)
     if is_describable(output):

@@ -1,4 +1,4 @@
-"""Signs: which tensors hold them, and the ops that pack, pad and negate their bits."""
+"""Finds tensors that hold signs, and makes the ops that pack, pad and negate their bits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from litebnn.graph import (
     then,
 )
 
-# The inputs that must be signs for an op's output to be signs.
+# The table has, for each op, the inputs that must be signs for the op's output to be signs.
 _COMPUTED: dict[str, tuple[int, ...]] = {"MUL": (0, 1), "NEG": (0,), "PADV2": (0, 2)}
 
 
@@ -43,17 +43,18 @@ def _is_sign(graph: Graph, tensor: Tensor) -> bool | None:
     return None if not parts or None in parts else any(parts)
 
 
-# Returns True for a tensor of signs, False for a constant of ±1, and None for a tensor of other numbers.
+# The question answers True for a tensor of signs, False for a constant of ±1, and None for a tensor of other numbers.
 is_sign = Question(_is_sign, lambda op: _sources(op))
 
 
 def holds_signs(graph: Graph, tensor: Tensor) -> bool:
-    """True if a float tensor is an unpacked sign, or made of unpacked signs and constants of ±1."""
+    """True if a float tensor is an unpacked sign, or is made of unpacked signs and constants of ±1."""
     return is_sign(graph, tensor) is True
 
 
 def bits_of_signs(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
-    """The packed form of a tensor that `holds_signs`: the tensor that it unpacks, else a new LceQuantize's output."""
+    """Returns the packed form of a tensor that `holds_signs`: the tensor that it unpacks, else a new LceQuantize's
+    output."""
     bits = bits_of(graph, tensor)
     if bits is None:
         bits = pack_signs(graph, tensor, derived(tensor.name, "/bits"), before=before)
@@ -62,7 +63,7 @@ def bits_of_signs(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
 
 
 def _sources(op: Op | None) -> list[Tensor]:
-    """The inputs that must be signs for the outputs to be signs; empty for unknown ops."""
+    """Returns the inputs that must be signs for the outputs to be signs; empty for unknown ops."""
     if op is None or fused_activation(op) != 0 or (op.name == "MAX_POOL_2D" and not can_pool_bits(op)):
         return []
     indices = _COMPUTED.get(op.name) or picked_from(op)
@@ -76,7 +77,7 @@ def _is_one_or_minus_one(tensor: Tensor) -> bool:
 
 
 def sign_op(x: Tensor, bits: Tensor, threshold: Threshold) -> Op:
-    """The op that packs the signs of a tensor with that threshold."""
+    """Makes the op that packs the signs of a tensor with threshold `threshold`."""
     if threshold.is_plain:
         return custom_op(LCE_QUANTIZE, [x], bits)
     return Op(OpCode(THRESHOLD), [x], [bits], Options(threshold=threshold))
@@ -88,7 +89,7 @@ def pack_signs(graph: Graph, source: Tensor, name: str, threshold: Threshold | N
 
 
 def difference(graph: Graph, x: Tensor, threshold: Threshold, *, before: Op) -> Tensor:
-    """Inserts the difference whose LceQuantize is the sign of x with a threshold, and returns it.
+    """Inserts the difference whose LceQuantize is the sign of x with a threshold, and returns the difference.
 
     The library fuses a scale and an addition for each channel into the packing.
     """
@@ -147,7 +148,8 @@ def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value:
 
 
 def moved_source(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:
-    """The tensor that determines the levels, moved by copies of the ops that move the levels; copies may exist."""
+    """Returns the tensor that determines the levels, moved by copies of the ops that move the levels; copies may
+    exist."""
     x = levels.x
     for op in levels.ops:
         x = copy_of(graph, op, x, "/before_levels", before=before)

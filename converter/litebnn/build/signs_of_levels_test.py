@@ -17,7 +17,7 @@ def found(model: FloatModel, tensor: Tensor) -> FewValues:
 
 
 def pooled_twice() -> tuple[FloatModel, list[Tensor], list[Op]]:
-    """A model with levels that are pooled in two ways, and two layers for each."""
+    """Makes a model with levels that are pooled in two ways, and two layers for each way."""
     model = FloatModel()
     level = dorefa(model, model.input(1, 8, 8, 32))
     pooled = [model.max_pool(level, size, 2) for size in (2, 3)]

@@ -30,7 +30,7 @@ def reflect(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def shuffle_channels(model: FloatModel, x: Tensor) -> Tensor:
-    """A channel shuffle of two groups, as in ShuffleNet."""
+    """Shuffles the channels of two groups, as in ShuffleNet."""
     groups = model.transpose(model.reshape(x, 1, 4, 4, 2, 32), 0, 1, 2, 4, 3)
     return model.reshape(groups, *SHAPE)
 
@@ -52,7 +52,7 @@ def join(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def split_and_multiply(model: FloatModel, x: Tensor) -> Tensor:
-    """The product of signs is their XNOR."""
+    """Multiplies two halves of signs, whose product is their XNOR."""
     halves = [Tensor(name, "FLOAT32", (1, 4, 4, 32)) for name in ("left", "right")]
     model.graph.insert(Op(OpCode("SPLIT"), [*indices(model, 3), x], halves, Options("SplitOptions", num_splits=2)))
     return model.elementwise("MUL", *halves)
@@ -78,7 +78,7 @@ def test_a_layer_of_moved_signs_is_binary(move: Move) -> None:
 @pytest.mark.parametrize("read", [False, True])
 @pytest.mark.parametrize("channels", [40, 64])
 def test_signs_that_are_padded_and_shuffled_come_to_an_end(channels: int, read: bool) -> None:
-    """No single word pads 40 channels with -1, so they are padded as floats."""
+    """No single word pads 40 channels with -1, so the signs are padded as floats."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     padded = model.pad(model.sign(model.input(1, 3, 3, channels)), [(1, 0), (0, 1)], -1.0)

@@ -1,7 +1,8 @@
-"""The rules, one per file, and the order in which they run.
+"""The rules are in this package, one per file. The module has the order in which they run.
 
 A rule is a function of a graph and the notes for the report. It returns True if it changed the graph, and it never
-changes what the graph computes beyond float rounding. Its file has its name and lies in the folder of its phase.
+changes what the graph computes beyond float rounding. The file of a rule has the rule's name and lies in the folder of
+its phase.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ PHASES: dict[str, tuple[str, ...]] = {
 }
 # The limit on rounds, which stops rules that undo each other's work.
 _ROUNDS, _ROUNDS_PER_OP = 100, 10
-# Three lists of phases: those that make layers binary, those that run after them, and those for a model without a
-# binary layer.
+# There are three lists of phases: those that make layers binary, those that run after them, and those for a model
+# without a binary layer.
 BINARY_PHASES = ("canonical", "thresholds", "binarize", "fuse", "lower")
 FINAL_PHASES = ("quantize", "int8", "types", "larq", "tidy")
 PHASES_WITHOUT_BITS = ("without_bits", "tidy")

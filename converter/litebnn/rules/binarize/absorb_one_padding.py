@@ -1,4 +1,4 @@
-"""VALID LceBconv2d of bits padded with +1 -> LceBconv2d with same-one padding."""
+"""A VALID LceBconv2d of bits padded with +1 becomes an LceBconv2d with same-one padding."""
 
 from __future__ import annotations
 

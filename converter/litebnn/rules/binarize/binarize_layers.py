@@ -1,8 +1,8 @@
-"""CONV_2D, FULLY_CONNECTED or BATCH_MATMUL of signs, or of few levels, with ±alpha weights -> LceBconv2d.
+"""A CONV_2D, FULLY_CONNECTED or BATCH_MATMUL of signs, or of few levels, with ±alpha weights becomes an LceBconv2d.
 
 Levels, such as 2-bit DoReFa's, are a sum of signs, each of which compares with a threshold. The new layer reads these
-signs as channels, with the same weights for each sign, and a bias for the middle level. For 2 bits that is three times
-the work of a binary layer.
+signs as channels, with the same weights for each sign, and a bias for the middle level. For 2 bits, the new layer does
+three times the work of a binary layer.
 """
 
 from __future__ import annotations

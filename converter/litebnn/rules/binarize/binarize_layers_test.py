@@ -55,7 +55,7 @@ def test_constants_are_called_after_the_weights() -> None:
 
 @pytest.mark.parametrize("size", [8, -1])
 def test_same_padding_that_is_none_at_this_size_stays_same(size: int) -> None:
-    """SAME adds no pixels at this size, but it would after the model's input is resized."""
+    """SAME adds no pixels at this size, but it would add pixels after the model's input is resized."""
     model = FloatModel()
     x = model.sign(model.input(1, 8, 8, 32, signature=(1, size, size, 32)))
     op, _ = converted(model, model.conv(x, sign_weights(RNG, 8, 2, 2, 32), same=True, stride=(2, 2)))
@@ -404,7 +404,7 @@ def test_a_quantized_layer_is_left_alone() -> None:
 
 
 def network(thirds: bool, channels_first: bool, seed: int) -> bytes:
-    """Three layers whose inputs have 2 bits, with a max pool and batch norms between them."""
+    """Makes three layers whose inputs have 2 bits, with a max pool and batch norms between them."""
     rng = np.random.default_rng(seed)
     model = FloatModel()
 
@@ -464,7 +464,8 @@ def test_levels_of_other_values_are_found_by_comparing() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", ["net/levels", "net/levels/Round"])
 def test_a_layer_that_is_called_levels_is_compared_as_any(name: str) -> None:
-    """If a float layer reads the levels too, the result keeps their tensor under its name in the source."""
+    """If a float layer reads the levels too, the converted model has the levels' tensor under its name in the
+    source."""
     model = FloatModel()
     level = dorefa(model, model.input(1, 6, 6, 32))
     level.name = name

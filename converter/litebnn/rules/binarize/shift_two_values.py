@@ -1,10 +1,11 @@
-"""A layer of two values, such as 0 and 1 from a boolean -> the layer of a sign, with other weights and bias.
+"""A layer of two values, such as 0 and 1 from a boolean, becomes the layer of a sign, with other weights and bias.
 
 Both values are s · scale + shift for a sign s. A filter w of the values is the filter w · scale of the sign, and the
-bias grows by shift · sum(w). Padding is translated too: for 0 and 1, a zero is the sign's -1, or +1 if it is flipped.
+bias grows by shift · sum(w). Padding is translated too: for 0 and 1, a zero is the sign's -1, or +1 if the sign is
+flipped.
 
-A quantized sign takes two such values, because grids seldom represent both 1 and -1. Its layer becomes a float one
-followed by a QUANTIZE, which the int8 rules fuse into the binary op.
+A quantized sign takes two such values, because grids seldom represent both 1 and -1. The layer of a quantized sign
+becomes a float layer followed by a QUANTIZE, which the int8 rules fuse into the binary op.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
 def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
     """True if +1 should stand for the lower value.
 
-    If another layer already reads one of the two signs, such as another phase of a transposed convolution, it is
-    shared. Otherwise the sign is the one that LceQuantize computes directly: x >= 0 of an int8 x, and x < 0 of a
+    If another layer already reads one of the two signs, such as another phase of a transposed convolution, both layers
+    share it. Otherwise the sign is the one that LceQuantize computes directly: x >= 0 of an int8 x, and x < 0 of a
     boolean.
     """
     tensor, values = next(iter(few.sources.items()))
@@ -77,7 +78,7 @@ def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
 
 
 def _sign_at_layer(graph: Graph, layer: Op, few: FewValues, sign: SignSum) -> Tensor:
-    """Inserts the sign that a layer reads instead of two values, with copies of the ops that move these."""
+    """Inserts the sign that a layer reads instead of two values, with copies of the ops that move the values."""
     signs = {tensor: _sign(graph, tensor, values, sign, before=layer) for tensor, values in few.sources.items()}
     for op in few.ops:
         inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
@@ -97,7 +98,7 @@ def _sign_at_layer(graph: Graph, layer: Op, few: FewValues, sign: SignSum) -> Te
 
 
 def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before: Op) -> Tensor:
-    """The sign that selects between two values, rising or falling like `sign`; an existing one is returned
+    """Returns the sign that selects between two values, rising or falling like `sign`. An existing sign is returned
     unchanged.
     """
     source = values.x
@@ -111,7 +112,8 @@ def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before
 
 
 def _select(condition: Tensor, falls: bool, values: Values, tensor: Tensor) -> Op:
-    """The op that selects 1 and -1 by the condition; 1 stands for the higher value, or for the lower one if `falls`."""
+    """Makes the op that selects 1 and -1 by the condition; 1 stands for the higher value, or for the lower one if
+    `falls`."""
     rises = values.falls == falls
     sign = like(condition, derived(condition.name, "/sign" if rises else "/opposite"), type="FLOAT32", dims=tensor.dims)
     sign.origin = then(condition) if rises else then(condition, Negated("1"))

@@ -158,8 +158,8 @@ def test_a_maximum_of_negated_values_is_left_alone() -> None:
     assert "takes maxima against a sign" in "; ".join(notes.layers[0].reasons)
 
 
-# The grids (scale, zero point) of the constants ±1 between which a sign selects. They hold 1 and -1, neither exactly,
-# or no negative number.
+# The table has grids (scale, zero point) for the constants ±1 between which a sign selects. One holds both 1 and -1
+# exactly, one neither, and one no negative number.
 GRIDS = {"both": (1 / 127, 0), "neither": (2 / 255, -1), "no_minus": (1 / 255, -128)}
 
 
@@ -314,7 +314,7 @@ def test_a_product_of_two_values_with_a_matrix_is_binary(values: tuple[float, fl
 
 @pytest.mark.usefixtures("library")
 def test_a_product_that_is_a_float_dense_layer_in_the_end_keeps_its_axes() -> None:
-    """Zero padding around values of -2 and 2 is neither of them, so the layer stays float."""
+    """The layer pads with zero, which is neither of the values -2 and 2, so the layer stays float."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.pad(model.two_values(model.input(2, 3, 4, 64), -2.0, 2.0), [(1, 0), (0, 0)], 0.0)

@@ -1,8 +1,8 @@
-"""TRANSPOSE_CONV of a sign with a ±alpha filter -> CONV_2D of its phases, interleaved by DEPTH_TO_SPACE.
+"""A TRANSPOSE_CONV of a sign with a ±alpha filter becomes a CONV_2D of its phases, interleaved by DEPTH_TO_SPACE.
 
 A transposed convolution inserts zeros between the pixels of its input, which bits cannot hold. The output pixels of one
-phase have the same position in a block of stride × stride. They use the same subset of taps and no zeros, so each phase
-is a plain convolution of the input with these taps.
+phase have the same position in a block of stride × stride. The pixels of a phase use the same subset of taps and no
+zeros. Each phase is therefore a plain convolution of the input with these taps.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derive
 
 
 class _Phase(NamedTuple):
-    """One axis of the convolution that computes every stride-th output."""
+    """A _Phase is one axis of the convolution that computes every stride-th output."""
 
-    # The indices of its taps in the whole filter, in the order of the input pixels.
+    # `taps` has the indices of the phase's taps in the whole filter, in the order of the input pixels.
     taps: tuple[int, ...]
-    # The number of zeros before and after the input.
+    # `padding` is the number of zeros before and after the input.
     padding: tuple[int, int]
 
 
 def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> list[_Phase]:
-    """The phases of one axis: one for each position of an output in its block of `stride`.
+    """Returns the phases of one axis: one for each position of an output in its block of `stride`.
 
     Output r multiplies tap k with input (r + before - k) / stride if that is an integer. `before` is the number of
     outputs that TFLite crops at the beginning.
@@ -64,7 +64,8 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _why_not_split(graph: Graph, op: Op, x: Tensor) -> str | None:
-    """The reason why the op is not a plain convolution of bits; None if only its weights and bias may prevent it."""
+    """Returns the reason why the op is not a plain convolution of bits; None if only its weights and bias may prevent
+    it."""
     shape, sizes, options = op.input(1).dims, _asked_sizes(graph, op), op.options
     if op.output.type != "FLOAT32" and not is_quantized(op.output):
         return f"its output is {op.output.type}"
@@ -80,7 +81,7 @@ def _why_not_split(graph: Graph, op: Op, x: Tensor) -> str | None:
 
 
 def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
-    """The output height and width that the op requests; the batch may be computed at run time."""
+    """Returns the output height and width that the op requests; the batch may be computed at run time."""
     asked = op.input(0)
     if asked.array is not None:
         return list(asked.array[1:3])
@@ -89,7 +90,7 @@ def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
 
 
 def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> str | None:
-    """Replaces the op, or returns the reason why not."""
+    """Replaces a TRANSPOSE_CONV, or returns the reason why not."""
     stride, x = op.options.stride_h, op.input(2)
     rows, columns = (
         _phases(x.dims[axis], op.output.dims[axis], weights.shape[axis], stride, op.options.padding) for axis in (1, 2)

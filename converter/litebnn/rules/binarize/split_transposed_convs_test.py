@@ -89,7 +89,7 @@ def test_transposed_convolutions_are_binary_and_exact(
 
 
 def split(source: bytes) -> tuple[list[str], list[str]]:
-    """The ops after the packed sign, and the reasons why the layer was left alone."""
+    """Returns the ops after the packed sign, and the reasons why the layer was left alone."""
     model = rewritten(source, recognize_signs)
     notes = Notes(model)
     changed = split_transposed_convs(model.graphs[0], notes)

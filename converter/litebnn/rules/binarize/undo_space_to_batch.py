@@ -1,4 +1,5 @@
-"""SPACE_TO_BATCH_ND, CONV_2D, BATCH_TO_SPACE_ND of a sign or levels -> PADV2 with zeros and one dilated CONV_2D."""
+"""SPACE_TO_BATCH_ND, CONV_2D, BATCH_TO_SPACE_ND of a sign or levels become a PADV2 with zeros and one dilated
+CONV_2D."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 
 
 def dilated(pads: Any, crops: Any, *, sign: bool = True) -> Model:
-    """A 3×3 convolution of an 8×8 image, with a dilation of 2 written as SPACE_TO_BATCH_ND."""
+    """Makes a 3×3 convolution of an 8×8 image, with a dilation of 2 written as SPACE_TO_BATCH_ND."""
     model = FloatModel()
     x = model.input(1, 8, 8, 32)
     x = model.sign(x) if sign else x

@@ -1,1 +1,1 @@
-"""The forms of many exporters become one form, and equal or dead ops go away."""
+"""The rules of this phase bring the forms of many exporters to one form, and remove equal or dead ops."""

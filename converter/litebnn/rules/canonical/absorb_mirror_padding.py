@@ -1,4 +1,4 @@
-"""MIRROR_PAD and a VALID MAX_POOL_2D -> MAX_POOL_2D with SAME padding, if that gives the same values.
+"""A MIRROR_PAD and a VALID MAX_POOL_2D become a MAX_POOL_2D with SAME padding, if that gives the same values.
 
 Keras on torch exports max pools in this form. Copies of values do not change the maximum over a window.
 """

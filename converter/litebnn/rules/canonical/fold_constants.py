@@ -1,4 +1,4 @@
-"""Ops on constants -> constants, if the file does not grow much, and for binary layers in any case.
+"""Ops on constants become constants, if the file does not grow much, and for binary layers in any case.
 
 Exporters leave the sign, clip or scale of a large kernel as ops, and in files of half precision a DEQUANTIZE follows
 every constant. Weights stored as int8 or half precision are kept for a layer that is not binary.
@@ -14,7 +14,7 @@ from litebnn.build.notes import Notes
 from litebnn.build.signs import holds_signs
 from litebnn.graph import Graph, Op, Tensor, facts
 
-# Ops whose large operands are usually one repeated number.
+# The large operands of these ops are usually one repeated number.
 _PICKED_FROM = ("SELECT", "SELECT_V2")
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
 

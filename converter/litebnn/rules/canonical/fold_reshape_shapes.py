@@ -1,4 +1,5 @@
-"""A RESHAPE to a shape that is computed from a shape -> RESHAPE to a constant shape, if only one size is unknown.
+"""A RESHAPE to a shape that is computed from a shape becomes a RESHAPE to a constant shape, if only one size is
+unknown.
 
 For an unknown batch size, exporters compute the shape after a flatten. Delegates refuse such ops, although -1 has the
 same effect. Before a dense layer TensorFlow also computes the number of columns, which the layer's weights determine.
@@ -30,7 +31,8 @@ def fold_reshape_shapes(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _columns_read(graph: Graph, op: Op) -> int | None:
-    """The number of columns that dense layers read from an output without other consumers; None if it is unknown."""
+    """Returns the number of columns that dense layers read from an output without other consumers; None if it is
+    unknown."""
     readers = graph.consumers(op.output)
     if not readers or graph.is_output(op.output):
         return None

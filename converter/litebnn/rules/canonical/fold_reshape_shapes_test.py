@@ -17,7 +17,7 @@ from tests.support.float_models import (
 
 
 def flattened(shape: tuple[int, ...], signature: tuple[int, ...], flat: tuple[int, ...]) -> bytes:
-    """A model that reshapes its input to [batch, the rest], computed from the input's shape."""
+    """Makes a model that reshapes its input to [batch, the rest], computed from the input's shape."""
     model = FloatModel()
     x = model.input(*shape, signature=signature)
     sizes = model.op("SHAPE", [x], (len(shape),), type="INT32", table="ShapeOptions", out_type=2)
@@ -44,7 +44,8 @@ def test_two_unknown_sizes_stay_computed() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_the_columns_of_a_dense_layer_are_those_of_its_weights() -> None:
-    """TensorFlow's converter writes this for a dense layer with three dimensions and an unknown batch."""
+    """TensorFlow's converter writes a reshape to computed columns for a dense layer with three dimensions and an
+    unknown batch."""
     model = FloatModel()
     x = model.sign(model.input(1, 8, 32, signature=(-1, 8, 32)))
     sizes = model.op("SHAPE", [x], (3,), type="INT32", table="ShapeOptions", out_type=2)

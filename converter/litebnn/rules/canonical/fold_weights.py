@@ -1,4 +1,4 @@
-"""Weights that are computed from constants at every inference -> constants, if the file does not grow.
+"""Weights that are computed from constants at every inference become constants, if the file does not grow.
 
 TensorFlow's converter leaves the quantizer of a large kernel as ops, which can take two thirds of a network's time.
 Folding them pays even for a model without binary layers.

@@ -1,4 +1,4 @@
-"""A TRANSPOSE before a flattened image -> permuted columns of the dense layers that read it.
+"""A TRANSPOSE before a flattened image becomes a permutation of the columns of the dense layers that read the image.
 
 Channel-first networks flatten [C, H, W]. After a channel-last layer this needs a TRANSPOSE, which bits cannot pass.
 """
@@ -29,7 +29,7 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
     if found is None:
         return False
     readers, reached = found
-    # Feature i of the flattened image is feature columns[i] without the TRANSPOSE.
+    # Without the TRANSPOSE, feature i of the flattened image is feature columns[i].
     columns = np.arange(size).reshape(features).transpose([axis - 1 for axis in order[1:]]).reshape(-1)
     own = np.argsort(columns)
     for reader, index in readers:
@@ -46,8 +46,8 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _readers(graph: Graph, flat: Tensor, size: int) -> tuple[list[tuple[Op, int]], list[Tensor]] | None:
-    """The ops that have a constant with a number for each feature, with the index of that input, and the feature
-    tensors between them. None if another op reads the features, or if they are outputs.
+    """Returns the ops that have a constant with a number for each feature, with the index of that input, and the
+    feature tensors between them. None if another op reads the features, or if they are outputs.
     """
     found: dict[tuple[Op, int], None] = {}
     reached = [flat]
@@ -65,7 +65,8 @@ def _readers(graph: Graph, flat: Tensor, size: int) -> tuple[list[tuple[Op, int]
 
 
 def _constants_of_features(op: Op, features: Tensor, reached: list[Tensor], size: int) -> list[int] | None:
-    """The inputs of `op` that are constants with a number for each feature; None if it depends on their order."""
+    """Returns the inputs of `op` that are constants with a number for each feature; None if `op` depends on their
+    order."""
     if op.name == "FULLY_CONNECTED":
         weights = op.input(1)
         plain = op.inputs[0] is features and weights.array is not None and op.options.weights_format == 0

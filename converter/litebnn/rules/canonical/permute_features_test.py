@@ -11,7 +11,7 @@ RNG = np.random.default_rng(0)
 
 
 def flat(model: FloatModel) -> Tensor:
-    """The features [1, 24] of an image of 2 × 3 pixels with 4 channels, flattened channel-first."""
+    """Makes the features [1, 24] of an image of 2 × 3 pixels with 4 channels, flattened channel-first."""
     x = model.input(1, 2, 3, 4)
     turned = model.op("TRANSPOSE", [x, model.const((0, 3, 1, 2), np.int32)], (1, 4, 2, 3))
     return model.reshape(turned, 1, 24)
@@ -107,7 +107,7 @@ def test_features_in_another_order_have_another_name() -> None:
 
 @pytest.mark.parametrize(("ops", "is_permuted"), [(31, True), (33, False)])
 def test_features_are_followed_through_31_ops(ops: int, is_permuted: bool) -> None:
-    """The limit exists because a damaged file may have any number of ops."""
+    """The rule follows at most 31 ops, because a damaged file may have any number of ops."""
     model = FloatModel()
     x = flat(model)
     for _ in range(ops):

@@ -84,7 +84,7 @@ def test_the_second_axis_is_a_place_too() -> None:
 
 @pytest.mark.parametrize("axis", [1, 2, 3])
 def test_blocks_of_images_that_lack_an_axis_stay(axis: int) -> None:
-    """No runtime accepts such an op, but a damaged file may have one."""
+    """No runtime accepts an op on images that lack an axis, but a damaged file may have one."""
     model = FloatModel()
     blocks = model.op("SPACE_TO_BATCH_ND", [model.input(1, 10, 4, 32), *_one_block(model)], (2, 5, 4, 32))
     built = model.model(model.expand(blocks, axis))
@@ -98,5 +98,5 @@ def test_blocks_of_images_that_lack_an_axis_stay(axis: int) -> None:
 
 
 def _one_block(model: FloatModel) -> list[Tensor]:
-    """The block size along one axis, and padding of zero."""
+    """Returns constants for a block size of one along one axis, and for padding of zero."""
     return [model.const([2], np.int32), model.const([[0, 0]], np.int32)]

@@ -10,7 +10,7 @@ SLOPES = np.linspace(0.1, 0.9, 16, dtype=np.float32)
 
 
 def dense_prelu(second: float = -1.0, activation: str = "relu", sign: bool = False) -> bytes:
-    """A dense layer and a PReLU, as litert-torch writes them, followed by another dense layer."""
+    """Makes a dense layer and a PReLU, as litert-torch writes them, followed by another dense layer."""
     rng = np.random.default_rng(0)
     weights, bias = 2 * sign_weights(rng, 16, 32), rng.normal(size=16).astype(np.float32)
     model = FloatModel()

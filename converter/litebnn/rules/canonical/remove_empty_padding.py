@@ -1,4 +1,4 @@
-"""A PAD or PADV2 with amounts of zero -> no op."""
+"""A PAD or PADV2 with amounts of zero is removed."""
 
 from __future__ import annotations
 

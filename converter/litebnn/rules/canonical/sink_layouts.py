@@ -1,8 +1,8 @@
-"""Transposes and reshapes move after other ops, where the next ones cancel them.
+"""Transposes and reshapes move after other ops, where later transposes and reshapes cancel them.
 
-Channel-first exporters put transposes around each convolution and compute everything else channel-first. They write a
-Conv1D as a CONV_2D between reshapes, and may flatten the boolean of a sign. Each of these separates a layer from its
-sign and from ops that it could fuse.
+Channel-first exporters put transposes around each convolution and compute everything else channel-first. These
+exporters write a Conv1D as a CONV_2D between reshapes, and may flatten the boolean of a sign. Each transpose or reshape
+separates a layer from its sign and from ops that it could fuse.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _sunk(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
     fits = len(op.output.dims) == len(layout.after) if layout.order else op.output.dims == layout.after
     if not fits or (op.name == "CONCATENATION" and not layout.order) or _has_grids_of_channels(op.output):
         return False
-    # Smaller operands may get a new TRANSPOSE. The largest remaining one shrinks, so this terminates.
+    # Smaller operands may get a new TRANSPOSE. The largest remaining operand shrinks, so the rule terminates.
     turns = (turn for turn in map(graph.producer, op.inputs) if turn is not None and _is_alike(turn, layout))
     most = max(math.prod(turn.input(0).shape) for turn in turns)
     operands = [_operand(graph, tensor, layout, op, most) for tensor in op.inputs]
@@ -93,7 +93,8 @@ def _is_alike(op: Op, layout: Layout) -> bool:
 
 
 def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: int) -> Tensor | None:
-    """The operand of `op` without the layout change; None if it has no such form and is too large for a TRANSPOSE."""
+    """Returns the operand of `op` without the layout change; None if it has no such form and is too large for a
+    TRANSPOSE."""
     producer = graph.producer(tensor)
     if tensor is None or (producer is not None and _is_alike(producer, layout)):
         return None if producer is None else producer.input(0)
@@ -107,7 +108,7 @@ def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: 
         number.quantization = tensor.quantization
         return number
     if array is not None and (layout.order is None or tensor.quantization is None):
-        # SELECT's vectors select rows.
+        # A vector condition of SELECT selects rows.
         moved = None if op.name == "SELECT" else layout.inverse.of_array(array)
         operand = None if moved is None else constant(derived(tensor.name, _suffix("/turned", layout)), moved)
         if operand is not None:
@@ -120,7 +121,7 @@ def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: 
 
 
 def _of_one_tensor(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
-    """Moves a pad, a reduction or a BATCH_TO_SPACE_ND before a layout, with its parameters for other axes."""
+    """Moves a pad, a reduction or a BATCH_TO_SPACE_ND before a layout, with parameters for other axes."""
     parameters = IN_LAYOUT[op.name](op, layout.inverse) if op.inputs[0] is first.output else None
     if parameters is None:
         return False

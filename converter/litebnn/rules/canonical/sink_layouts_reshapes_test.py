@@ -17,7 +17,7 @@ def transpose(model: FloatModel, x: Tensor, *order: int) -> Tensor:
 
 
 def conv1d(model: FloatModel, between: str) -> Tensor:
-    """The ops between two Conv1Ds with 10 positions and 8 channels."""
+    """Makes the ops between two Conv1Ds with 10 positions and 8 channels."""
     x = model.reshape(transpose(model, model.input(1, 1, 10, 8), 0, 3, 1, 2), 1, 8, 10)
     if between == "norm":
         x = model.elementwise("MUL", x, model.const(np.arange(8).reshape(1, 8, 1) / 4))
@@ -71,7 +71,8 @@ def test_a_reshape_of_a_boolean_goes_after_all_that_makes_a_sign_of_it(library: 
 
 
 def test_a_reshape_of_a_boolean_goes_after_all_that_makes_an_int8_sign_of_it(library: None) -> None:
-    """The form 2 · cast - 1 of a Conv1D's boolean, as TensorFlow quantizes it, with a different grid for every op."""
+    """The boolean of a Conv1D has the form 2 · cast - 1, as TensorFlow quantizes it, with a different grid for every
+    op."""
     model = Int8Model()
     x = model.input8((1 / 16, -40), 1, 1, 12, 32)
     condition = model.elementwise("GREATER_EQUAL", x, int8_constant("zero", np.zeros(()), 1e-9), type="BOOL")

@@ -17,7 +17,7 @@ def transpose(model: FloatModel, x: Tensor, order: tuple[int, ...]) -> Tensor:
 
 
 def first(model: FloatModel) -> Tensor:
-    """An image with channels first."""
+    """Makes an image with channels first."""
     return transpose(model, model.input(1, 4, 6, 8), TO_CHANNELS_FIRST)
 
 

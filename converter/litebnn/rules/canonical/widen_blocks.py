@@ -1,5 +1,5 @@
-"""FULLY_CONNECTED with INT2 weights and a scale for each block -> the same weights as INT4, because runtimes lack this
-form of INT2.
+"""A FULLY_CONNECTED with INT2 weights and a scale for each block gets the same weights as INT4, because runtimes lack
+this form of INT2.
 """
 
 from __future__ import annotations

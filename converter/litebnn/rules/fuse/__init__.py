@@ -1,1 +1,2 @@
-"""Binary layers fuse the ops next to them, and the remaining float ops move to smaller tensors."""
+"""The rules of this phase fuse the ops next to binary layers into them, and move the remaining float ops to smaller
+tensors."""

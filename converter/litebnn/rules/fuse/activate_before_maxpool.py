@@ -1,4 +1,5 @@
-"""A clamp after the max pooling of an LceBconv2d moves before it, where the op can fuse it; both are monotone."""
+"""A clamp after the max pooling of an LceBconv2d moves before the pooling, where the LceBconv2d can fuse the clamp.
+Both are monotone."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def _swap(graph: Graph, pool: Op, follower: Op) -> None:
     unpooled, pooled, result = pool.input(0), pool.output, follower.output
     graph.remove(follower)
     graph.remove(pool)
-    # The tensor between the two no longer has the pooled size.
+    # The tensor between the pool and the clamp no longer has the pooled size.
     pooled.name, pooled.origin = derived(pooled.name, "/unpooled"), None
     pooled.shape, pooled.shape_signature = unpooled.shape, unpooled.shape_signature
     follower.inputs, follower.outputs = [unpooled], [pooled]

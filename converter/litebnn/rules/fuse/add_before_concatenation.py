@@ -1,6 +1,8 @@
-"""ADD of a concatenation of channels and a tensor padded with zero channels -> ADD of the parts that are not padded.
+"""An ADD of a concatenation of channels and a tensor padded with zero channels becomes an ADD of the parts that are not
+padded.
 
-The other channels add zero. They keep the sign of a zero, which the ADD would lose, without any effect on results.
+The padded channels add zero. Without the ADD, they keep the sign of a zero, which the ADD would lose, without any
+effect on results.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ def add_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _padded(graph: Graph, tensor: Tensor) -> tuple[Tensor, int] | None:
-    """The tensor to which a PAD adds channels of zeros, and the number of these before it."""
+    """Returns the tensor to which a PAD adds channels of zeros, and the number of zero channels before it."""
     pad = graph.producer(tensor)
     if pad is None or pad.name not in ("PAD", "PADV2") or (pad.name == "PADV2" and uniform(pad.input(2)) != 0):
         return None

@@ -95,7 +95,7 @@ def test_signs_are_packed_before_a_reshape_that_keeps_their_words(channels: tupl
 
 
 def layer_reshaped(model: FloatModel, *dims: int) -> tuple[Tensor, Tensor]:
-    """The output [1, 2, 2, 32] of a binary layer, and a reshaped copy of it."""
+    """Returns the output [1, 2, 2, 32] of a binary layer, and a reshaped copy of it."""
     layer = model.conv(model.sign(model.input(1, 2, 2, 32)), sign_weights(RNG, 32, 1, 1, 32, alpha=False))
     return layer, model.reshape(layer, *dims)
 

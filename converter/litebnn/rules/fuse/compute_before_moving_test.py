@@ -24,7 +24,8 @@ def batch_norm(model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor
 
 
 def transposed(channels: int, taps: int, *, twice: bool = False) -> bytes:
-    """Two binary layers with a batch norm between them, the first a transposed convolution, perhaps read twice."""
+    """Makes two binary layers with a batch norm between them. The first is a transposed convolution, perhaps read
+    twice."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.sign(model.input(1, 4, 5, 32))
@@ -55,7 +56,7 @@ def test_results_stay_and_bits_are_interleaved_where_words_are_whole(channels: i
 def test_signs_of_sums_right_at_the_threshold(channels: int, ops: list[str], data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
     model = FloatModel()
-    # Dot products of 8 signs have only nine values, so each occurs often, and half of the thresholds equal one.
+    # Dot products of 8 signs have only nine values, so each value occurs often, and half of the thresholds equal one.
     x = model.transposed_conv(model.sign(model.input(1, 4, 5, 8)), sign_weights(rng, channels, 2, 2, 8, alpha=False))
     for name in ops:
         constants = model.const(rng.choice([-2.0, -1.0, 0.5, 1.0, 2.0], channels))

@@ -1,4 +1,4 @@
-"""A concatenation of channels of concatenations -> one concatenation of all parts."""
+"""A concatenation of channels of concatenations becomes one concatenation of all parts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""MUL, DIV, ADD, SUB, NEG, ReLU, ReLU6 and ReLU1 after an LceBconv2d -> its multiplier, bias and fused activation.
+"""A MUL, DIV, ADD, SUB, NEG, ReLU, ReLU6 or ReLU1 after an LceBconv2d becomes its multiplier, bias and fused
+activation.
 
-The op computes clamp(dot) · multiplier + bias. An activation after a multiplier or a bias is fused if a clamp of the
-dot product has the same effect for all possible values.
+An LceBconv2d computes clamp(dot) · multiplier + bias. An activation after a multiplier or a bias is fused if a clamp of
+the dot product has the same effect for all possible values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""MAX_POOL_2D moves before ops that keep the order of a channel's values: a batch norm, a clamp, a PReLU.
+"""A MAX_POOL_2D moves before ops that keep the order of a channel's values: a batch norm, a clamp, a PReLU.
 
-Rounding keeps the largest value the largest, so the result has the same bits, except for the sign of zero. For negative
-scales of a batch norm, the preceding float convolution negates those channels.
+Rounding keeps the largest value the largest. Therefore the result has the same bits, except for the sign of zero. For
+negative scales of a batch norm, the preceding float convolution negates those channels.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from litebnn.build.notes import Notes, each
 from litebnn.contract import Activation
 from litebnn.graph import Graph, Op, constant, derived, facts, like
 
-# The axis of the output channels in a layer's weights.
+# For each kind of layer, the table has the axis of the output channels in the weights.
 _OUTPUT_AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": -1}
 
 

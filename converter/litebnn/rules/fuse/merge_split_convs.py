@@ -1,4 +1,4 @@
-"""SPLIT of channels, a float CONV_2D of each part and CONCATENATION -> one CONV_2D with groups.
+"""A SPLIT of channels, a float CONV_2D of each part and a CONCATENATION become one CONV_2D with groups.
 
 Exporters write grouped convolutions in this form. Runtimes have one op for them, without copies of the channels.
 """
@@ -39,7 +39,7 @@ def _are_alike(conv: Op, other: Op) -> bool:
 
 
 def _joined(graph: Graph, values: Sequence[Array | None]) -> Array | None:
-    """Constants of one shape, concatenated."""
+    """Concatenates constants of one shape."""
     known = [each for each in values if each is not None]
     if len(known) < len(values) or any(each.shape != known[0].shape or each.ndim == 0 for each in known):
         return None
@@ -48,7 +48,7 @@ def _joined(graph: Graph, values: Sequence[Array | None]) -> Array | None:
 
 
 def _split_for(graph: Graph, convs: Sequence[Op]) -> Tensor | None:
-    """The tensor that a SPLIT divides evenly among the convolutions, in their order."""
+    """Returns the tensor that a SPLIT divides evenly among the convolutions, in their order."""
     parts = [conv.input(0) for conv in convs]
     split = graph.producer(parts[0])
     if split is None or split.name != "SPLIT" or len(split.outputs) != len(parts):

@@ -78,7 +78,7 @@ def test_filters_and_biases_that_do_not_join_stay(place: int, case: str) -> None
 
 
 def test_filters_without_axes_stay() -> None:
-    """No runtime accepts them, but a damaged file may have them."""
+    """No runtime accepts filters without axes, but a damaged file may have them."""
     model = FloatModel()
     parts = split(model, model.input(1, 8, 8, 8), 2, 3)
     convs = [model.conv(part, dyadic(np.random.default_rng(0), 5, 1, 1, 4)) for part in parts]

@@ -1,4 +1,5 @@
-"""LceBconv2d whose float output is only ever read as signs of one threshold -> LceBconv2d that writes bits."""
+"""An LceBconv2d whose float output is only ever read as signs of one threshold becomes an LceBconv2d that writes
+bits."""
 
 from __future__ import annotations
 

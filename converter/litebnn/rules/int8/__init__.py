@@ -1,1 +1,2 @@
-"""Ops between a DEQUANTIZE and a QUANTIZE become int8; weights, inputs and outputs get the requested types."""
+"""The rules of this phase turn ops between a DEQUANTIZE and a QUANTIZE into int8 ops. They also give weights, inputs
+and outputs the requested types."""

@@ -1,4 +1,5 @@
-"""QUANTIZE of a float constant -> an int8 constant; TRANSPOSE of an int8 constant -> a transposed constant."""
+"""A QUANTIZE of a float constant becomes an int8 constant, and a TRANSPOSE of an int8 constant a transposed
+constant."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ from litebnn.graph import Graph, Model, Quantization, Tensor, facts, like
 # Only values near zero matter in a tensor that only signs read, so its grid is finer by this factor, and larger values
 # saturate.
 _SIGN_ONLY_ZOOM = 16
-# The least scale of an output, relative to the scale of its sums. A finer one adds no information, and runtimes refuse
-# it or abort.
+# An output's scale is at least this share of the scale of its sums. A finer scale adds no information, and runtimes
+# refuse it or abort.
 _FINEST = 1 / 128
 # A narrower range counts as zero, because products of such small scales would underflow.
 _ZERO_RANGE = 1e-30
-# The assumed scale of a tensor that was always zero and has no inputs with a scale. It allows values up to one.
+# This scale is assumed for a tensor that was always zero and has no inputs with a scale. It allows values up to one.
 _SCALE_OF_ZERO = 1 / 128
 
 Quantizations: TypeAlias = dict[Tensor, Quantization]
@@ -90,7 +90,7 @@ def _parameters(
 
 
 def _scale(graph: Graph, tensor: Tensor, known: Quantizations) -> float:
-    """The scale that an op's input has, or, for a float constant, will get; 0 if the input stays float."""
+    """Returns the scale that an op's input has, or, for a float constant, will get; 0 if the input stays float."""
     source = int8_source(graph, tensor)
     grid = known.get(tensor) or (source and source.quantization)
     if grid:

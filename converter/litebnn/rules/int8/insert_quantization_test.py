@@ -36,7 +36,7 @@ def test_known_ranges_are_quantized_and_others_stay_float() -> None:
 
 
 def grids(model: Model, tensor: Tensor) -> list[tuple[float, int] | None]:
-    """The grids of the QUANTIZE ops that read a tensor."""
+    """Returns the grids of the QUANTIZE ops that read a tensor."""
     ops = model.graphs[0].consumers(tensor)
     return [op.output.per_tensor_quantization for op in ops if op.name == "QUANTIZE"]
 

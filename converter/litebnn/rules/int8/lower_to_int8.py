@@ -51,7 +51,8 @@ def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
 
 
 def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantizers: list[Op]) -> None:
-    """Makes the op write the only grid that the runtime supports for it, and the quantizers read that output."""
+    """Makes the op write the only grid that the runtime supports for this op, and makes the quantizers read that
+    output."""
     fixed = like(op.output, derived(op.output.name, "/int8"), type="INT8")
     fixed.quantization = parameters(*grid)
     for quantizer in quantizers:
@@ -81,7 +82,7 @@ def _has(tensor: Tensor, expected: tuple[float, int]) -> bool:
 
 
 def _requantized(graph: Graph, tensor: Tensor, goal: Tensor, before: Op) -> Tensor:
-    """The tensor requantized to the parameters of `goal`."""
+    """Returns the tensor requantized to the parameters of `goal`."""
     if same_parameters(tensor, goal):
         return tensor
     changed = like(tensor, derived(tensor.name, "/requantized"))
@@ -111,7 +112,7 @@ def _int8_inputs(graph: Graph, op: Op, rule: Int8, notes: Notes) -> list[Tensor 
 
 
 def _operand(tensor: Tensor) -> Tensor | None:
-    """A constant operand, such as ADD's second input, in int8."""
+    """Converts a constant operand, such as ADD's second input, to int8."""
     values = floats(tensor)
     if values is None or not np.all(np.isfinite(values)):
         return None
@@ -120,7 +121,7 @@ def _operand(tensor: Tensor) -> Tensor | None:
 
 
 def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
-    """Symmetric int8 weights: those of the training if it quantized them."""
+    """Returns symmetric int8 weights: those of the training if the training quantized them."""
     trained = graph.producer(tensor)
     if trained is not None and trained.name == "DEQUANTIZE" and trained.input(0).type == "INT8":
         weights = trained.input(0)

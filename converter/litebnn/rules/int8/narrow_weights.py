@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED that is not binary, with weights of -alpha, 0 and alpha -> weights in INT4 or INT2."""
+"""A FULLY_CONNECTED that is not binary, with weights of -alpha, 0 and alpha, gets its weights in INT4 or INT2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from litebnn.graph import Array, Buffer, Graph, Op, Tensor, builtin_op, constant
 
 @dataclass(frozen=True)
 class _Format:
-    """A narrow integer type, the op versions that support it, and the oldest ai-edge-litert release that runs these."""
+    """A _Format is a narrow integer type, the op versions that support it, and the oldest ai-edge-litert release that
+    runs these versions."""
 
     bits: int
     dequantize: int
@@ -110,6 +111,6 @@ def _read_narrow(graph: Graph, op: Op, weights: Tensor) -> None:
 
 
 def _narrow_constant(old: Tensor, levels: Array, scale: Array, type: str) -> Tensor:
-    """A constant of levels [O, I] with one scale for each of the O output channels."""
+    """Makes a constant of levels [O, I] with one scale for each of the O output channels."""
     buffer = Buffer(pack_levels(levels, FORMATS[type].bits))
     return Tensor(old.name, type, levels.shape, buffer, quantization=parameters(scale))

@@ -21,7 +21,7 @@ from tests.support.quantized_models import in_half_precision, with_quantized_wei
 
 
 def ternary(rng: np.random.Generator, *shape: int) -> Array:
-    """Weights of -alpha, 0 and alpha whose float sums are not exact."""
+    """Makes weights of -alpha, 0 and alpha whose float sums are not exact."""
     alpha = rng.uniform(0.01, 3, (shape[0], 1))
     return (rng.integers(-1, 2, shape) * alpha).astype(np.float32)
 
@@ -171,7 +171,7 @@ def narrowed(model: Model, type: str, dynamic_range: bool = False) -> Notes:
 
 
 def layer(source: bytes, type: str = "INT2", dynamic_range: bool = False) -> tuple[Tensor, list[str], list[str]]:
-    """The layer's weights after the conversion, the reasons for leaving it alone, and the warnings."""
+    """Returns the layer's weights after the conversion, the reasons for leaving it alone, and the warnings."""
     model = read_model(source)
     notes = narrowed(model, type, dynamic_range)
     notes.finish(model.graphs)

@@ -13,7 +13,7 @@ def quantized(model: FloatModel, x: Tensor, scale: float) -> Tensor:
 
 
 def twice(scale: float, *, output: bool = False) -> bytes:
-    """A tensor quantized with the scale 0.5, dequantized, and quantized again with `scale`."""
+    """Makes a tensor that is quantized with the scale 0.5, dequantized, and quantized again with `scale`."""
     model = FloatModel()
     back = model.op("DEQUANTIZE", [quantized(model, model.input(1, 4), 0.5)], (1, 4), version=2)
     levels = quantized(model, back, scale)

@@ -1,4 +1,4 @@
-"""Makes inputs int8 or uint8, or outputs int8, by removing their QUANTIZE or DEQUANTIZE."""
+"""The rule makes inputs int8 or uint8, or outputs int8, by removing their QUANTIZE or DEQUANTIZE."""
 
 from __future__ import annotations
 

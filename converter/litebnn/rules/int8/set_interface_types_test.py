@@ -22,7 +22,7 @@ def dequantize(model: FloatModel, levels: Tensor) -> Tensor:
 
 
 def quantized_relu() -> Model:
-    """A model with an int8 RELU between float tensors."""
+    """Makes a model with an int8 RELU between float tensors."""
     model = FloatModel()
     levels = quantize(model, model.input(1, 4))
     relu = model.op("RELU", [levels], (1, 4), type="INT8")

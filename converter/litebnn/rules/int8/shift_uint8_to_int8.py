@@ -1,4 +1,4 @@
-"""The uint8 QUANTIZE and DEQUANTIZE of fake quantization -> int8 ones on the same grid, shifted by 128."""
+"""The uint8 QUANTIZE and DEQUANTIZE of fake quantization become int8 ops on the same grid, shifted by 128."""
 
 from __future__ import annotations
 

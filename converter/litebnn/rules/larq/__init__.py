@@ -1,1 +1,1 @@
-"""Forms that Larq Compute Engine cannot read are undone."""
+"""The rules of this phase undo forms that Larq Compute Engine cannot read."""

@@ -47,7 +47,7 @@ def _split_zero_padded_output(graph: Graph, op: Op) -> bool:
 def _is_plain(op: Op) -> bool:
     """True if an op has no activation.
 
-    With explicit padding, half the result for padding with +1 and half that for -1 must also add up exactly.
+    With explicit padding, half the result for padding with +1 and half the result for -1 must also add up exactly.
     """
     options = bconv_options(op)
     if options.fused_activation_function != Activation.NONE:

@@ -22,7 +22,7 @@ BINARY = (*rules_of("thresholds"), *rules_of("binarize"), *rules_of("fuse"))
 
 
 def two_layers(activation: str, *, same: bool = True, read_twice: bool = True) -> bytes:
-    """A layer with batch norm and the layer of its sign; `read_twice` keeps the first from writing bits."""
+    """Makes a layer with batch norm and the layer of its sign; `read_twice` keeps the first from writing bits."""
     model = FloatModel()
     signs = model.sign(model.input(1, 6, 6, 32))
     x = model.conv(signs, sign_weights(RNG, 32, 3, 3, 32, alpha=False), same=same, activation=activation)
@@ -96,7 +96,7 @@ def test_an_output_of_another_type_is_left_alone() -> None:
 def test_only_whole_sums_are_halved_after_explicit_padding(scale: int) -> None:
     """The op with explicit padding is split into two halves, which add up exactly only for integers.
 
-    Other multipliers and biases are applied after the sum.
+    Multipliers and biases that are not integers are applied after the sum.
     """
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 32)), [(1, 1), (2, 0)])

@@ -1,1 +1,1 @@
-"""Rules that recognize signs, and fold their thresholds into layers that absorb them without cost."""
+"""The rules of this phase recognize signs, and fold their thresholds into layers that absorb them without cost."""

@@ -1,4 +1,4 @@
-"""A function that is a sign except at one number, such as SIGN at 0 -> a sign that is +1 there, on request."""
+"""On request, a function that is a sign except at one number, such as SIGN at 0, becomes a sign that is +1 there."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from litebnn.graph import Graph, Op
 def assume_nonzero(graph: Graph, notes: Notes) -> bool:
     """Makes signs of SIGN, and of other functions with a third value at a single number; names them in the report.
 
-    A SIGN after a ReLU takes 0 and 1, and is left alone. So is a function with a third level between two thresholds,
-    such as a ternary quantizer.
+    A SIGN after a ReLU takes 0 and 1, so it stays. A function with a third level between two thresholds, such as a
+    ternary quantizer, stays too.
     """
     changed = False
     of_levels = _ops_of_levels(graph)
@@ -32,7 +32,7 @@ def assume_nonzero(graph: Graph, notes: Notes) -> bool:
 
 
 def _ops_of_levels(graph: Graph) -> set[Op]:
-    """The ops between a tensor of few levels and the tensor that they are computed from."""
+    """Returns the ops between a tensor of few levels and the tensor from which the levels are computed."""
     found: set[Op] = set()
     for op in graph.ops:
         levels = find_levels(graph, op.output) if len(op.outputs) == 1 else None

@@ -1,4 +1,4 @@
-"""ROUND, FLOOR or CEIL that takes two values -> a select of these values by a comparison."""
+"""A ROUND, FLOOR or CEIL that takes two values becomes a select of these values by a comparison."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""THRESHOLD -> LceQuantize of a difference.
+"""A THRESHOLD becomes the LceQuantize of a difference.
 
-Falling channels are first negated if the filters that read the bits can absorb this.
+Channels whose sign falls are first negated if the filters that read the bits can absorb the negation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Equal LceQuantize, LceDequantize and TRANSPOSE ops of one tensor -> one op; packing an unpacked sign -> no op.
+"""Equal LceQuantize, LceDequantize and TRANSPOSE ops of one tensor become one op. Packing an unpacked sign becomes no
+op.
 
-Two transposed signs of one tensor become signs of two equal TRANSPOSEs after these have moved before the signs.
+Two transposed signs of one tensor become signs of two equal TRANSPOSEs after the TRANSPOSEs have moved before the
+signs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A threshold moves before ops, to where a layer absorbs it or where the signs are smaller.
 
-Such ops are monotone, as in sign(tanh(x · m + b)), which is ±sign(x + b / m), take maxima, round or concatenate.
+Ops before which a threshold moves are monotone, as in sign(tanh(x · m + b)), which is ±sign(x + b / m), take maxima,
+round or concatenate.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, Activation
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, then
 
 _MOST_OPS = 256
-# Ops before which other functions of this file can move a threshold.
+# Functions of this file can move a threshold before these ops.
 _FOLLOWED = ("CONCATENATION", "DEQUANTIZE", "MAX_POOL_2D")
 _NEGATIVE = (
     "the batch norm behind its max pooling has negative scales, and the next layer pads with ones: its output stays "
     "float"
 )
-# The cost of each new op, in elements. Without it, a damaged file with many concatenations could grow without limit.
+# Each new op costs this much, in elements. Without the cost, a damaged file with many concatenations could grow without
+# limit.
 _WORK_OF_AN_OP = 1 << 12
 
 
@@ -78,7 +80,8 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = _MOST_OPS) -> tupl
     """Moves a level upstream from x, before at most `most` ops.
 
     Returns:
-        The ops, the tensor before them, the level there, the channels that fall, and whether the level was rounded.
+        Returns the ops, the tensor before them, the level at that tensor, the channels that fall, and whether the level
+        was rounded.
     """
     ops: list[Op] = []
     falls, is_rounded = np.zeros(1, np.bool_), False
@@ -155,7 +158,7 @@ def _across_max_pool(graph: Graph, sign: Op, threshold: Threshold, notes: Notes)
 
 
 def _padding_of(graph: Graph, pool: Op) -> Op | None:
-    """The op that pads a pool's input with -inf; for bits the padding is -1.
+    """Returns the op that pads a pool's input with -inf. For bits the padding is -1.
 
     PyTorch's pools have explicit padding, which is seldom the same as SAME.
     """
@@ -186,7 +189,8 @@ def _shift_bias(graph: Graph, source: Op, threshold: Threshold) -> bool:
 
 
 def _across_grid(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
-    """The sign of a binary layer's output after rounding is its sign with another threshold.
+    """The sign of a binary layer's output after rounding is the sign of the output before rounding, with another
+    threshold.
 
     Ops between the grid and the sign that only move values are applied to the floats instead.
     """
@@ -208,7 +212,8 @@ def _across_grid(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> 
 
 
 def _from_quantize(graph: Graph, tensor: Tensor) -> list[Op]:
-    """The QUANTIZE whose levels `tensor` has, and the ops between them without other consumers, in order."""
+    """Returns the QUANTIZE whose levels `tensor` has, and the ops between the QUANTIZE and `tensor` without other
+    consumers, in order."""
     ops: list[Op] = []
     while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None:
         ops.insert(0, op)
@@ -221,7 +226,7 @@ def _from_quantize(graph: Graph, tensor: Tensor) -> list[Op]:
 
 
 def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
-    """The bits of the parts are concatenated, which are 32 times smaller than floats.
+    """The bits of the parts are concatenated instead, which are 32 times smaller than floats.
 
     All consumers must be able to read the parts, so that the float concatenation is not needed.
     """

@@ -19,7 +19,7 @@ def concatenated(model: FloatModel, *parts: Tensor) -> Tensor:
 
 
 def layer(model: FloatModel, x: Tensor, scale: float = 0.5, channels: int = 32) -> Tensor:
-    """A batch norm, a sign and a binary convolution."""
+    """Makes a batch norm, a sign and a binary convolution."""
     x = model.elementwise("MUL", x, model.const(np.full(x.channels, scale)))
     x = model.sign(model.elementwise("ADD", x, model.const(dyadic(RNG, x.channels))))
     return model.conv(x, sign_weights(RNG, channels, 1, 1, x.channels))

@@ -19,7 +19,7 @@ OPTIONS = encode_options(BConv2DOptions(channels_in=32))
 
 
 def two_layers(grid: Grid, between: str = "", form: str = "where", *, both: bool = False) -> bytes:
-    """An int8 layer with outputs on `grid`, whose signs another layer reads."""
+    """Makes an int8 layer with outputs on `grid`, whose signs another layer reads."""
     rng = np.random.default_rng(0)
     model = Int8Model()
     x = model.sign8(model.input8((1 / 16, 3), 1, 6, 6, 32), form, EXACT_GRID)
@@ -58,7 +58,7 @@ def test_a_grid_that_ends_at_zero_and_levels_that_others_read_stay(grid: Grid, b
 
 
 def layer_levels(model: FloatModel, source: str = "LceBconv2d", type: str = "FLOAT32") -> Tensor:
-    """The output of a layer, quantized to a grid."""
+    """Returns the output of a layer, quantized to a grid."""
     x = Tensor("layer", type, (1, 4, 4, 32))
     inputs = [model.packed(model.input(1, 4, 4, 32)), int8_constant("kernel", np.ones((32, 1, 1, 1)), 1.0)]
     model.graph.insert(Op(OpCode("CUSTOM", source), inputs, [x], custom_options=OPTIONS))

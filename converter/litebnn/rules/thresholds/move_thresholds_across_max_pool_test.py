@@ -116,7 +116,7 @@ def test_a_strict_threshold_after_another_op_is_not_lost_in_the_sums_of_a_layer(
 @pytest.mark.parametrize("channels", [8, 64])
 @pytest.mark.parametrize("scale", [2.0, 0.0, -2.0])
 def test_bits_are_padded_with_what_is_below_all_numbers(scale: float, channels: int) -> None:
-    """A PyTorch pool with explicit padding before a batch norm."""
+    """Makes a PyTorch pool with explicit padding before a batch norm."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(rng, channels, 3, 3, 32))
@@ -142,7 +142,7 @@ def test_other_padding_before_a_pool_stays(channels: int, value: float) -> None:
 
 
 def pooled_layer(model: FloatModel, case: str = "", scale: float = 3.0, shift: float = 0.5) -> Tensor:
-    """The signs of a float layer's outputs after a pool, a scale and a shift."""
+    """Makes the signs of a float layer's outputs after a pool, a scale and a shift."""
     x = model.input(1, 6, 6, 8)
     if case == "depthwise":
         x = model.depthwise_conv(x, dyadic(RNG, 1, 3, 3, 32), dyadic(RNG, 32), same=False)
@@ -183,7 +183,8 @@ def test_a_float_layer_adds_the_threshold_to_its_bias_if_the_source_rounds(case:
     "case", ["relu", "int8 weights", "no bias", "computed bias", "activation between", "pool read", "output"]
 )
 def test_a_float_layer_that_cannot_take_the_threshold_is_left_alone(case: str) -> None:
-    """Cases in which a float layer cannot absorb the threshold, such as int8 weights, no bias, or an op between."""
+    """Tests cases in which a float layer cannot absorb the threshold, such as int8 weights, no bias, or an op
+    between."""
     model = FloatModel()
     bits = pooled_layer(model, case)
     pooled = next(op for op in model.graph.ops if op.name == "MAX_POOL_2D")

@@ -1,4 +1,4 @@
-"""A sign in any form -> LceQuantize or THRESHOLD, followed by LceDequantize."""
+"""A sign in any form becomes an LceQuantize or THRESHOLD, followed by an LceDequantize."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if sign is None or op.output.channels < 1 or constants_upstream(graph, sign.x) is not None:
         return False
     is_alike = (sign.x.type, sign.x.dims) == (op.output.type, op.output.dims)
-    # The sign of a number ±1 is that number itself; a threshold outside of (-1, 1] would make it constant.
+    # The sign of a number ±1 is that number itself; a threshold outside of (-1, 1] would make the sign constant.
     is_same = not sign.falls and bool(np.all((sign.level > -1) & (sign.level <= 1)))
     if (bits := bits_of(graph, sign.x)) is not None and is_same:
         graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
@@ -46,9 +46,9 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _tiled_bits(graph: Graph, operand: Tensor, threshold: Threshold, multiples: list[int], op: Op) -> Tensor:
-    """The packed form of the op's output.
+    """Returns the packed form of the op's output.
 
-    The operand's channels are repeated before packing, its other axes after it.
+    The operand's channels are repeated before packing, its other axes after packing.
     """
     *positions, channels = multiples
     name = op.output.name
@@ -66,7 +66,7 @@ def _tile(graph: Graph, source: Tensor, multiples: list[int], name: str, *, befo
 
 
 def _operand(graph: Graph, sign: Sign, before: Op) -> tuple[Tensor, Threshold]:
-    """The float, int8 or boolean tensor whose sign is packed, and the threshold for it."""
+    """Returns the float, int8 or boolean tensor whose sign is packed, and the threshold for it."""
     x, name = sign.x, before.output.name
     if x.type == "BOOL":
         inverse = builtin_op("LOGICAL_NOT", [x], like(x, derived(name, "/not")))

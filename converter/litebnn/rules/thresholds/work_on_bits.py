@@ -1,4 +1,5 @@
-"""An op that moves, pads or pools an unpacked sign -> the same of its bits, followed by LceDequantize.
+"""An op that moves, pads or pools an unpacked sign becomes the same op on the sign's bits, followed by
+LceDequantize.
 
 Signs are packed along the last axis, which must be the channels when a layer reads them. If words do not fit, the op is
 done to the tensor before its sign, or padded signs stay floats until a layer packs them.
@@ -41,7 +42,7 @@ def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _pooled(graph: Graph, op: Op) -> Tensor | None:
-    """The pooled bits of a sign, or of one that is padded in float."""
+    """Returns the pooled bits of a sign, or of one that is padded in float."""
     source = op.input(0)
     before = graph.producer(source)
     is_padded = before is not None and before.name == "PADV2" and holds_signs(graph, source)
@@ -53,7 +54,7 @@ def _pooled(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _padded(graph: Graph, op: Op) -> Tensor | None:
-    """The bits, padded with ±1, unless no constant word encodes -1: over 32 channels that are not a multiple of 32."""
+    """Returns the bits, padded with ±1; None if no constant word encodes -1, as for 40 channels."""
     bits, padding = bits_of(graph, op.input(0)), constant_padding(op)
     if bits is None or padding is None or abs(padding.value) != 1.0 or np.any(padding.amounts[-1]):
         return None
@@ -65,7 +66,7 @@ def _padded(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _transposed(graph: Graph, op: Op) -> Tensor | None:
-    """The bits of the transposed sign; None if that is impossible."""
+    """Returns the bits of the transposed sign; None if no such bits exist."""
     order = transpose_order(op)
     if order is None or op.output.channels < 1:
         return None
@@ -78,7 +79,7 @@ def _transposed(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _reshaped(graph: Graph, op: Op) -> Tensor | None:
-    """The bits of the reshaped sign; None if that is impossible."""
+    """Returns the bits of the reshaped sign; None if no such bits exist."""
     bits, output, name = bits_of(graph, op.input(0)), op.output, derived(op.output.name, "/bits")
     if bits is None:
         return None
@@ -99,7 +100,7 @@ def _reshaped(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _sign(graph: Graph, op: Op, *, moves_channels: bool) -> tuple[Tensor, Threshold] | None:
-    """The tensor and threshold of the op's input sign.
+    """Returns the tensor and threshold of the op's input sign.
 
     If channels move and their thresholds differ, the tensor becomes a difference whose threshold is 0.
     """

@@ -76,7 +76,7 @@ def turn(model: FloatModel, x: Tensor, order: list[int]) -> Tensor:
 
 
 def channels_first() -> FloatModel:
-    """Two binary convolutions as a channel-first framework exports them."""
+    """Makes two binary convolutions as a channel-first framework exports them."""
     model = FloatModel()
     x = model.input(1, 64, 6, 5)
     for _ in range(2):
@@ -102,7 +102,7 @@ def test_values_stay_after_transposes() -> None:
 
 
 def moved(model: FloatModel, kind: str) -> Tensor:
-    """A sign whose bits are computed from other bits."""
+    """Makes a sign whose bits are computed from other bits."""
     if kind == "broadcast":
         row = model.elementwise("GREATER_EQUAL", model.input(1, 1, 4, 1), model.const(0), type="BOOL")
         return model.op("SELECT_V2", [row, model.const(np.ones((1, 5, 4, 40))), model.const(-1)], (1, 5, 4, 40))
