@@ -9,11 +9,11 @@
 // earlier layer's output in the epilogue, as residual networks do:
 //   kernels_bench --only="bconv 3x3" --output=int8_sum
 //
-// The program prints one line per layer: median and best times, and billions of binary multiply-adds per second. It
-// also prints two lower bounds as shares of the layer's time. The first is the time of the ISA's inner loop on data in
-// the L1 cache. The second adds conversions and stores of the layer's outputs. The bounds and the ISA named by
-// --against take turns with the layer, so that all run at the same CPU clock. The last line has the speeds that bound
-// whole networks.
+// The program prints one line per layer: median and best times, and billions of binary multiply-adds per second. The
+// program also prints two lower bounds as shares of the layer's time. The first is the time of the ISA's inner loop on
+// data in the L1 cache. The second adds conversions and stores of the layer's outputs. The bounds and the ISA of the
+// flag --against take turns with the layer, so that all run at the same CPU clock. The last line has the speeds that
+// bound whole networks.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -96,7 +96,7 @@ def bits_to_floats(size: int, channels: int) -> bytes:
 
 
 def bits_to_bits(size: int, channels: int) -> bytes:
-    """A network with a 3×3 LceBMaxPool2d."""
+    """Builds a network with one 3×3 LceBMaxPool2d."""
     x = Tensor("x", "INT32", (1, size, size, packed_words(channels)))
     y, graph = like(x, "y"), Graph("main", [], [], [], [])
     graph.insert(custom_op(LCE_BMAXPOOL_2D, [x], y, BMaxPool2DOptions(Padding.SAME, 1, 1, 3, 3)))

@@ -27,7 +27,7 @@ class Pair:
     """The two networks of a rule, one that keeps the rule and one that breaks it."""
 
     rule: str
-    # The description of both networks, for the table in the page.
+    # The description of the two networks of a pair, for the table of rules.
     example: str
     kept: Side
     broken: Side

@@ -74,8 +74,8 @@ bool ParseFlags(int argc, char** argv, const std::vector<Flag>& flags) {
   constexpr int kHelp = 'h';
   constexpr int kFirstFlag = 256;  // above every letter
   std::vector<option> long_options;
-  // '+' makes getopt stop at the first argument that is no flag. ':' makes it distinguish missing values from unknown
-  // flags.
+  // The character '+' makes getopt stop at the first argument that is no flag. The character ':' makes getopt
+  // distinguish missing values from unknown flags.
   std::string short_options = "+:h";
   for (const Flag& flag : flags) {
     long_options.push_back({flag.name, required_argument, nullptr, kFirstFlag + static_cast<int>(long_options.size())});

@@ -51,8 +51,8 @@ struct InputFormat {
   int channels;
 };
 
-// Throws Error unless the model has exactly one such tensor, of a type for images or scores. `what` is "input" or
-// "output".
+// Throws Error unless the model has exactly one such tensor, of a type for images or scores. The text `what` is "input"
+// or "output".
 void CheckTensor(const std::vector<Tensor>& tensors, const char* what, const std::string& model, const char* shape,
                  bool (*fits)(const std::vector<int>& shape)) {
   if (tensors.size() != 1) {

@@ -210,8 +210,8 @@ struct Bconv2dEpilogue {
 // A binary convolution whose weights are repacked for one ISA.
 class Bconv2d {
  public:
-  // `filter` holds packed words in OHWI order, PackedWords(channels_in / groups) words per tap. It is not used after
-  // the call. Returns null if memory ran out.
+  // The array `filter` holds packed words in OHWI order, PackedWords(channels_in / groups) words per tap. The filter is
+  // not used after the call. Returns null if memory ran out.
   static std::unique_ptr<Bconv2d> Create(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter);
   virtual ~Bconv2d() = default;
 

@@ -27,7 +27,7 @@ NEEDS = {"litebnn.runtime.register_ops": ("tflite-runtime",)}
 
 
 def modules() -> list[str]:
-    """The modules with examples."""
+    """The project's modules whose docstrings contain examples."""
     files = [path for path in PACKAGE.rglob("*.py") if not path.stem.endswith("_test")]
     found = [path for path in files if ">>> " in path.read_text(encoding="utf-8")]
     names = [path.relative_to(PACKAGE.parent).with_suffix("").parts for path in found]

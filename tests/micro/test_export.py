@@ -27,8 +27,8 @@ from toolchains.targets import ROOT
 GOLDEN = ROOT / "tests" / "golden"
 DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
 MODELS = [*sorted(GOLDEN.glob("*.tflite")), DIGITS]
-# Models for the quick tests. Together they have binary layers with every type of output, float and int8 ops, and strips
-# (ops that run row by row).
+# Models for the quick tests. Together they have binary layers with every type of output, float and int8 ops, and
+# strips, which are ops that run row by row.
 FEW = ["conv_pool_bn_conv.lce", "int8_qat.lce"]
 BYTES_OF_DIGITS = 48 << 10, 16 << 10
 

@@ -27,8 +27,8 @@ MODELS = (
     "same_zero.lce",
 )
 MOST_STACK = 2048
-# The number of random networks in one program for a board, and the number of programs. --deep runs the first program,
-# --long all of them.
+# The number of random networks in one program for a board, and the number of programs. With --deep the first program
+# runs, and with --long all programs run.
 IN_BATCH, BATCHES = 25, 8
 # The functions that the code may call: litebnn's own, and those that compilers insert for loops, copies and missing
 # arithmetic.

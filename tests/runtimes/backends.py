@@ -27,7 +27,7 @@ class Refused(Exception):
 
 
 class PythonRuntime:
-    """A runtime that is a Python package."""
+    """A runtime that is installed as a Python package."""
 
     def __init__(self, package: str | None = None) -> None:
         self.module = find_runtime(package)

@@ -29,7 +29,7 @@ INT32_MAX = 2**31 - 1
 
 @dataclass
 class Refusal:
-    """A model that must be refused with a message."""
+    """A model that every runtime must refuse with a given message."""
 
     name: str
     model: bytes
@@ -480,7 +480,7 @@ def wrong_tensors() -> Iterator[Refusal]:
 
 
 def all_cases() -> Iterator[Case | Refusal]:
-    """All cases of the suite."""
+    """Returns all cases of the test suite for runtimes."""
     yield from golden()
     yield from random_convs(48)
     yield from edge_convs()

@@ -22,8 +22,8 @@ from tests.support import lce_models
 from tests.support.lce_models import Conv
 
 EXTREMES = (0, 1, -1, 2, 31, 32, 33, 255, 65536, 2**20, 2**31 - 2, 2**31 - 1)
-# The limits on the number of values in a tensor between which a model is skipped. The ops accept such a model, but
-# running it takes long.
+# A model is skipped if a tensor's number of values lies between these limits. The ops accept such a model, but running
+# it takes long.
 LARGEST_TO_RUN, SMALLEST_TO_REFUSE = 2**16, 2**31
 MAX_SECONDS = 1.0
 

@@ -59,7 +59,7 @@ def version(product: Product, file: Path) -> str:
 
 
 def size(product: Product, file: Path) -> str:
-    """The wheel is small."""
+    """The wheel has at most the allowed size."""
     found = file.stat().st_size
     expect(found < LARGEST_WHEEL, f"{found:,} bytes, expected less than {LARGEST_WHEEL:,}")
     return f"{found:,} bytes"

@@ -68,8 +68,8 @@ class FewValues:
     """FewValues describes a tensor of few values: the tensors that first take the values, and the later ops that move
     or round them."""
 
-    # `sources` has the tensors that first take the values: one of several levels, or those whose two values one bit
-    # selects.
+    # The field `sources` has the tensors that first take the values: one of several levels, or those whose two values
+    # one bit selects.
     sources: Mapping[Tensor, Values]
     # `ops` has the ops between the sources and the tensor, in order of execution.
     ops: tuple[Op, ...]

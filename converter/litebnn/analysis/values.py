@@ -47,8 +47,8 @@ class Values:
     `values[0]` below `edges[0]`, and `values[i + 1]` from `edges[i]` on.
     """
 
-    # `x` is the tensor that the values depend on. It is FLOAT32, quantized (then the edges lie on its grid) or BOOL
-    # (read as 0 and 1). `x` is None for a function without edges.
+    # The field `x` is the tensor that the values depend on. It is FLOAT32, quantized (then the edges lie on its grid)
+    # or BOOL, read as 0 and 1. For a function without edges, `x` is None.
     x: Tensor | None
     edges: Array  # float32 [k], ascending
     values: Array  # float64 [k + 1]

@@ -89,7 +89,7 @@ class _Delegate(Structure):
 
 
 class WatchedNode(NamedTuple):
-    """A node that the runtime runs."""
+    """A node of a model's graph that the runtime runs."""
 
     # Indices of the ops that the node computes, in the first subgraph; several if a delegate runs them as one node.
     ops: tuple[int, ...]

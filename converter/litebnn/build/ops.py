@@ -80,7 +80,7 @@ def compared(
 
 
 def select_op(condition: Tensor, if_true: float, if_false: float, output: Tensor) -> Op:
-    """The SELECT_V2 of two numbers."""
+    """Makes the SELECT_V2 op that selects between two numbers."""
     values = (np.asarray(value, np.float32) for value in (if_true, if_false))
     numbers = (constant(derived(output.name, f"/{value:g}"), value) for value in values)
     return builtin_op("SELECT_V2", [condition, *numbers], output)

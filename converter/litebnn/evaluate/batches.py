@@ -20,7 +20,7 @@ class Unreadable(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """The samples of a batch."""
+    """The samples of one batch of a data set."""
 
     # One array for each sample: uint8 pixels [height, width, 1 or 3], or any array from the data set.
     inputs: Sequence[Array]

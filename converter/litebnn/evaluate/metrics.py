@@ -11,7 +11,7 @@ from litebnn.evaluate.scoring import Result
 
 @dataclass
 class ModelCounts:
-    """Counts for one model."""
+    """Counts of right and wrong classes for one model of an evaluation."""
 
     # The numbers of samples whose label is the model's best class, and whose label is among its best five classes.
     top_1: int = 0
@@ -24,7 +24,7 @@ class ModelCounts:
 
 @dataclass
 class Counts:
-    """Counts for all models."""
+    """Counts of right and wrong classes for all models of an evaluation."""
 
     # The counts of each model, in order.
     models: list[ModelCounts]

@@ -28,7 +28,7 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """A way of preprocessing samples."""
+    """A way of preprocessing the samples of a data set for a model."""
 
     # The text that the user gave, from which another process can make the same recipe.
     name: str

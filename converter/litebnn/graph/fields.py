@@ -19,7 +19,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a table."""
+    """One field of a table in the .tflite format."""
 
     # The kind of things that the field's numbers count or refer to; "" for a plain value.
     holds: str = ""

@@ -178,7 +178,7 @@ _UNKNOWN = Facts()
 
 
 def facts(op: Op) -> Facts:
-    """The facts about an op's kind."""
+    """Returns the facts that hold for all ops of the same kind as `op`."""
     return FACTS.get(op.code.builtin, _UNKNOWN)
 
 

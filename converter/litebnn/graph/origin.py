@@ -20,7 +20,7 @@ METADATA = "litebnn.origins"
 
 @dataclass(frozen=True)
 class Transposed:
-    """A permutation of the axes."""
+    """A permutation of a tensor's axes."""
 
     order: tuple[int, ...]
 
@@ -86,7 +86,7 @@ Move: TypeAlias = Transposed | Reshaped | Negated | Counted
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of a tensor's values."""
+    """The tensor of the source model from which a tensor's values come, and the transformations applied to them."""
 
     # The name of the source model's tensor from which the values come.
     source: str

@@ -115,8 +115,8 @@ class CaseOptimizer(keras.optimizers.Optimizer):
         self.optimizers = [optimizer for _, optimizer in predicate_optimizer_pairs]
         if default_optimizer is not None:
             self.optimizers.append(default_optimizer)
-        # The index of each variable's optimizer, in the model's order. The predicates are evaluated when training
-        # starts.
+        # The index of each variable's optimizer, in the model's order. The predicates that choose optimizers are
+        # evaluated when training starts.
         self.claims: list[int | None] | None = None
 
     def build(self, variables: list[Any]) -> None:

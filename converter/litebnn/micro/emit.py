@@ -125,9 +125,9 @@ class Constants:
 
 @dataclass(frozen=True)
 class Emitted:
-    """The files of a network."""
+    """The C files of an exported network."""
 
-    # The text of `NAME.h` and `NAME.c`.
+    # The texts of the C files `NAME.h` and `NAME.c`.
     header: str
     source: str
     # The number of bytes of constant arrays that each step adds.

@@ -25,8 +25,7 @@ class Step:
     iterations: int = 1
     # The number of rows that each tensor between the ops of a strip holds. One iteration needs that many rows.
     heights: dict[Tensor, int] = field(default_factory=dict)
-    # The number of rows that one iteration reads or writes, for the strip's other tensors. The input of the first op is
-    # not among them.
+    # For each tensor of a strip but the first op's input, the number of rows that one iteration reads or writes.
     parts: dict[Tensor, int] = field(default_factory=dict)
 
     @property

@@ -100,7 +100,7 @@ Argument: TypeAlias = "int | float | Data | Struct | Literal | Read | Write | Sc
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a C function."""
+    """A call of a C function in the exported network."""
 
     function: str
     arguments: tuple[Argument, ...]
@@ -115,7 +115,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Lowered:
-    """An op as C calls."""
+    """One op of the model as calls of C functions."""
 
     # The C calls that compute the op, in order.
     calls: tuple[Call, ...]

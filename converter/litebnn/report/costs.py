@@ -28,7 +28,7 @@ class Costs:
 
     # The board's short name: "rpi3", "rpi4", "rpi5" or "host".
     board: str
-    # A description of the board.
+    # The text that describes the board to people.
     description: str
     # The instruction set that litebnn uses on the board.
     isa: str

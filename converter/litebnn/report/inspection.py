@@ -47,7 +47,7 @@ class BrokenRule:
     layer: str
     # A description of what breaks the rule.
     found: str
-    # The advice, as one sentence.
+    # The advice on a broken rule, as one sentence.
     fix: str
     # The estimated cost on each board, in seconds for one inference.
     seconds: Mapping[str, float]
@@ -86,7 +86,7 @@ class OpRow:
     activation_bytes: int
     # Operations that are fused into the op, such as RELU, scale, bias, threshold or ADD.
     fused: tuple[str, ...]
-    # The index of the op into which litebnn's delegate fuses this op; None if it does not.
+    # The index of the op into which litebnn's delegate fuses this op; None if the op is not fused.
     fused_into: int | None
     # The estimated time on each board; empty if the cost table lacks this kind of op.
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Board:
 
     # The board's short name: "rpi3", "rpi4", "rpi5" or "host".
     name: str
-    # A description of the board.
+    # The text that describes the board to people.
     description: str
     # The instruction set that litebnn selects on the board.
     isa: str

@@ -19,8 +19,8 @@ struct Frame {
   // Sets all members for a new geometry. `runs` is PackedFilter::runs. Returns false if memory ran out, or if a hostile
   // dilation makes the frame too large.
   bool Resize(const Isa& isa, const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, int32_t runs);
-  // Writes rows [begin, end) of the frame: an image's packed rows and the padding around them. Must not be called if
-  // `in_place`.
+  // Writes rows [begin, end) of the frame: an image's packed rows and the padding around them. If `in_place` is true,
+  // this function must not be called.
   void StageRows(const uint32_t* image, int64_t begin, int64_t end, uint8_t* frame) const;
   size_t RowBytes() const { return pixel_bytes * static_cast<size_t>(width); }
   // The bytes of the workspace that the frame of one image takes; 0 if the windows are read from the input itself.

@@ -148,8 +148,8 @@ struct Isa {
   // channel_begin is a multiple of tile_channels.
   void (*bconv)(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                 int32_t channel_end);
-  // `gates` is true if bconv supports an epilogue with a gate. `adds_int8` is true if bconv supports an epilogue that
-  // adds to int8 outputs.
+  // The flag `gates` is true if bconv supports an epilogue with a gate. The flag `adds_int8` is true if bconv supports
+  // an epilogue that adds to int8 outputs.
   bool gates = true, adds_int8 = true;
   // The function returns an ISA that is faster for this filter, or null if there is none. The function is not called if
   // the user named an ISA.

@@ -1,6 +1,6 @@
-// operator new and operator delete for the shared library on macOS. Without these definitions, zig's linker would link
-// those of the static C++ library. It would also export them, because it supports no list of exports. The compiler flag
-// -fvisibility-global-new-delete keeps the definitions below hidden.
+// The file defines operator new and operator delete for the shared library on macOS. Without these definitions, zig's
+// linker would link those of the static C++ library. The linker would also export them, because it supports no list of
+// exports. With the compiler flag -fvisibility-global-new-delete, the definitions below are hidden.
 #include <cstddef>
 #include <cstdlib>
 #include <new>

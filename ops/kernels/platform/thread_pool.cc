@@ -85,8 +85,8 @@ class Account {
     return is_backing_off_;
   }
 
-  // Records a loop that took the time `shared`. On the caller's thread only, it would have taken about the time
-  // `alone`.
+  // Records a loop that took the time `shared`, and would have taken about the time `alone` on the caller's thread
+  // only.
   void Enter(Clock::duration alone, Clock::duration shared) {
     credit_ = std::min<Clock::duration>(credit_ + alone - shared, kMostCredit);
     if (backoff_factor_ == 0 || credit_ >= Clock::duration::zero()) return;

@@ -18,8 +18,8 @@ bool CpuHasAvx512Vnni();
 bool CpuHasAvx512Vbmi();
 // True if the CPU runs two 64-byte VPOPCNTD per cycle (AMD Zen 5).
 bool CpuCountsBitsFast();
-// The result of CpuCountsBitsFast for given CPUID values. `vendor` is the text in EBX, EDX and ECX of leaf 0,
-// `signature` is EAX of leaf 1.
+// The result of CpuCountsBitsFast for given CPUID values. The argument `vendor` is the text in EBX, EDX and ECX of leaf
+// 0, and `signature` is EAX of leaf 1.
 bool CountsBitsFast(const char* vendor, uint32_t signature);
 }  // namespace litebnn
 #else

@@ -67,8 +67,8 @@ inline int32_t PadBefore(int32_t input, int32_t output, int32_t filter, int32_t 
   return std::max((output - 1) * stride + (filter - 1) * dilation + 1 - input, 0) / 2;
 }
 
-// Fills `data` with a random filter and input. Returns false if the filter does not fit the input. Pointers in
-// `data->spec` refer to vectors of `data`.
+// Fills `data` with a random filter and input. Returns false if the filter does not fit the input. Vectors of `data`
+// hold the arrays to which the pointers in `data->spec` refer.
 inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
   std::mt19937 random(c.seed);
   Bconv2dGeometry& g = data->geometry;

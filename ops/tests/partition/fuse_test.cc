@@ -320,7 +320,7 @@ TEST(Fuse, Int8NormsIntoTheSigns) {
     EXPECT_EQ(steps[0].fused_outputs,
               (std::array<int, 2>{multiplies ? 2 : kOptionalTensor, adds ? 4 : kOptionalTensor}));
   }
-  // The sum has another reader.
+  // Another node reads the sum as well, so it cannot be fused.
   std::vector<Step> steps = MakeSteps(MakeStep(kInt8ShiftOpType, {0, 3}, 4), MakeStep(kQuantizeOpType, {4}, 5));
   FuseBatchNorms({4, 5}, &steps);
   EXPECT_EQ(steps.size(), 2u);

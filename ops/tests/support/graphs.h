@@ -48,9 +48,9 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
 // output too.
 Graph BatchNormGraph(int channels, int second_channels, bool both_read);
 
-// Parameters of a graph with a CONCATENATION of an input and of several convolutions' outputs, one for each of
-// `channels`. A MUL, a MAX_POOL_2D with these options, and an ADD with this activation follow, each of which is
-// optional.
+// Parameters of a graph with a CONCATENATION of an input and of several convolutions' outputs. The list `channels` has
+// the channels of each convolution. A MUL, a MAX_POOL_2D with these options, and an ADD with this activation follow,
+// each of which is optional.
 struct JoinedParams {
   std::vector<int> image = {1, 6, 6};
   std::vector<int> channels = {40, 3};

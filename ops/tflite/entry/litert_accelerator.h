@@ -36,6 +36,6 @@ LiteRtStatus PrintOutOfMemory(Body body) {
 // LiteRT looks up this symbol in the libraries that it loads as accelerators.
 extern "C" LITEBNN_EXPORT const litebnn::LiteRtAcceleratorDef LiteRtAcceleratorImpl;
 
-// LiteRT 2.1.6 takes the structure above for an unknown version and calls this function instead. The function does
-// nothing unless this library is in the environment's folder of accelerators.
+// LiteRT 2.1.6 does not know the version of the structure `LiteRtAcceleratorDef`, and calls this function instead. The
+// function does nothing unless this library is in the environment's folder of accelerators.
 extern "C" LITEBNN_EXPORT litebnn::LiteRtStatus LiteRtRegisterGpuAccelerator(litebnn::LiteRtEnvironment environment);

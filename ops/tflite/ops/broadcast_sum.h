@@ -57,8 +57,8 @@ bool ReserveImage(const Node& node, size_t bytes, size_t* reserved);
 // the op's result goes to the workspace, and the sum is computed afterwards.
 class FusedSum {
  public:
-  // Resizes the node's output from the shape of the op's result to the shape of the sum. Does nothing if the input at
-  // `position`, which is the addend, is left out. Returns false after reporting an error.
+  // Resizes the node's output from the shape of the op's result to the shape of the sum. Does nothing if the addend,
+  // the input at `position`, is left out. Returns false after reporting an error.
   bool Resize(const Node& node, size_t position);
   bool has_addend() const { return has_addend_; }
   bool rectifies() const { return rectifies_; }

@@ -107,7 +107,7 @@ class MaxPool2dOp final : public Op {
   float floor_ = 0.0f;
 };
 
-// The runtime's AVERAGE_POOL_2D of int8.
+// Computes the runtime's AVERAGE_POOL_2D of int8 images.
 class AveragePool2dOp final : public Op {
  public:
   explicit AveragePool2dOp(const Isa&) {}

@@ -21,8 +21,8 @@ std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, con
   return last_readers;
 }
 
-// The input whose buffer the output of `step` may take, because its last reader is the last task of `step`, task
-// `number`. Null if there is no such input.
+// Returns the input whose buffer the output of `step` may take, because task `number`, the last of `step`, reads the
+// input last. Returns null if there is no such input.
 const Binding* FindOverwritable(const Step& step, int number, const std::unordered_map<int, int>& last_readers) {
   const std::optional<size_t> position = step.op->OverwritableInput();
   if (!position) return nullptr;

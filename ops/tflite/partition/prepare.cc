@@ -43,7 +43,7 @@ bool DescribeInputs(const Node& node, const InternalTensors& internal, Step* ste
   for (size_t i = 0; i < step->inputs.size(); ++i) {
     Binding& binding = step->inputs[i];
     const char* role = InputName(step->type->input_names, i);
-    // The first input is never optional.
+    // The first input of an op is never optional.
     if (binding.tensor == kOptionalTensor && i > 0) {
       tensors->emplace_back();
       continue;

@@ -56,7 +56,7 @@ struct Step {
     }
   }
 
-  // The node without its tensors.
+  // The description of a node without its tensors.
   Node Describe(TfLiteContext* context) const {
     return {context, type->name, index, type->input_names, {}, {}, options, options_size, builtin_data, fused_outputs};
   }

@@ -20,7 +20,7 @@ class Times:
 
     # The board's short name, such as "rpi4".
     board: str
-    # A description of the board.
+    # The text that describes the board to people.
     description: str
     # The word "estimated" or "measured".
     how: str
@@ -79,7 +79,7 @@ class Metric:
 class RuleBroken:
     """A rule for models that some layers break."""
 
-    # The advice, as one sentence.
+    # The advice on a broken rule, as one sentence.
     fix: str
     # The total cost of breaking the rule in these layers, as text.
     costs: str
@@ -94,7 +94,7 @@ def precisions_in(inspection: Inspection) -> list[str]:
 
 
 def estimated_times(inspection: Inspection) -> list[Times]:
-    """The times of each board."""
+    """The estimated or measured times for each board."""
     found = []
     for board in inspection.boards:
         off = "" if board.error is None else f"; a network was off by {share(board.error, 1)} at most"

@@ -98,8 +98,8 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = _MOST_OPS) -> tupl
 
 
 def _has_clamp(op: Op, level: Array) -> bool:
-    """True if an op has a fused activation whose limits enclose the level, so that the same numbers reach the level
-    without it. In quantized ops only RELU_N1_TO_1 qualifies.
+    """True if an op has a fused activation whose limits enclose the level. Without this activation, the same inputs
+    reach the level. In quantized ops only RELU_N1_TO_1 qualifies.
     """
     activation = fused_activation(op)
     if op.output.type != "FLOAT32" and activation != Activation.RELU_N1_TO_1:

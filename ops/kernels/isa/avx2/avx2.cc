@@ -32,7 +32,7 @@ constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 // the next sums.
 constexpr int32_t kBatchPairs = 8;
 
-// Scratch memory of one thread.
+// The memory in which one thread keeps intermediate results.
 struct Scratch {
   alignas(64) ByteSums batch[kBatchPairs * kTileVectors];  // [pairs of a batch][vectors]
   alignas(64) __m256i compensation[kTileVectors * 2];      // [vectors][2], minus the depth

@@ -105,8 +105,8 @@ struct TileSums {
   // Subtracting the odd byte after the loop saves a mask in the loop.
   __m256i even[4], odd[4];
 
-  // `offsets` has the table offsets of each pair, and a piece is a range of these offsets. The layout of `weights` is
-  // [nibbles of all pieces][kVectors][32 channels], one nibble a byte.
+  // The array `offsets` has the table offsets of each pair, and a piece is a range of these offsets. The weights have
+  // the layout [nibbles of all pieces][kVectors][32 channels], one nibble a byte.
   TileSums(const uint16_t* const* offsets, const Piece* pieces, int32_t count, const uint8_t* weights) {
     // The sums are local variables of the loop, because compilers would keep members in memory instead of registers.
     __m256i even0 = _mm256_setzero_si256(), even1 = even0, even2 = even0, even3 = even0;

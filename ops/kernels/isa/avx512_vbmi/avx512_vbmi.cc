@@ -72,7 +72,7 @@ __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSu
 }
 
 // Writes float or int8 outputs of four pixels in groups of 16 channels. The sums of the pixels begin at vector `sum` of
-// `sums`. The flag kPlain means outputs without corrections and an upper clamp.
+// the array `sums`. The flag kPlain means outputs without corrections and an upper clamp.
 template <bool kFitsByte, bool kPlain, typename Epilogue>
 void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums,
                  int32_t sum) {

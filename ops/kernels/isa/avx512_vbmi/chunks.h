@@ -33,8 +33,8 @@ struct ChunkCutter {
   alignas(64) uint16_t shifts[kCutChunks] = {};
   alignas(64) uint16_t masks[kCutChunks] = {};
 
-  // `length` is the number of offsets from one tap to the next. If `length` is one more than the number of a tap's
-  // chunks, the last offset has no chunk.
+  // The argument `length` is the number of offsets from one tap to the next. If it is one more than the number of a
+  // tap's chunks, the last offset has no chunk.
   constexpr ChunkCutter(int32_t tap_words, int32_t length) {
     for (int32_t i = 0, chunk = 0, first_byte = 0; i < kCutChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));
@@ -106,10 +106,10 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   stage_taps(words, taps, tap_words, reinterpret_cast<uint16_t*>(staged));
 }
 
-// Returns the number of vectors of 64 channels. For each vector, the packed weights have 64 int32 compensations, then
-// [taps][chunks][64] bytes. A dot product is depth + compensation + 4 * E + 2 * parity(window), where E is the sum of
-// the window's lookups. The compensation is -12 * chunks - 2 * parity(filter). parity() is the number of odd-parity
-// chunks.
+// Returns the number of vectors of 64 channels. For each vector, the packed weights have 64 int32 compensations, and
+// then bytes in the layout [taps][chunks][64]. A dot product is depth + compensation + 4 * E + 2 * parity(window),
+// where E is the sum of the window's lookups. The compensation is -12 * chunks - 2 * parity(filter). parity() is the
+// number of odd-parity chunks.
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
 size_t VectorBytes(int32_t taps, int32_t tap_words) {

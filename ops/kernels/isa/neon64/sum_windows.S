@@ -102,8 +102,8 @@ end litebnn_sum_windows_\words
 .endm
 
 // The following macros are the in-order version. Registers v16 to v19 are the weights of a half-word, v20 to v23 the
-// input of four pixels, v24 to v31 popcounts. Window pointers stay at a chunk's first word until the chunk ends.
-// `offset` is the input's offset in bytes from the window pointers. The weights are at four times `offset`.
+// input of four pixels, v24 to v31 popcounts. Window pointers stay at a chunk's first word until the chunk ends. The
+// symbol `offset` is the input's offset in bytes from the window pointers. The weights are at four times `offset`.
 .set offset, 0
 
 .macro input to, pixel

@@ -286,8 +286,8 @@ void WithWriter(const TileOfChannels& tile, Body body) {
   });
 }
 
-// Sets the constants of a channel tile. Returns the address of the packed weights, which follow the compensations in
-// `packed`.
+// Sets the constants of a channel tile. Returns the address of the tile's packed weights, which follow the
+// compensations in `packed`.
 const uint8_t* SetConstants(const TileOfChannels& tile, const uint8_t* packed, ChannelConstants* constants) {
   const BconvTask& task = tile.task;
   const float *multiplier = task.multiplier + tile.channel, *bias = task.bias + tile.channel;

@@ -35,8 +35,8 @@ inline ptrdiff_t OutputIndex(const BconvTask& task, int64_t pixel, int32_t chann
   return static_cast<ptrdiff_t>(pixel * task.output_channels + task.first_channel + channel);
 }
 
-// The class is the epilogue of float outputs. epilogue(channel, count) returns the epilogue for `count` channels from
-// `channel` on. The method Store applies the operations to values and stores the results.
+// The class is the epilogue of float outputs. The call epilogue(channel, count) returns the epilogue for `count`
+// channels from `channel` on. The method Store applies the operations to values and stores the results.
 template <typename Lanes, EpilogueKind kKind>
 struct Epilogue {
   using Floats = typename Lanes::Floats;

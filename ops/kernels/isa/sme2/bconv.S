@@ -3,10 +3,10 @@
 // channels of a thread. In this mode most NEON instructions are illegal, and compiled code may contain them anywhere.
 // Everything that runs in streaming mode is therefore assembly, the conversion to outputs included.
 //
-// N is the number of words in a vector, 4 to 64, which depends on the CPU. The windows of N pixels are transposed to
-// [words][N] through the tile za0. Then, for each 4 N channels, all words are multiplied, and the sums in the four
-// tiles are converted to outputs. A row of the tiles has the sums of one pixel. Weights are in tiles of 64 channels for
-// every N.
+// N is the number of words in a vector, 4 to 64, which depends on the CPU. The windows of N pixels are transposed
+// through the tile za0 to the layout [words][N]. Then, for each 4 N channels, all words are multiplied, and the sums in
+// the four tiles are converted to outputs. A row of the tiles has the sums of one pixel. Weights are in tiles of 64
+// channels for every N.
 
 #if defined(__aarch64__)
 
