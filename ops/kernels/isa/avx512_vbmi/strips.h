@@ -53,8 +53,8 @@ struct WindowShape {
 // A Block is the shape of the block of output pixels that one lane computes.
 struct Block {
   int64_t rows, columns;
-  // If the flag `splits_remainder` is set and fewer than four blocks are left, they are computed pixel by pixel, with
-  // all four lanes sharing a block.
+  // True if the last blocks, when fewer than four are left, are computed pixel by pixel. The four lanes then share a
+  // block.
   bool splits_remainder;
 };
 
