@@ -29,7 +29,7 @@ from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, f
 
 MICRO_LIBRARY = "liblitebnn_micro.a"
 PROGRAMS = ("label_image", "benchmark_model", "run_model", "litebnn-board-benchmark")
-# Programs that are not built for Windows. This one measures the board by a shell script.
+# Programs that are not built for Windows. litebnn-board-benchmark measures the board by a shell script.
 NOT_ON_WINDOWS = ("litebnn-board-benchmark",)
 READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 

@@ -47,7 +47,7 @@ class Need:
     modules: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     answers: Callable[[], bool] | None = None
-    # The newest Python that its packages have wheels for; None if there is no known limit.
+    # The newest Python for which the requirement's packages have wheels; None if there is no known limit.
     newest_python: tuple[int, int] | None = None
 
     @property
@@ -64,13 +64,13 @@ class Need:
         return self.answers is None or self.answers()
 
     def missing(self) -> str:
-        """A message that it is missing, with the command that installs it; "" if it is found."""
+        """A message that the requirement is missing, with the command that installs it; "" if it is found."""
         if self.is_found():
             return ""
         return f"{self.name} is missing: {self.install if self.has_wheels else self.no_wheels()}"
 
     def no_wheels(self) -> str:
-        """A message that its packages have no wheels for this Python."""
+        """A message that the requirement's packages have no wheels for this Python."""
         newest, this = (".".join(map(str, each)) for each in (self.newest_python or (), sys.version_info[:2]))
         return f"no wheels for Python {this}, only up to {newest}"
 

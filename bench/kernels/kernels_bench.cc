@@ -42,7 +42,7 @@ struct Options {
   std::string output = "float";
 };
 
-// True for the outputs that --output names.
+// True if the option --output may have the value `name`.
 bool IsOutput(const std::string& name) {
   return name == "float" || name == "float_sum" || name == "int8" || name == "int8_sum";
 }

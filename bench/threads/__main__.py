@@ -1,4 +1,5 @@
-"""Times models with one thread and with several, and prints the gain. Repeats both while another process is busy.
+"""Times models with one thread and with several, and prints the gain. Repeats the measurement while another process is
+busy.
 
 Usage:
 

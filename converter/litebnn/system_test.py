@@ -110,7 +110,8 @@ def run_as(platform: str, code: str, tmp_path: Path) -> str:
     return run.stdout
 
 
-# Packages that are not tested. Each needs a framework, whose own code would believe in the simulated platform.
+# Packages that are not tested. Each needs a framework, and the framework's own code would not work on the simulated
+# platform.
 FRAMEWORKS = ("litebnn.keras", "litebnn.torch", "litebnn.model_explorer", "litebnn.evaluate.dask")
 
 IMPORT_ALL = f"""

@@ -47,7 +47,8 @@ constexpr int64_t kMostPixelsOfJpegByte = 8 * 64;
 bool BeginsWith(const std::string& bytes, const char* magic) { return bytes.rfind(magic, 0) == 0; }
 
 void CheckJpeg(const std::string& bytes, int64_t pixels) {
-  // Entropy-coded data does not contain these pairs of bytes, because in such data a 0 follows each 0xff.
+  // The two pairs of bytes mark the start of a scan and the end of the image. Entropy-coded data does not contain such
+  // pairs, because in it a 0 follows each 0xff.
   const std::string start_of_scan = "\xff\xda";
   const std::string end_of_image = "\xff\xd9";
   int64_t scans = 0;

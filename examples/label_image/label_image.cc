@@ -176,7 +176,7 @@ std::vector<T> InputValues(const Image& image, const Metadata& metadata, const I
   if (image.height != format.height || image.width != format.width) {
     return Resize<T>(image, Bilinear(image, format.height, format.width), convert);
   }
-  // There are only 256 different pixels in a channel.
+  // A pixel has one of 256 values in each channel, so a table for each channel has all converted values.
   const auto channels = static_cast<size_t>(image.channels);
   std::vector<std::array<T, 256>> tables(channels);
   for (size_t c = 0; c < channels; ++c) {

@@ -17,7 +17,7 @@ from tests.support.float_models import op_names
 
 FOLDER = Path(__file__).parents[1] / "golden_trainers"
 FILES = sorted(FOLDER.glob("*.tflite"))
-# The output types of the binary layers of a file: bits, or FLOAT32. A network that OUTPUTS does not list has those in
+# The output types of the binary layers of a file: bits, or FLOAT32. A network that is not in OUTPUTS has the types in
 # BITS.
 BITS = ["bits", "FLOAT32"]
 OUTPUTS = {

@@ -85,8 +85,8 @@ def killing_once(sample: np.ndarray) -> np.ndarray:
 
 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A damaged image does not lose results either. In both cases the evaluation gives one line, by default a
-    warning."""
+    """Neither a killed worker nor a damaged image loses results. For each of the two events, the evaluation gives one
+    line, by default a warning."""
     monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
     folder = class_folders(tmp_path / "images", 120)
     (folder / "7" / "bad.png").write_bytes(b"no image")

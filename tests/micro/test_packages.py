@@ -50,12 +50,13 @@ def test_arduinos_rules(folder: Path) -> None:
     address answers) are not checked here. LP013 is for Arduino's own libraries.
     """
     lines = (folder / "library.properties").read_text().splitlines()
-    # LP005, LP006, LP028, LP047, LP053 to LP055: the fields are these and no others.
+    # The rules LP005, LP006, LP028, LP047, LP053 to LP055 of arduino-lint: the file has exactly these fields.
     found = dict(line.split("=", 1) for line in lines)
     assert set(found) == {*REQUIRED, "includes", "dot_a_linkage"}
-    # LP007, LP008, LP019, LP023 to LP026, LP031, LP032, LP034, LP037, LP040, LP043, LP044, LP056: no field is empty.
+    # The rules LP007, LP008, LP019, LP023 to LP026, LP031, LP032, LP034, LP037, LP040, LP043, LP044, LP056 of
+    # arduino-lint: no field is empty.
     assert all(found.values())
-    # LP009 to LP012 and LP014 to LP016.
+    # The rules LP009 to LP012 and LP014 to LP016 of arduino-lint: the name has a valid form.
     assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_.\-]{0,15}", found["name"])
     assert not re.search("arduino|library", found["name"], re.IGNORECASE)
     assert re.fullmatch(r"\d+\.\d+\.\d+", found["version"])  # LP020, LP021
@@ -65,11 +66,12 @@ def test_arduinos_rules(folder: Path) -> None:
     assert found["url"].startswith("https://")  # LP041
     assert found["architectures"] == "*"  # LP045, LP046
     assert found["dot_a_linkage"] == "true"  # LP049; LP050 asks for src/
-    # LS001, LS008, LP051 and LP052: a header of the library's name.
+    # The rules LS001, LS008, LP051 and LP052 of arduino-lint: there is a header with the library's name.
     assert (folder / "src" / found["includes"]).is_file()
     assert found["includes"] == f"{found['name']}.h"
     names = {path.name for path in folder.iterdir()}
-    # LS004, LS006, LS009 to LS012, LP001 to LP003, LD001, LD002, LD004 to LD006: files and folders of the root.
+    # The rules LS004, LS006, LS009 to LS012, LP001 to LP003, LD001, LD002, LD004 to LD006 of arduino-lint: files and
+    # folders of the root.
     assert {"src", "library.properties", "README.md", "LICENSE", "examples"} <= names
     assert not {name.lower() for name in names} & {
         "example",
@@ -84,7 +86,7 @@ def test_arduinos_rules(folder: Path) -> None:
         path.suffix in (".exe", ".a", ".o") or path.is_symlink() for path in folder.rglob("*")
     )  # LS005, LS007
     assert not any("rduino.h" in path.read_text() for path in folder.rglob("*.[chi]*"))  # LC001, SC001
-    # LD003, SS001 to SS005: sketches are in examples/, each in a folder of its name.
+    # The rules LD003 and SS001 to SS005 of arduino-lint: sketches are in examples/, each in a folder of its name.
     [sketch] = folder.rglob("*.ino")
     assert sketch == folder / "examples" / sketch.stem / sketch.name
     assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}", sketch.stem)

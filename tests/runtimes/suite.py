@@ -39,8 +39,7 @@ def interfaces(runtime: Any) -> list[str]:
     try:
         runtime.prepare(model_of("chain_7"), REGISTRATION)
     except Refused as refusal:
-        # If registering custom ops fails, the runtime counts as lacking this way only if the error message recommends
-        # load_delegate.
+        # A runtime may refuse to register custom ops, but only with an error message that recommends load_delegate.
         if "load_delegate" not in str(refusal):
             raise
         return [interface for interface in runtime.interfaces if interface != REGISTRATION]

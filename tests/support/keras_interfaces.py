@@ -31,7 +31,8 @@ def flatten(structure: Any) -> list[tuple[str | None, Any]]:
 
 
 def structured(rng: np.random.Generator, tensors: list[Any], names: list[str]) -> Any:
-    """The tensors in a random structure: bare, a list, a dictionary (sorted or not) or dictionaries in lists."""
+    """The tensors in a random structure: a bare tensor, a list, a dictionary (sorted or not), or dictionaries in
+    lists."""
     kind = rng.integers(5)
     if kind == 0 or (kind == 1 and len(tensors) > 1):
         return tensors

@@ -128,8 +128,8 @@ class Stopwatch:
         if self._functions is not None:
             # Only the first graph is timed. The other graphs run as parts of the first graph's nodes.
             return _OK
-        # XNNPACK claims its nodes after all given delegates, so the final nodes are unknown here. The copied functions
-        # keep working after this call, when those of the context refuse to work.
+        # XNNPACK claims its nodes after all given delegates, so the final nodes are not known yet. The functions of the
+        # context refuse to work after this call, but copies of them keep working.
         found = _Context.from_address(context)
         self._context = context
         self._functions = (

@@ -39,6 +39,6 @@ class Carrier(WorkerPlugin):  # type: ignore[misc]
 
 
 def run_task(name: str, batch: Batch) -> Result:
-    """Computes the result of a batch, with the work that the worker's plugin holds under this name."""
+    """Computes the result of a batch, with the work that the worker's plugin `name` holds."""
     result: Result = get_worker().plugins[name].run(batch)
     return result

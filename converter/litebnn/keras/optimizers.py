@@ -25,7 +25,7 @@ class Bop(keras.optimizers.Optimizer):
         gamma: the rate at which the average follows the gradients, similar to a learning rate: a number or a schedule.
         name: the optimizer's name.
 
-    Source: Source: Helwegen et al., "Latent Weights Do Not Exist", https://arxiv.org/abs/1906.02107
+    Source: Helwegen et al., "Latent Weights Do Not Exist", https://arxiv.org/abs/1906.02107
     """
 
     def __init__(self, threshold: Any = 1e-8, gamma: Any = 1e-4, name: str = "Bop", **kwargs: Any) -> None:

@@ -153,7 +153,7 @@ class _ClippedQuantizer(Quantizer):
 class SteSign(_ClippedQuantizer):
     """The sign with the straight-through estimator: its gradient is 1 where |x| <= clip_value.
 
-    Source: Source: Hubara et al., "Binarized Neural Networks", https://arxiv.org/abs/1602.02830
+    Source: Hubara et al., "Binarized Neural Networks", https://arxiv.org/abs/1602.02830
     """
 
     precision = 1
@@ -166,7 +166,7 @@ class SteSign(_ClippedQuantizer):
 class ApproxSign(Quantizer):
     """The sign with the gradient of a piecewise quadratic function: 2 - 2 |x| where |x| <= 1.
 
-    Source: Source: Liu et al., "Bi-Real Net", https://arxiv.org/abs/1808.00278
+    Source: Liu et al., "Bi-Real Net", https://arxiv.org/abs/1808.00278
     """
 
     precision = 1
@@ -180,7 +180,7 @@ class SwishSign(Quantizer):
     """The sign with the gradient of the sign-swish function. The larger beta is, the nearer this function is to the
     sign.
 
-    Source: Source: Darabi et al., "BNN+: Improved Binary Network Training", https://arxiv.org/abs/1812.11800
+    Source: Darabi et al., "BNN+: Improved Binary Network Training", https://arxiv.org/abs/1812.11800
     """
 
     precision = 1
@@ -201,7 +201,7 @@ class MagnitudeAwareSign(_ClippedQuantizer):
     """The sign times the mean of |x| in each output channel (the last axis). Its gradient is that of `SteSign` times
     this mean.
 
-    Source: Source: Liu et al., "Bi-Real Net", section 3.3, https://arxiv.org/abs/1808.00278
+    Source: Liu et al., "Bi-Real Net", section 3.3, https://arxiv.org/abs/1808.00278
     """
 
     precision = 1
@@ -229,7 +229,7 @@ class SteTern(_ClippedQuantizer):
         threshold_value: the threshold.
         ternary_weight_networks: True to make the threshold 0.7 times the mean of |x| instead.
 
-    Source: Source: Li et al., "Ternary Weight Networks", https://arxiv.org/abs/1605.04711
+    Source: Li et al., "Ternary Weight Networks", https://arxiv.org/abs/1605.04711
     """
 
     precision = 2
@@ -270,7 +270,7 @@ class DoReFa(Quantizer):
     Raises:
         ValueError: the mode is unknown.
 
-    Source: Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
+    Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
     """
 
     def __init__(self, k_bit: int = 2, mode: str = "activations", **kwargs: Any) -> None:

@@ -21,9 +21,9 @@ LARGE = ("triples",)
 
 
 def features(geometry: Geometry, kernel: str, output: str) -> list[int]:
-    """The quantities for one output pixel that are multiplied with measured costs and added up. They are 1, the words
-    of the window, the blocks of channels, and the words of all blocks. The numbers of blocks and channels follow, once
-    for each of NUMBERS.
+    """Returns quantities for one output pixel, whose products with measured costs add up to the pixel's instructions.
+    They are 1, the words of the window, the blocks of channels, and the words of all blocks. For each of NUMBERS, the
+    numbers of blocks and channels follow.
     """
     way = KERNELS[kernel]
     words = -(-geometry.depth // BITS_PER_WORD)

@@ -62,7 +62,8 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of ops/micro. Its fields are those of the C structure `litebnn_kernel`, and four more."""
+    """A kernel of ops/micro. It has the fields of the C structure `litebnn_kernel`, and four fields for the
+    exporter."""
 
     lanes: int
     record_words: int

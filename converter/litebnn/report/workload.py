@@ -23,7 +23,7 @@ _BITS_OF_A_TABLE = 6
 
 @dataclass(frozen=True)
 class Workload:
-    """The work of an op, in several amounts."""
+    """The work of an op: an amount for each column of the cost table."""
 
     # The kind of op: a row of the cost table.
     kind: str

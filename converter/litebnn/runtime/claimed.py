@@ -180,7 +180,7 @@ def _is_stem(op: Op) -> bool:
 
 _OR_RELU = (Activation.NONE, Activation.RELU)
 _CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
-# Kinds that are claimed only for the signs that read their output follow no other.
+# A kind of op that is claimed only for the signs that read its output need not follow a claimed op.
 _NOTHING = ("",)
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")

@@ -57,7 +57,7 @@ struct Pair {
   int32_t sum;
 };
 
-// All pairs near a tie, and what they must give.
+// All pairs near a tie, each with the result that it must give.
 struct NearTies {
   int32_t low, high;
   int32_t least_sums[257];

@@ -1,8 +1,8 @@
 // The op LceBconv2d: binary convolution to float32, int8 or packed signs, by popcounts of one channel at a time.
 //
 // Filters are read from the model file, without a copy. The persistent memory of the arena holds the layer's
-// description. It also holds the factors if the file has none, or if int8 scales them. For zero padding, it holds a
-// preset value of the count for each channel and class of pixels.
+// description. This memory also holds the multiplier and bias if the file has none, or if int8 output scales them. For
+// zero padding, the memory holds a preset value of the count for each channel and class of pixels.
 #include <limits>
 
 #include "litebnn_micro.h"

@@ -110,7 +110,7 @@ TEST_P(BitpackTest, PackInt8Comparisons) {
   std::mt19937 random(7);
   const auto pool = ThreadPool::Create(2);
   for (int32_t channels : {1, 3, 16, 31, 32, 33, 64, 100, 128, 1000}) {
-    // Enough rows that both threads get some.
+    // There are so many rows that both threads get some.
     const int64_t rows = channels == 1000 ? 300 : 5;
     std::vector<int8_t> input(static_cast<size_t>(rows * channels)), thresholds(static_cast<size_t>(channels));
     for (int8_t& value : input) value = static_cast<int8_t>(random());

@@ -199,7 +199,7 @@ bool FindProductScale(const TfLiteTensor& first, const TfLiteTensor& second, con
   return Decompose(static_cast<double>(first.params.scale * second.params.scale / product.params.scale), scale);
 }
 
-// The runtime's own MUL of floats or of int8.
+// A substitute for the runtime's own MUL of floats or of int8.
 TfLiteStatus PrepareMultiply(TfLiteContext* context, TfLiteNode* node) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt8);
   Multiplier scale;
@@ -230,7 +230,7 @@ TfLiteStatus RunMultiply(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-// The runtime's own CONCATENATION, of words or floats along the last axis.
+// A substitute for the runtime's own CONCATENATION, of words or floats along the last axis.
 TfLiteStatus PrepareConcatenation(TfLiteContext* context, TfLiteNode* node) {
   std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt32);
   if (tensors.empty()) tensors = TensorsOf(context, *node, kTfLiteFloat32);

@@ -89,7 +89,8 @@ bool KeepSmallWorkOnTheCaller(TfLiteContext* context, const std::vector<PlannedN
       RemainingCycles(*context, plan, claimed) >= kSharingLimits.least_loop_to_wake) {
     return true;
   }
-  // The pool is created before the number is reduced, so the pool has the recommended number of threads.
+  // The thread pool is created before the runtime's number of threads is reduced. Therefore the pool has the
+  // recommended number of threads.
   if (delegate->GetThreadPool(context) == nullptr) return false;
   context->recommended_num_threads = 1;
   return true;

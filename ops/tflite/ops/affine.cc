@@ -1,11 +1,12 @@
 // The runtime's own MUL and ADD with a constant per channel: a batch norm and a RELU after it.
 //
-// Most of these nodes are fused with others. If their result is only packed into signs, they become part of the
-// packing. After a CONCATENATION, those of floats read its inputs directly. The ops of this file run the nodes that
-// cannot be fused, because the runtime reads their output too or they are in another order.
+// Most batch norms are fused with other nodes. If the result is only packed into signs, the batch norm becomes part of
+// the packing. After a CONCATENATION, a batch norm of floats reads the inputs of the CONCATENATION directly. The ops of
+// this file run the nodes that cannot be fused, because the runtime reads their output too or they are in another
+// order.
 //
-// A batch norm of int8 is claimed only for the signs that read it. It rises or falls from level to level of its input.
-// So in each channel, one comparison of the input's level gives the sign.
+// A batch norm of int8 is claimed only for the signs that read it. The batch norm rises or falls from level to level of
+// its input. So in each channel, one comparison of the input's level gives the sign.
 #include <algorithm>
 #include <vector>
 
@@ -150,7 +151,7 @@ class Int8NormQuantizeOp final : public Op {
       constants[position - kMultiplier] = ReadChannelValues(node, position, shape.back());
       if (constants[position - kMultiplier] == nullptr) return false;
     }
-    // The constants do not change, and their number has been checked again.
+    // The thresholds are computed only once, because the constants do not change.
     if (thresholds_.empty() && !FindThresholds(node, constants[0], constants[1])) return false;
     rows_ = CountValues(shape, 0, shape.size() - 1);
     node.outputs[0]->shape = shape;
@@ -220,8 +221,8 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
          HasChannelValues(context, node);
 }
 
-// True if a MUL or ADD after `writer` is claimed because the two can be fused. After any other op, a MUL or ADD is
-// claimed only if its output becomes signs.
+// True if a MUL or ADD is claimed because it can be fused with the op `writer` before it. After any other op, a MUL or
+// ADD is claimed only if its output becomes signs.
 bool ReadsImages(const OpType& writer) {
   return &writer == &kConcatenationOpType || &writer == &kMaxPool2dOpType || &writer == &kScaleOpType ||
          &writer == &kShiftOpType;
@@ -243,7 +244,7 @@ bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
   return IsValid(image) && IsValid(constant) && IsValid(result) && Set(image, constant, result, &arithmetic);
 }
 
-// These nodes are claimed only for the signs that read them.
+// Batch norms of int8 are claimed only for the signs that read them.
 bool FollowsNothing(const OpType&) { return false; }
 
 }  // namespace

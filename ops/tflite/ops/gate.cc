@@ -1,8 +1,8 @@
 // Three of the runtime's own ops in one pass: MUL of an image by a gate, PRELU, and ADD of another image. The gate is
 // computed and has as many channels as the image. Squeeze-and-excite blocks have these ops in sequence.
 //
-// Most of these nodes are fused into binary convolutions. The ops of this file run the others: no convolution produces
-// the image, or the convolution's output has a second consumer.
+// Most of these nodes are fused into binary convolutions. The ops of this file run the remaining nodes: no convolution
+// produces the image, or the convolution's output has a second consumer.
 #include <algorithm>
 #include <vector>
 

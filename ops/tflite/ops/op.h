@@ -40,8 +40,8 @@ class Op {
                    size_t part) const = 0;
 };
 
-// The role of a builtin op before a packing of signs. An op that kPasses is claimed if its output leads to nothing but
-// signs. An op that kBegins is claimed even if its output has other consumers too.
+// The role of a builtin op before a packing of signs. An op with the role kPasses is claimed if its output leads to
+// nothing but signs. An op with the role kBegins is claimed even if its output has other consumers too.
 enum class SignFeed { kNone, kPasses, kBegins };
 
 struct OpType {
@@ -51,8 +51,8 @@ struct OpType {
   std::unique_ptr<Op> (*create)(const Isa& isa);  // returns null if memory ran out
 
   // The members below are for builtin ops. The delegate claims a node if `computes` holds and an input comes from a
-  // claimed node that `follows` accepts (any node if null). An op that feeds signs is also claimed for them. An op with
-  // `needs_reader` is left to the runtime unless a claimed node reads it, because the runtime is as fast.
+  // claimed node that `follows` accepts (any node if null). An op that feeds signs is also claimed for them. The
+  // runtime keeps an op with `needs_reader` unless a claimed node reads it, because the runtime is as fast.
   int32_t builtin_code = kTfLiteBuiltinCustom;
   bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
   bool (*follows)(const OpType& writer) = nullptr;

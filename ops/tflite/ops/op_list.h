@@ -51,8 +51,8 @@ extern const OpType kGatedBconv2dOpType;
 // which one of the last two may be left out. Only fusion makes this op.
 extern const OpType kAffineQuantizeOpType;
 
-// The packing of int8 signs fused with a batch norm of int8 before it. Inputs: image, multiplier and addend, of which
-// one may be left out. Node::fused_outputs are those of MUL and ADD. Made by fusion only.
+// The packing of int8 signs fused with a batch norm of int8 before it. The inputs are image, multiplier and addend, of
+// which one may be left out. Node::fused_outputs are those of MUL and ADD. Only fusion makes this op.
 extern const OpType kInt8NormQuantizeOpType;
 
 // A MUL, an ADD or both, with constants per channel as the last inputs, of which one may be left out. The other inputs

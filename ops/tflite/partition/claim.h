@@ -7,8 +7,8 @@
 
 namespace litebnn {
 
-// Returns the indices of the nodes in `plan` that litebnn runs: custom ops, and builtin ops that are faster in it. Most
-// builtin ops are faster only next to custom ops.
+// Returns the indices of the nodes in `plan` that litebnn runs: custom ops, and builtin ops that are faster in litebnn.
+// Most builtin ops are faster only next to custom ops.
 std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan);
 
 // Reports a node that reads a tensor before it is written, or that writes a tensor a second time. Runtimes accept such

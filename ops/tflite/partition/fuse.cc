@@ -100,7 +100,7 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
     const bool adds_int8 = step.type == &kInt8AddOpType, adds = step.type == &kAddOpType || adds_int8;
     const bool gates = step.type == &kGatedSumOpType && step.inputs.back().tensor != kOptionalTensor;
     if (!adds && !gates) continue;
-    // If both producers are convolutions, this takes the later one, whose input is still in the caches.
+    // If both producers are convolutions, the loop takes the later one, whose input is still in the caches.
     const Step* const first = sole_readers.Find(step.inputs[0].tensor, {&kBconv2dOpType});
     const Step* const second = sole_readers.Find(step.inputs[1].tensor, {&kBconv2dOpType});
     if (first == nullptr && second == nullptr) continue;

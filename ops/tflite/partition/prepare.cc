@@ -38,7 +38,7 @@ bool ResizeTensor(TfLiteContext* context, int index, const std::vector<int32_t>&
 // Internal tensors by index, with the shapes that earlier steps set.
 using InternalTensors = std::unordered_map<int, Tensor>;
 
-// Fills `tensors` with the node's inputs, in its order.
+// Fills `tensors` with the node's inputs, in the node's order.
 bool DescribeInputs(const Node& node, const InternalTensors& internal, Step* step, std::vector<Tensor>* tensors) {
   for (size_t i = 0; i < step->inputs.size(); ++i) {
     Binding& binding = step->inputs[i];

@@ -62,7 +62,7 @@ struct Step {
   }
 };
 
-// A step, or one part of it, to be run.
+// A task to run: a step, or one part of a step.
 struct Task {
   size_t step;  // index of the step
   size_t part;  // 0 if the step has no parts
@@ -82,8 +82,8 @@ struct MemoryPlan {
 // may be missing.
 void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Fuses a convolution with the ADD, or the gate or PRELU with ADD, that is the only reader of its output. The step
-// takes the position of the latter.
+// Fuses a convolution with the only reader of its output: an ADD, or a gate or PRELU with ADD. The fused step takes the
+// position of the reader.
 void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Fuses MUL and ADD with constants, of floats or of int8, into the packing of signs that is their only reader.

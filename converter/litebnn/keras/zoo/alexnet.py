@@ -85,7 +85,7 @@ def _weight_decay() -> Any:
 class DoReFaNet:
     """DoReFa-Net: a network with weights of one bit and activations of two bits.
 
-    Source: Source: Zhou et al., "DoReFa-Net", https://arxiv.org/abs/1606.06160
+    Source: Zhou et al., "DoReFa-Net", https://arxiv.org/abs/1606.06160
     """
 
     def features(self, images: Any) -> Any:

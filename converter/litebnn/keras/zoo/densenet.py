@@ -18,7 +18,7 @@ class BinaryDenseNet:
     """BinaryDenseNet: blocks of binary convolutions, each of which adds channels. Float layers between blocks remove
     some channels.
 
-    Source: Source: Bethge et al., "Back to Simplicity", https://arxiv.org/abs/1906.08637
+    Source: Bethge et al., "Back to Simplicity", https://arxiv.org/abs/1906.08637
     """
 
     # The number of binary convolutions in each block.
@@ -54,7 +54,7 @@ class MeliusNet:
     """MeliusNet: pairs of binary convolutions. The first of a pair adds channels, the second improves these
     channels.
 
-    Source: Source: Bethge et al., "MeliusNet", https://arxiv.org/abs/2001.05936
+    Source: Bethge et al., "MeliusNet", https://arxiv.org/abs/2001.05936
     """
 
     # The number of pairs in each section.

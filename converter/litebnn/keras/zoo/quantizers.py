@@ -17,7 +17,7 @@ class ScaledSign(Quantizer):
 
     The gradient is that of `ste_sign` times the mean, plus the gradient of the mean.
 
-    Source: Source: Rastegari et al., "XNOR-Net", section 3.1, https://arxiv.org/abs/1603.05279
+    Source: Rastegari et al., "XNOR-Net", section 3.1, https://arxiv.org/abs/1603.05279
     """
 
     precision = 1
@@ -32,7 +32,7 @@ class ScaledSign(Quantizer):
 class LayerScaledSign(Quantizer):
     """The sign times the mean of |x| over the whole layer; the gradient passes unchanged.
 
-    Source: Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
+    Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
     """
 
     precision = 1

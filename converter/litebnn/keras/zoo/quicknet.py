@@ -1,6 +1,6 @@
 """QuickNet: a residual network that is fast with Larq Compute Engine, and with litebnn.
 
-Source: Source: Bannink et al., "Larq Compute Engine", section 4, https://arxiv.org/abs/2011.09398
+Source: Bannink et al., "Larq Compute Engine", section 4, https://arxiv.org/abs/2011.09398
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CLIP_VALUE = 1.25
 class Blur(keras.initializers.Initializer):
     """The kernel of a depthwise 3×3 convolution that averages with binomial weights.
 
-    Source: Source: Zhang, "Making Convolutional Networks Shift-Invariant Again", https://arxiv.org/abs/1904.11486
+    Source: Zhang, "Making Convolutional Networks Shift-Invariant Again", https://arxiv.org/abs/1904.11486
     """
 
     def __call__(self, shape: Any, dtype: Any = None) -> Any:

@@ -77,7 +77,7 @@ class RealToBinaryNet:
     """Real-to-Binary Net: a network whose convolutions' outputs are scaled by factors that depend on the convolutions'
     inputs.
 
-    Source: Source: Martinez et al., "Training binary neural networks with real-to-binary convolutions",
+    Source: Martinez et al., "Training binary neural networks with real-to-binary convolutions",
         https://openreview.net/forum?id=BJg4NgBKvH
     """
 

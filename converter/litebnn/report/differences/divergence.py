@@ -193,6 +193,7 @@ class LayerComparison:
 
 def _with_operand(graph: Graph, pair: Pair) -> Pair:
     """Adds an output to the source model: the operand of the pair's levels, with the moves of the levels applied.
+    Returns the pair with this output as its operand.
 
     The pair with this output as its operand.
     """

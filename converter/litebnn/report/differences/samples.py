@@ -1,5 +1,5 @@
-"""Makes the inputs of models that run side by side, and reads their outputs. Both are always float, whatever a model's
-own types are."""
+"""Makes the inputs of models that run side by side, and reads their outputs. Inputs and outputs are always float,
+whatever a model's own types are."""
 
 from __future__ import annotations
 
