@@ -5,9 +5,9 @@ Usage:
     python -m bench.costs [--passes=N] [--times=FILE] [--output=FILE]
 
 The command times small networks, each with one kind of layer. Every instruction set (ISA) of this CPU runs them, and
-the costs are fitted to the times. Then the command times the networks of bench/zoo, which the fit has not seen. It
-stores the largest relative error of their estimates in the table. This takes some minutes, and requires the extra
-`bench`.
+the costs are fitted to the times. Then the command times the networks of bench/zoo, which the fit has not seen. The
+command stores the largest relative error of their estimates in the table. A run takes some minutes, and requires the
+extra `bench`.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ Usage:
 
     python -m bench.rules [--target=NAME] [--passes=N] [--only=TEXT]
 
-For each rule there are two networks, one that keeps the rule and one that breaks it. Both are timed on this machine.
-For other targets an emulator counts their instructions, and llvm-mca models the cycles of a layer's loops if it knows
-the core. The results replace those of the same ISAs in the page. They also replace those in the table of prices, which
-`litebnn convert` and `litebnn inspect` read.
+For each rule there are two networks, one that keeps the rule and one that breaks it. The command
+times both networks on this machine. For other targets an emulator counts the instructions, and llvm-mca models the
+cycles of a layer's loops if it knows the core. The results replace those of the same ISAs in the page, and in the table
+of prices that `litebnn convert` and `litebnn inspect` read.
 """
 
 from __future__ import annotations

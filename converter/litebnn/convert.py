@@ -50,8 +50,8 @@ def convert_tflite(
         representative_dataset: samples that show the ranges of the activations. They make the layers that are not
             binary int8. A sample is an array of the input's shape. For several inputs it is a list, or a dictionary by
             the names of the model's signature. A function that yields samples, or a `litebnn.DataSet`, is accepted too.
-        stem: "int8" to quantize only the convolutions of 1 to 4 channels that read the network's images. This needs
-            `input_range`, and no samples.
+        stem: "int8" to quantize only the convolutions of 1 to 4 channels that read the network's images. The
+            option needs `input_range`, and no samples.
         input_range: the (min, max) of the network's images, after preprocessing.
         larq_compatible: True for a file that Larq Compute Engine's own runtime reads too; layers that pad with zeros
             are slower in it.

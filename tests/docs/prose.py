@@ -1,4 +1,4 @@
-"""Finds prose that is hard to read: comments that open without a subject or stop short, long sentences and paragraphs.
+"""Finds prose that is hard to read: comments without a subject or an end, bare pronouns, long sentences and paragraphs.
 
 Usage:
 
@@ -24,8 +24,16 @@ WORDS_OF_A_SENTENCE = 25
 WORDS_OF_A_PARAGRAPH = 90
 
 OPENING = re.compile(
-    r"(?:Of|What|Whether|Such|That|As|Where|Those|With|Beside|Behind|How|Why|Who|Which|Whose|Its|Their|They|So|And|But|Or)\b"
+    r"(?:Of|What|Whether|Such|That|As|Where|Those|With|Beside|Behind|How|Why|Who|Which|Whose|So|And|But|Or|Not|Because)\b"
+    r"|(?:It|Its|They|Them|Their|Then|Also|Otherwise|Therefore|Instead|Here|Now)\b"
 )
+# A pronoun without a noun, as the subject of a sentence. Readers would have to guess the noun.
+NO_NOUN = re.compile(
+    r"(?:These|Those|This|That|Both|Others|The (?:others?|latter|former)) "
+    r"(?:is|are|was|were|has|have|had|does|do|must|may|might|can|could|will|would"
+    r"|keeps?|makes?|takes?|gives?|needs?|holds?|saves?|means?|comes?|gets?)\b"
+)
+TWICE = re.compile(r"\b(\w+:?) \1(?!\w)")
 # A sentence may end in a quotation, a formula or an address.
 END = re.compile(r"[.:;!?…)`\"'>|\]\d]$|\S/\S+$")
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)*\"]))\s+(?=[A-Z0-9`\"(\[*])")
@@ -150,6 +158,10 @@ def findings(text: str, suffix: str) -> Iterator[tuple[int, str]]:
         if not is_document and paragraph.text[0].isupper() and not END.search(paragraph.text):
             yield paragraph.line, f"stops short, without a period: {paragraph.text[-60:]}"
         for sentence in sentences(paragraph.text):
+            if bare := NO_NOUN.match(sentence):
+                yield paragraph.line, f"a pronoun without its noun: {bare[0]}"
+            if twice := TWICE.search(re.sub(r"`[^`]*`", "code", sentence[:1].lower() + sentence[1:])):
+                yield paragraph.line, f"a word twice: {twice[0]}"
             if (count := words(sentence)) > WORDS_OF_A_SENTENCE:
                 yield paragraph.line, f"a sentence of {count} words, more than {WORDS_OF_A_SENTENCE}: {sentence[:60]}"
 

@@ -30,7 +30,7 @@ def test_all_files_are_read_but_those_that_are_built_or_of_other_projects(tmp_pa
         (".py", 'def f():\n    """What it reads."""\n', 2, "opens with What"),
         (".py", f'"""{LONG}"""\n', 1, "a sentence of 27 words"),
         (".py", f'"""Reads.\n\nArgs:\n    x: {LONG}\n"""\n', 4, "a sentence of 27 words"),
-        (".h", f"// It reads.\n//\n// {LONG}\n", 3, "a sentence of 27 words"),
+        (".h", f"// A kernel.\n//\n// {LONG}\n", 3, "a sentence of 27 words"),
         (".md", f"# Title\n\nA start. {LONG}\n", 3, "a sentence of 27 words"),
         (".md", f"- One.\n- {LONG}\n", 2, "a sentence of 27 words"),
         (".md", f"| a | b |\n|---|---|\n| c | {LONG} |\n", 3, "a sentence of 27 words"),
@@ -39,6 +39,11 @@ def test_all_files_are_read_but_those_that_are_built_or_of_other_projects(tmp_pa
         (".h", "// How it reads.\n", 1, "opens with How"),
         (".cmake", "# Which words it reads.\n", 1, "opens with Which"),
         (".md", SHORT * 23, 1, "a paragraph of 92 words"),
+        (".cc", "// It reads words.\n", 1, "opens with It"),
+        (".py", "# Not inlined, because it is large.\n", 1, "opens with Not"),
+        (".h", f"// {SHORT}Both are slow.\n", 1, "a pronoun without its noun: Both are"),
+        (".md", f"{SHORT}This takes a second.\n", 1, "a pronoun without its noun: This takes"),
+        (".md", "The the kernel reads words.\n", 1, "a word twice"),
     ],
 )
 def test_breaches_are_seen(suffix: str, text: str, line: int, message: str) -> None:
@@ -65,6 +70,7 @@ def test_breaches_are_seen(suffix: str, text: str, line: int, message: str) -> N
         ),
         (".md", f"The option `{'a b c ' * 10}` and [a link]({'x' * 9}/y) are two words.\n"),
         (".md", "- " + "\n- ".join([SHORT.strip()] * 30) + "\n"),
+        (".h", f"// {SHORT}Both kernels are slow. This kernel takes a second.\n"),
     ],
 )
 def test_good_prose_is_let_be(suffix: str, text: str) -> None:

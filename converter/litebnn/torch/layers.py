@@ -118,8 +118,8 @@ class BinaryConv2d(_BinaryConv, nn.Conv2d):
     `device` and `dtype`, and with:
 
     Args:
-        padding: numbers as in PyTorch, "valid", or TensorFlow's "same". The latter gives ceil(height / stride) outputs,
-            and an odd amount of padding has the extra value after the input.
+        padding: numbers as in PyTorch, "valid", or TensorFlow's "same". The value "same" gives ceil(height / stride)
+            outputs, and an odd amount of padding has the extra value after the input.
         pad_values: the padding value: 0, 1 ("same-one", which is faster to run) or -1.
         input_quantizer: the quantizer of the input: a name of `SIGNS` or a function of a tensor. None is for an input
             that already is signs, or for a first layer, whose input stays float.

@@ -116,7 +116,7 @@ void AddInput(Graph* graph, int activation) {
 }
 
 // A graph of one convolution of random type, padding and size. A few have filters so long that they are computed in
-// pieces. Others have deep filters and enough pixels for some ISAs to use pixels as lanes.
+// pieces. Some have deep filters and enough pixels for some ISAs to use pixels as lanes.
 Graph RandomConvGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   ConvParams params;

@@ -25,8 +25,8 @@ class TensorSet {
   std::vector<char> has_;
 };
 
-// Marks the nodes that are claimed whatever their neighbours are. These are custom ops, and builtin ops that are faster
-// alone or whose output leads to packed signs.
+// Marks the nodes that are claimed whatever their neighbours are: custom ops, and some builtin ops. Such a builtin op
+// is faster alone, or its output leads to signs.
 std::vector<bool> FindSeeds(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                             const std::vector<const OpType*>& types) {
   std::vector<bool> is_seed(plan.size());

@@ -1,5 +1,5 @@
 """A clamp after the max pooling of an LceBconv2d moves before the pooling, where the LceBconv2d can fuse the clamp.
-Both are monotone."""
+Clamp and pooling are monotone."""
 
 from __future__ import annotations
 
