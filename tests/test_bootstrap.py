@@ -25,7 +25,8 @@ from toolchains.targets import ROOT, read_toml
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that bootstrap.py runs if its environments exist; pip finds the PyTorch in `FOUND`."""
+    """The commands that bootstrap.py runs if its environments exist. The fake pip finds the version of PyTorch in
+    `FOUND`."""
     for name, folder in (("VENV", tmp_path / "venv"), ("TORCH_VENV", tmp_path / "venv-torch")):
         monkeypatch.setattr(bootstrap, name, folder)
         python = bootstrap.python_of(folder)

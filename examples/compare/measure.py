@@ -21,7 +21,7 @@ RUNS_OF_THE_PROGRAM = 2000
 
 
 class Figures(NamedTuple):
-    """Figures of one form of the network, as a `.tflite` file."""
+    """The measured figures of one form of the network, which is a `.tflite` file."""
 
     accuracy: float  # share of the test images
     bytes: int

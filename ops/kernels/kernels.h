@@ -151,8 +151,9 @@ struct FloatSum {
 
   float first_scale, second_scale;
   int32_t second_zero_point, zero_point, low, high;
-  // True if fused multiply-adds give the same results. The first multiplies the second operand, with its zero point,
-  // and adds the zero point's negated product. The other adds the first operand's product. Halves are rounded to even.
+  // True if two fused multiply-adds give the same results. The first one multiplies the second operand, with its zero
+  // point, and adds the zero point's negated product. The second one adds the first operand's product. Halves are
+  // rounded to even.
   bool may_fuse;
   int32_t exceptions;
   Exception exception[kMostExceptions];

@@ -47,6 +47,6 @@ def instructions_of(step: Step, target: str) -> int | None:
 
 @cache
 def builtin_costs() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
-    """The costs by target, function and work."""
+    """Reads the costs of C functions, by target, function and kind of work."""
     loaded: dict[str, dict[str, dict[str, float]]] = json.loads(COSTS_FILE.read_text(encoding="utf-8"))
     return loaded
