@@ -1,4 +1,4 @@
-"""Looks for what a machine may lack: programs, modules, libraries, registries and services.
+"""Looks for the requirements that a machine may lack: programs, modules, libraries, registries and services.
 
 The rows of needs.py call these functions. The module imports only the standard library and bootstrap.py at its top, so
 it runs before anything is installed.
@@ -24,7 +24,7 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEBIAN = "http://deb.debian.org/debian"
 # The registry to use if npm is not installed. An installed npm has its own setting.
 NPM = "https://registry.npmjs.org"
-# Folder of servers such as sshd, which a user's PATH may not contain.
+# The folder of servers such as sshd, which a user's PATH may not contain.
 SYSTEM_FOLDERS = "/usr/sbin"
 SANITIZERS = ("libasan.so", "libubsan.so", "libstdc++.so")
 

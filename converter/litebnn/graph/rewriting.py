@@ -1,4 +1,4 @@
-"""The steps before and after a model's graphs are rewritten, and the checks of what a runtime will load."""
+"""The steps before and after a rewrite of a model's graphs, and the checks that a runtime will load the result."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from litebnn.graph.origin import begin_origins, write_origins
 
 
 def begin_rewriting(model: Model) -> None:
-    """Drops what would name other ops after a rewrite, and records where each tensor comes from."""
+    """Drops metadata that would name other ops after a rewrite, and records where each tensor comes from."""
     drop_control_dependencies(model)
     begin_origins(model)
 
 
 def finish_rewriting(model: Model) -> None:
-    """Removes what nothing refers to any more, and stores where the tensors come from."""
+    """Removes tensors, buffers and operator codes that nothing refers to any more, and stores where the tensors come
+    from."""
     compact(model)
     write_origins(model)
 

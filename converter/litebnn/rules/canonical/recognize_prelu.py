@@ -1,4 +1,4 @@
-"""The form relu(x) - slope · relu(-x), or relu(x) + (-slope) · relu(-x), of a PReLU -> PRELU.
+"""The forms relu(x) - slope · relu(-x) and relu(x) + (-slope) · relu(-x) of a PReLU become a PRELU.
 
 Exporters fold the minus of -x into a copy of the preceding layer's weights. So two layers with opposite weights, each
 with a RELU, become one layer with RELU, and NEG and RELU of its output.

@@ -1,6 +1,7 @@
 """Ops on channels move before ops that reshape, concatenate, interleave or crop the outputs of binary convolutions.
 
-There they can be fused into the convolutions. A sign makes these write bits, which are 32 times smaller to move.
+Before the moving op, such ops can be fused into the convolutions. A sign makes the convolutions write bits, which are
+32 times smaller to move.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def compute_before_moving(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _pack_before_reshape(graph: Graph, op: Op) -> bool:
-    """Moves signs before a reshape of any tensor, whose bits cost less to reshape."""
+    """Moves signs before a reshape of any tensor, because bits cost less to reshape than floats."""
     x, changed = op.input(0) if facts(op).reshapes else None, False
     signs = graph.consumers(op.output) if x is not None and keeps_words(op) else []
     for sign in signs:
@@ -75,7 +76,7 @@ def _on_channels_first(graph: Graph, op: Op) -> bool:
 def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array, suffix: str) -> Tensor:
     """Applies `follower`, which reads the output of `op`, to one input of `op` instead.
 
-    The indices `own` are the output's channels that come from this input.
+    The indices `own` are the output's channels that come from `source`.
     """
     name = derived(follower.output.name, suffix)
     if (threshold := threshold_of(follower)) is not None:

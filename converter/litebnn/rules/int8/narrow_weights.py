@@ -32,7 +32,8 @@ FORMATS = {
 
 @each("FULLY_CONNECTED")
 def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
-    """Stores the weights of a dense layer in the requested type, with a scale for each channel, if that is exact.
+    """Stores the weights of a dense layer in the requested type, with a scale for each channel, if the new weights are
+    exact.
 
     An int8 layer reads them directly. A float layer reads them through a DEQUANTIZE, which a runtime evaluates once at
     its start. With a dynamic range it reads them directly too, and quantizes its input to int8 at run time.
@@ -45,7 +46,7 @@ def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _stored(graph: Graph, op: Op) -> Tensor:
-    """The weights of a layer as the file has them."""
+    """Returns the weights of a layer as the file has them."""
     back = graph.producer(op.input(1))
     return back.input(0) if back is not None and back.name == "DEQUANTIZE" else op.input(1)
 

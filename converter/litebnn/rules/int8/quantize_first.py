@@ -1,6 +1,8 @@
-"""QUANTIZE moves before a ReLU, before ops that move the outputs of binary layers, and into these, which write int8.
+"""A QUANTIZE moves before a ReLU, before ops that move the outputs of binary layers, and into these layers, which write
+int8.
 
-Layers round as QUANTIZE does, and rounding keeps the order of values. A ReLU goes if the grid ends where it clamps.
+Layers round as QUANTIZE does, and rounding keeps the order of values. A ReLU is removed if the quantized range ends
+where the ReLU clamps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""LceQuantize or QUANTIZE of a DEQUANTIZE reads the levels; a QUANTIZE to the same levels goes away."""
+"""An LceQuantize or QUANTIZE of a DEQUANTIZE reads the int8 levels directly. A QUANTIZE to the same levels is
+removed."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Forms of LceBconv2d that Larq's runtime refuses -> forms that it reads.
+"""Replaces the forms of LceBconv2d that Larq's runtime refuses by forms that it reads.
 
 Larq's runtime refuses packed or int8 output and fused activations in ops that pad with zeros. Such an op writes plain
 floats, and separate ops follow for what it fused.
 
-The runtime also refuses explicit padding, for which ops read padded bits. Bits cannot hold zeros, but the mean of the
-results for padding with +1 and with -1 is that for padding with 0.
+The runtime also refuses explicit padding, for which ops read padded bits. Bits cannot hold zeros. The mean of the
+results for padding with +1 and with -1 is the result for padding with 0.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _lower_explicit_padding(graph: Graph, op: Op) -> bool:
 def _add_halves(graph: Graph, op: Op, other_bits: Tensor, options: BConv2DOptions) -> None:
     """Replaces op by half of itself plus half of the same op on other bits.
 
-    The sum is exact, because _split_zero_padded_output has left a multiplier of 1 and an integer bias.
+    The sum is exact, because `_split_zero_padded_output` has left a multiplier of 1 and an integer bias.
     """
     result = op.output
     set_multiplier_and_bias(graph, op, *(values / 2 for values in multiplier_and_bias(op)))

@@ -10,7 +10,8 @@ from litebnn.graph import Graph, Op
 
 
 def assume_nonzero(graph: Graph, notes: Notes) -> bool:
-    """Makes signs of SIGN, and of other functions with a third value at a single number; names them in the report.
+    """Makes signs of SIGN, and of other functions with a third value at a single number. The report names these
+    signs.
 
     A SIGN after a ReLU takes 0 and 1, so it stays. A function with a third level between two thresholds, such as a
     ternary quantizer, stays too.

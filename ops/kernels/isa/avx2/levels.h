@@ -1,4 +1,4 @@
-// Int8 outputs in AVX2, 32 at a time.
+// The file computes int8 outputs with AVX2, 32 outputs at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Converts floats to int8 levels, as Int8Epilogue does. kAdds is for an int8 sum without exceptions, kFuses for one
-// that may be fused.
+// The class converts floats to int8 levels, as Int8Epilogue does. The flag kAdds means an int8 sum without exceptions,
+// and kFuses means a sum that may use fused multiply-adds.
 template <bool kAdds, bool kFuses>
 struct Levels {
   const __m256 low, high, first_scale, second_scale, offset;
@@ -35,8 +35,8 @@ struct Levels {
 
   static char Level(int32_t value) { return static_cast<char>(value); }
 
-  // Applies an operation to four vectors. This interleaves them, because the operations on one vector depend on each
-  // other, and a CPU waits for each.
+  // Applies an operation to four vectors. The loop interleaves them, because the operations on one vector depend on
+  // each other, and a CPU waits for each.
   template <typename Function>
   __attribute__((always_inline)) static void ForEach(Function function) {
 #pragma GCC unroll 4
@@ -69,7 +69,7 @@ struct Levels {
     }
   }
 
-  // Writes the levels of 32 values in channel order; `index` is the place of the first one.
+  // Writes the levels of 32 values in channel order; `index` is the position of the first level in the output.
   __attribute__((always_inline)) void Write(__m256 (&values)[4], int64_t index) const {
     ForEach([&](int i) { values[i] = _mm256_max_ps(values[i], low); });
     ForEach([&](int i) { values[i] = _mm256_min_ps(values[i], high); });

@@ -1,4 +1,4 @@
-// Writes the outputs of a batch of pixel pairs.
+// The functions write the outputs of a batch of pixel pairs.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct DotFloats {
   // unpack.
   DotFloats() { __asm__("" : "+x"(two_to_23)); }
 
-  // The floats of the first or of the last eight channels.
+  // Returns the floats of the first or of the last eight channels.
   __m256 Low(__m256i dots) const {
     return _mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpacklo_epi16(dots, two_to_23)), base);
   }
@@ -32,8 +32,8 @@ struct DotFloats {
   }
 };
 
-// Writes float outputs of whole vectors of channels, in memory order, which suits the caches best. Not inlined, because
-// the caller would run out of registers.
+// Writes float outputs of whole vectors of channels, in memory order, which suits the caches best. The function is not
+// inlined, because the caller would run out of registers.
 template <bool kRelu, bool kWhole, typename Epilogue>
 __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel,
                                            int32_t count, Epilogue epilogue) {
@@ -102,7 +102,7 @@ void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, 
   const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
   for (int64_t pixel = pairs.pixel_begin; pixel < pairs.pixel_end; ++pixel) {
     const __m256i parity_and_depth = _mm256_sub_epi16(pairs.Parity(pixel), depth);
-    // The popcounts of one pixel, in channel order.
+    // The array has the popcounts of one pixel, in channel order.
     alignas(32) uint16_t sums[kTileChannels];
     for (int32_t vector = 0; vector < pairs.vectors; ++vector) {
       __m256i wide[2];

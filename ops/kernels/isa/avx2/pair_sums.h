@@ -1,4 +1,4 @@
-// The sums of lookups of pixel pairs, in the format of TileSums, and their conversion to dot products.
+// The file defines the sums of lookups of pixel pairs, in the format of TileSums, and their conversion to dot products.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Returns four times the even or the odd bytes of a vector, as 16-bit values.
+// Returns four times the even or the odd bytes of a vector, as 16-bit numbers.
 __m256i FourTimesEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
 __m256i FourTimesOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
 
-// The sums of lookups of a pixel pair in one vector of channels, in the format of TileSums.
+// A ByteSums has the sums of lookups of a pixel pair in one vector of channels, in the format of TileSums.
 struct ByteSums {
   __m256i even, odd;
 
   // Returns the sums of pixel 1, one byte per channel, like those of pixel 0 in `even`. FourTimesOdd(even) costs
-  // nothing here, because callers compute it too.
+  // nothing extra, because callers of Pixel1 compute the same value.
   __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourTimesOdd(even), 2)); }
 };
 
-// The sums of lookups for a batch of pixel pairs in one channel tile.
+// SummedPairs has the sums of lookups for a batch of pixel pairs in one channel tile.
 struct SummedPairs {
   const ByteSums* batch;        // sums over the last block of nibbles, [pairs][vectors]
   const __m256i* sums;          // sums over the earlier blocks; null if there is one block
@@ -49,8 +49,8 @@ struct SummedPairs {
   __m256i Parity(int64_t pixel) const { return _mm256_set1_epi32(parity[pixel - pixel_begin]); }
 };
 
-// The dot products of one batch of pixel pairs, as unsigned 16-bit values. The flag kRelu is for a RELU without
-// corrections, kWhole for whole pixel pairs and one block of nibbles.
+// The class has the dot products of one batch of pixel pairs, as unsigned 16-bit numbers. The flag kRelu means a RELU
+// without corrections, and kWhole means whole pixel pairs and one block of nibbles.
 template <bool kRelu, bool kWhole>
 struct PairDots {
   // An unsigned 16-bit number n in the mantissa of the float 2^23 gives 2^23 + n, and a subtraction of 2^23 leaves
@@ -96,7 +96,7 @@ struct PairDots {
           sum = _mm256_add_epi16(sum, parity[p]);
           if (corrects) {
             const int32_t* const values = corrections[p] + vector * kVectorChannels + half * 16;
-            // Packing within 128-bit lanes gives the corrections the order of the sums.
+            // Packing within 128-bit lanes gives the corrections the same order as the sums.
             sum = _mm256_add_epi16(sum, _mm256_packs_epi32(EightLanes::Load(values), EightLanes::Load(values + 8)));
           }
           return kRelu ? _mm256_subs_epu16(sum, compensation)
