@@ -53,9 +53,9 @@ def _path(text: str) -> str:
     return text and str(Path(text).absolute())
 
 
-@task(help={"json": "as JSON"})
+@task(help={"json": "print the result as JSON"})
 def doctor(context: Context, json: bool = False) -> None:
-    """Say what is here and what is missing, with the command that brings it."""
+    """List what this machine has and lacks, with the commands that install missing requirements."""
     _python("-m", "litebnn", "doctor", *(["--json"] if json else []))
 
 
@@ -109,8 +109,8 @@ def deb(context: Context, target: str = "host") -> None:
 
 @task(
     help={
-        "check": "check what was built: tags, licenses, exports, the same file twice",
-        "only": "checks, separated by commas",
+        "check": "check the products: tags, licenses, exports, and that a second build gives the same files",
+        "only": "names of checks, separated by commas; by default all",
         "target": "targets, separated by commas; by default all with a product",
     }
 )
@@ -122,12 +122,12 @@ def release(context: Context, check: bool = False, only: str = "", target: str =
 @task(
     help={
         "target": TARGET,
-        "host": "the board, or several with commas: [USER@]HOST[:PORT]",
+        "host": "the board, or several boards separated by commas: [USER@]HOST[:PORT]",
         "folder": "folder on the board; by default the user's home",
         "identity": "private key file",
-        "accept_host_key": "fingerprints of the boards' host keys, with commas, where they are not known yet",
+        "accept_host_key": "fingerprints of the host keys of boards that are not known yet, separated by commas",
         "model": "model to measure; by default the bundle's",
-        "num_threads": "threads to run it on",
+        "num_threads": "number of threads",
         "toolchain": TOOLCHAIN,
     }
 )
@@ -156,7 +156,7 @@ def deploy(
     }
 )
 def demo(context: Context, trainer: str = "", mnist: str = "", epochs: str = "") -> None:
-    """Train a small binarized network, convert it, build the library and run it, side by side."""
+    """Train and convert a small binarized network, build the library, and compare the network with its float form."""
     build(context)
     _quietly("-m", "examples.mnist.demo", trainer=trainer, mnist=_path(mnist), epochs=epochs)
 
@@ -165,7 +165,7 @@ def demo(context: Context, trainer: str = "", mnist: str = "", epochs: str = "")
     help={
         "network": "network of litebnn zoo, by default quicknet",
         "image": "the photograph, by default a cat",
-        "weights": "weights file; by default those pretrained on ImageNet, which are fetched once; random for none",
+        "weights": "weights file; by default pretrained on ImageNet, fetched once; random for random weights",
     }
 )
 def photo(context: Context, network: str = "", image: str = "", weights: str = "") -> None:
@@ -191,10 +191,10 @@ def compare(context: Context, frameworks: str = "", mnist: str = "", epochs: str
 
 @task(
     help={
-        "target": f"{TARGET}; other than this machine: instruction counts, not times",
+        "target": f"{TARGET}; for other targets than this machine, instructions are counted instead of times",
         "peer": "also time Larq Compute Engine, in build/peer-venv",
-        "threads": "threads to run on",
-        "model": "network of larq-zoo, its files in build/zoo (bench/zoo/make_models.py)",
+        "threads": "number of threads",
+        "model": "network of larq-zoo whose files are in build/zoo (bench/zoo/make_models.py)",
         "zoo": "instead measure all networks of larq-zoo that are in build/zoo, and their lower bounds of time",
         "rules": "instead measure what each rule for models costs, and write docs/rules-for-models.md",
         "costs": "instead measure the costs of ops, from which inspect estimates times",
@@ -236,15 +236,15 @@ def bench(
     _quietly("-m", "bench.models", model, *(["--peer"] if peer else []), threads=threads)
 
 
-@task(help={"tags": "also the site of each release, a tag vN, in build/docs/vN"})
+@task(help={"tags": "also build the site of each release (a tag vN) in build/docs/vN"})
 def docs(context: Context, tags: bool = False) -> None:
-    """Build the site, build/docs/index.html; a warning is an error."""
+    """Build the documentation site, build/docs/index.html; a warning is an error."""
     _python("-m", "docs", *(["--tags"] if tags else []))
 
 
 @task
 def charts(context: Context) -> None:
-    """Draw docs/images/zoo.svg, and the table, from what bench.models has measured, bench/zoo/times.json."""
+    """Draw docs/images/zoo.svg and write its table, from the times in bench/zoo/times.json."""
     _python("-m", "bench.zoo.chart")
 
 
@@ -255,7 +255,7 @@ def screenshots(context: Context) -> None:
     _python("-m", "tests.report.screenshots")
 
 
-@task(help={"minutes": "how long each target runs", "target": "run only fuzz/targets/TARGET_fuzz.*"})
+@task(help={"minutes": "number of minutes for which each target runs", "target": "run only fuzz/targets/TARGET_fuzz.*"})
 def fuzz(context: Context, minutes: float = 1, target: str = "") -> None:
     """Fuzz the code that reads untrusted input: options, graphs, images, models."""
     _python("-m", "fuzz", *([target] if target else []), seconds=round(60 * minutes))
@@ -263,7 +263,7 @@ def fuzz(context: Context, minutes: float = 1, target: str = "") -> None:
 
 @task(help={"count": "number of mutants", "seed": "seed that selects them", "jobs": "number of mutants to try at once"})
 def mutants(context: Context, count: int = 500, seed: int = 0, jobs: int = 1) -> None:
-    """Put small errors into the code, one at a time, and print how many of them the tests detect."""
+    """Make small errors in the code, one at a time, and print how many of them the tests detect."""
     _python("-m", "mutants", count=count, seed=seed, jobs=jobs)
 
 
@@ -282,12 +282,12 @@ def lint(context: Context) -> None:
 
 @task(
     help={
-        "k": "run only the tests that match, as pytest's -k",
+        "k": "run only the tests that match, as for pytest's -k",
         "deep": "also run the tests that build, emulate, train or fuzz: half an hour",
-        "long": "run all tests, also those that take hours together",
-        "target": "instead emulate this target: its wheel, the golden models and the C++ tests",
+        "long": "run all tests, including those that together take hours",
+        "target": "instead test this target in an emulator: its wheel, the golden models and the C++ tests",
         "runtimes": "instead run the ops' suite in every runtime that litebnn serves, each fetched into build/runtimes",
-        "remaining": "leave out lint and the tests that passed in the run before, as in CI's second run",
+        "remaining": "leave out lint, and the tests that passed in the previous run",
     }
 )
 def test(

@@ -183,8 +183,10 @@ def fuzz(names: list[str], seconds: int, seed: int) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seconds", type=int, default=20, help="how long each target runs")
-    parser.add_argument("--seed", type=int, default=random.randrange(1, 2**31), help="by default another each time")
+    parser.add_argument("--seconds", type=int, default=20, help="number of seconds for which each target runs")
+    parser.add_argument(
+        "--seed", type=int, default=random.randrange(1, 2**31), help="seed; by default another one in each run"
+    )
     parser.add_argument("targets", nargs="*", help=", ".join(targets()))
     options = parser.parse_args(arguments)
     return exit_code(lambda: fuzz(options.targets, options.seconds, options.seed))

@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m mutants", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=500, help="the size of the sample, for each language")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the sample")
-    parser.add_argument("--jobs", type=int, default=1, help="how many to try at once")
+    parser.add_argument("--jobs", type=int, default=1, help="number of mutants to try at once")
     parser.add_argument("languages", nargs="*", help=f"by default all: {', '.join(LANGUAGES)}")
     options = parser.parse_args(arguments)
     unknown = set(options.languages) - set(LANGUAGES)

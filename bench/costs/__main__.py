@@ -174,9 +174,9 @@ def replace_costs(passes: int, output: str, times: str) -> None:
 def main() -> int:
     """Runs the command line and returns the exit code."""
     own = argparse.ArgumentParser(prog="python -m bench.costs", description=(__doc__ or "").partition("\n")[0])
-    own.add_argument("--passes", type=int, default=4, help="how often each network is timed")
-    own.add_argument("--times", default="", help="file of times that are kept from run to run, the least of each")
-    own.add_argument("--output", default=str(FILE), help="the table to write; rows of other boards stay")
+    own.add_argument("--passes", type=int, default=4, help="number of times that each network is timed")
+    own.add_argument("--times", default="", help="file that keeps the least time of each network from run to run")
+    own.add_argument("--output", default=str(FILE), help="table to write; rows of other boards are unchanged")
     return run(own, replace_costs, None)
 
 

@@ -277,10 +277,10 @@ def measure(target: str, isa: str, against: str, threads: int, only: str, model:
 def main() -> int:
     """Runs the command line and returns the exit code."""
     own = parser("bench.kernels", __doc__)
-    own.add_argument("--isa", default="", help="the instruction set, by default the best, or on 64-bit Arm each")
+    own.add_argument("--isa", default="", help="instruction set; by default the best one, or each one on 64-bit Arm")
     own.add_argument("--against", default="", help="this machine only: another instruction set, taking turns")
     own.add_argument("--threads", type=int, default=1, help="this machine only")
-    own.add_argument("--only", default="", help="layers whose name has this in it")
+    own.add_argument("--only", default="", help="only layers whose name contains this text")
     own.add_argument("--model", default="", help="other targets only: count an inference of this network too")
     own.add_argument(
         "--output", default="float", choices=OUTPUTS, help="what layers write; a sum adds an earlier layer's output"

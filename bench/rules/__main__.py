@@ -106,8 +106,10 @@ def replace_prices(target: str, passes: int, only: str) -> None:
 def main() -> int:
     """Runs the command line and returns the exit code."""
     own = parser("bench.rules", __doc__)
-    own.add_argument("--passes", type=int, default=7, help="this machine only: how often each network is timed")
-    own.add_argument("--only", default="", help="rules whose name has this in it")
+    own.add_argument(
+        "--passes", type=int, default=7, help="on this machine, the number of times that each network is timed"
+    )
+    own.add_argument("--only", default="", help="only rules whose name contains this text")
     return run(own, replace_prices, None)
 
 

@@ -180,9 +180,9 @@ void Main(int argc, char** argv) {
   Settings settings;
   const std::vector<Flag> flags = {
       {"graph", 0, &settings.session.model, "the model"},
-      {"num_threads", 0, IntFlag{&settings.session.num_threads, 1, kMostThreads}, "threads to run on"},
-      {"num_runs", 0, IntFlag{&settings.num_runs, 1}, "runs to measure"},
-      {"warmup_runs", 0, IntFlag{&settings.warmup_runs, 0}, "runs before those"},
+      {"num_threads", 0, IntFlag{&settings.session.num_threads, 1, kMostThreads}, "number of threads"},
+      {"num_runs", 0, IntFlag{&settings.num_runs, 1}, "number of measured runs"},
+      {"warmup_runs", 0, IntFlag{&settings.warmup_runs, 0}, "number of runs before the measured ones"},
       {"lcompute", 0, &settings.session.lcompute, "run the Lce ops, by litebnn"},
       {"use_xnnpack", 0, &settings.session.xnnpack, "run float and quantized ops in XNNPACK"},
       {"external_delegate_path", 0, &settings.session.external_delegate, "delegate library to load"},

@@ -222,9 +222,9 @@ void Main(int argc, char** argv) {
   Settings settings;
   const std::vector<Flag> flags = {
       {"output", 0, &settings.output, "file to write the results to, as JSON; the page is beside it, as .md"},
-      {"num_threads", 0, IntFlag{&settings.num_threads, 1, kMostThreads}, "threads to run on"},
-      {"num_runs", 0, IntFlag{&settings.num_runs, 1}, "runs of each model to measure"},
-      {"warmup_runs", 0, IntFlag{&settings.warmup_runs, 0}, "runs before those"},
+      {"num_threads", 0, IntFlag{&settings.num_threads, 1, kMostThreads}, "number of threads"},
+      {"num_runs", 0, IntFlag{&settings.num_runs, 1}, "number of measured runs of each model"},
+      {"warmup_runs", 0, IntFlag{&settings.warmup_runs, 0}, "number of runs before the measured ones"},
   };
   if (!ParseFlags(argc, argv, flags)) return;
   const fs::path output = settings.output, page = fs::path(output).replace_extension(".md");

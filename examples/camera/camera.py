@@ -26,13 +26,13 @@ SMOOTHING = 0.9  # the share of the old value in the average of a frame's time
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Name what a camera sees.")
+    parser = argparse.ArgumentParser(description="Classify what a camera sees.")
     parser.add_argument("model", type=Path, help=".tflite file that litebnn zoo has written")
     parser.add_argument("--video", type=Path, help="video file to read instead of the camera")
     parser.add_argument("--camera", type=int, default=0, help="number of the camera for OpenCV")
     parser.add_argument("--output", type=Path, help=".avi file to write instead of showing a window")
-    parser.add_argument("--frames", type=int, help="frames after which it ends")
-    parser.add_argument("--threads", type=int, default=4, help="threads to run on")
+    parser.add_argument("--frames", type=int, help="number of frames after which the program ends")
+    parser.add_argument("--threads", type=int, default=4, help="number of threads")
     options = parser.parse_args(arguments)
     try:
         classifier = litebnn.Classifier(options.model, num_threads=options.threads)

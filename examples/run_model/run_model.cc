@@ -39,7 +39,7 @@ void Main(int argc, char** argv) {
   SessionOptions options;
   const std::vector<Flag> flags = {
       {"graph", 0, &options.model, "the model"},
-      {"num_threads", 0, IntFlag{&options.num_threads, 1, kMostThreads}, "threads to run on"},
+      {"num_threads", 0, IntFlag{&options.num_threads, 1, kMostThreads}, "number of threads"},
       {"lcompute", 0, &options.lcompute, "run the Lce ops, by litebnn"},
       {"use_xnnpack", 0, &options.xnnpack, "run float and quantized ops in XNNPACK"},
       {"external_delegate_path", 0, &options.external_delegate, "delegate library to load"},

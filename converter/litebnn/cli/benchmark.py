@@ -30,7 +30,7 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         commands,
         "benchmark",
-        "measure how long models take, side by side, and op by op",
+        "measure the time of models, side by side and op by op",
         "benchmark model.tflite",
         "benchmark small.tflite large.tflite --threads 1-4 --json > times.json",
         "benchmark model.tflite --peer --float model.float.tflite",
@@ -40,35 +40,54 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("models", type=file_path, nargs="+", metavar="MODEL", help=".tflite file")
     parser.add_argument(
-        "--threads", type=_threads, default=(1,), metavar="N", help="how many: 4, or each of 1,2,4, or each of 1-4"
+        "--threads",
+        type=_threads,
+        default=(1,),
+        metavar="N",
+        help="numbers of threads: one (4), a list (1,2,4) or a range (1-4)",
     )
-    parser.add_argument("--runs", type=at_least(1), default=50, metavar="N", help="how often at least (50)")
-    parser.add_argument("--isa", type=not_empty, help="instruction set to use, as portable; by default the best")
+    parser.add_argument(
+        "--runs", type=at_least(1), default=50, metavar="N", help="least number of runs of each model (50)"
+    )
+    parser.add_argument(
+        "--isa", type=not_empty, help="instruction set, such as portable; by default the best for this CPU"
+    )
     parser.add_argument(
         "--peer",
         action="store_true",
         help=f"also run the float model, by default NAME{_FLOAT_SUFFIX} beside NAME.lce.tflite or NAME.tflite, and "
-        "Larq Compute Engine where it is installed",
+        "Larq Compute Engine if it is installed",
     )
     parser.add_argument(
         "--float",
         type=file_path,
         action="append",
         metavar="FILE",
-        help="the float model; once for each MODEL, in order",
+        help="float model for --peer; once for each MODEL, in order",
     )
     parser.add_argument(
         "--peer-python",
         type=not_empty,
         metavar="PYTHON",
-        help="the Python that has larq-compute-engine, as venv/bin/python",
+        help="Python interpreter of an environment with larq-compute-engine, such as venv/bin/python",
     )
-    board = parser.add_argument_group("on a board", "as `invoke deploy` has it, in a checkout of litebnn")
-    board.add_argument("--host", type=not_empty, metavar="[USER@]HOST[:PORT]", help="measure there, over SSH")
-    board.add_argument("--target", type=not_empty, help="a row of toolchains/targets.toml; by default the CPU's kind")
-    board.add_argument("--folder", type=not_empty, help="folder on the board; by default the user's home")
-    board.add_argument("--identity", type=file_path, metavar="FILE", help="private key")
-    board.add_argument("--accept-host-key", type=not_empty, metavar="FINGERPRINT", help="the board's, SHA256:...")
+    board = parser.add_argument_group(
+        "on a board", "the same options as for `invoke deploy`; they need a checkout of litebnn"
+    )
+    board.add_argument("--host", type=not_empty, metavar="[USER@]HOST[:PORT]", help="measure on this board, over SSH")
+    board.add_argument(
+        "--target",
+        type=not_empty,
+        help="target of the board, a row of toolchains/targets.toml; by default chosen by the board's CPU",
+    )
+    board.add_argument("--folder", type=not_empty, help="folder on the board; by default the user's home folder")
+    board.add_argument("--identity", type=file_path, metavar="FILE", help="private key file for SSH")
+    board.add_argument(
+        "--accept-host-key",
+        type=not_empty,
+        metavar="FINGERPRINT",
+        help="fingerprint of the board's host key, SHA256:...",
+    )
     of_board = "--target", "--folder", "--identity", "--accept-host-key"
     parser.only_if(lambda options: options.host, "is for a board: name it with --host", *of_board)
     parser.only_if(

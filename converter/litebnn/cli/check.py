@@ -11,7 +11,7 @@ from litebnn.cli.parsing import add_command, add_json, file_path
 def add_to(commands: Any) -> None:
     """Adds the command to argparse's `commands`."""
     parser = add_command(
-        commands, "check", "check whether a .tflite file is sound, without running it", "check stranger.tflite"
+        commands, "check", "check if a .tflite file is safe to run, without running it", "check stranger.tflite"
     )
     parser.add_argument("model", type=file_path, metavar="MODEL", help=".tflite file")
     add_json(parser)

@@ -25,30 +25,32 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         commands,
         "compare",
-        "say where two models differ: outputs, layers, size and time",
+        "compare two models: outputs, layers, size and time",
         "compare float.tflite binary.tflite",
         "compare before.tflite after.tflite --input images.npz --tolerance 1e-3",
         "compare a.tflite b.tflite --seed 7 --samples 20 --runs 0 --json > differences.json",
     )
     parser.add_argument("first", type=file_path, metavar="A", help=".tflite file")
-    parser.add_argument("second", type=file_path, metavar="B", help=".tflite file to compare with it")
+    parser.add_argument("second", type=file_path, metavar="B", help=".tflite file to compare with the first one")
     parser.add_argument(
         "--input",
         type=file_path,
         metavar="FILE",
         help=".npy or .npz file, batch first: an array for each input, by name or in order",
     )
-    parser.add_argument("--seed", type=at_least(0), metavar="N", help="what makes random inputs (0)")
-    parser.add_argument("--samples", type=at_least(1), metavar="N", help=f"how many random inputs ({_SAMPLES})")
+    parser.add_argument("--seed", type=at_least(0), metavar="N", help="seed of the random inputs (0)")
+    parser.add_argument("--samples", type=at_least(1), metavar="N", help=f"number of random inputs ({_SAMPLES})")
     parser.only_if(
         lambda options: options.input is None, "is for random inputs: leave --input out", "--seed", "--samples"
     )
-    parser.add_argument("--runs", type=at_least(0), default=20, metavar="N", help="how often to time each (20)")
+    parser.add_argument(
+        "--runs", type=at_least(0), default=20, metavar="N", help="number of timed runs of each model (20)"
+    )
     parser.add_argument(
         "--tolerance",
         type=not_negative,
         metavar="X",
-        help=f"exit with {_DIFFERS} where an output differs by more than X times its largest value",
+        help=f"exit with {_DIFFERS} if an output differs by more than X times its largest value",
     )
     add_json(parser)
     parser.set_defaults(run=_run)

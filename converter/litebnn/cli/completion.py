@@ -17,7 +17,7 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         commands,
         "completion",
-        "print the script by which a shell completes this command",
+        "print the script with which a shell completes this command",
         "completion bash > ~/.local/share/bash-completion/completions/litebnn",
         "completion zsh > ~/.zfunc/_litebnn",
         "completion fish > ~/.config/fish/completions/litebnn.fish",

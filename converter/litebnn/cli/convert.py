@@ -34,12 +34,14 @@ def add_to(commands: Any) -> None:
         "model", type=file_path, metavar="IN", help=".tflite, .keras, .h5 or .pt2 file, or SavedModel folder"
     )
     parser.add_argument("-o", "--output", type=file_path, metavar="OUT", required=True, help=".tflite file to write")
-    parser.add_argument("--verify", action="store_true", help="run source and result on random inputs and compare")
+    parser.add_argument(
+        "--verify", action="store_true", help="run source and result on random inputs, and compare the outputs"
+    )
     parser.add_argument(
         "--verify-data",
         type=not_empty,
         metavar="SOURCE",
-        help="verify on these, which are what --representative-dataset takes",
+        help="like --verify, but with these samples, given as for --representative-dataset",
     )
     add_report(parser)
     add_json(parser)
@@ -50,16 +52,21 @@ def add_to(commands: Any) -> None:
         "--representative-data",
         type=not_empty,
         metavar="SOURCE",
-        help="make the layers that are not binary int8 by these samples: a .npy or .npz file (an array for each input, "
-        "batch first, by name or in order), or a data set as of litebnn evaluate --data",
+        help="convert the layers that are not binary to int8, with ranges from these samples: a .npy or .npz file "
+        "(an array for each input, batch first, by name or in order), or a data set as for litebnn evaluate --data",
     )
     parser.add_argument(
         "--preprocess",
         type=not_empty,
         metavar="RECIPE",
-        help="of data sets, as of litebnn evaluate",
+        help="preprocessing of data sets, as for litebnn evaluate",
     )
-    parser.add_argument("--workers", type=at_least(0), metavar="N", help="processes for data sets; default one a core")
+    parser.add_argument(
+        "--workers",
+        type=at_least(0),
+        metavar="N",
+        help="number of processes for data sets; by default one for each core",
+    )
     parser.add_argument(
         "--scheduler", type=not_empty, metavar="ADDRESS", help="run data sets on the workers of a Dask cluster"
     )
@@ -75,18 +82,24 @@ def add_to(commands: Any) -> None:
         type=float,
         nargs=2,
         metavar=("MIN", "MAX"),
-        help="range of every tensor whose own is not known, to measure the latency of an int8 model",
+        help="range of every tensor whose range is unknown, for an int8 model that only measures latency",
     )
     _add_stem(parser)
-    parser.add_argument("--larq-compatible", action="store_true", help="write what Larq Compute Engine's runtime reads")
     parser.add_argument(
-        "--low-bit-weights", choices=LOW_BIT_WEIGHTS, help="type for ternary and ±alpha weights of other dense layers"
+        "--larq-compatible", action="store_true", help="write a file that Larq Compute Engine's runtime reads too"
     )
     parser.add_argument(
-        "--dynamic-range", action="store_true", help="such layers quantize their inputs when they run (less exact)"
+        "--low-bit-weights",
+        choices=LOW_BIT_WEIGHTS,
+        help="integer type for weights of ±alpha and 0 in dense layers that are not binary",
     )
     parser.add_argument(
-        "--assume-nonzero", action="store_true", help="take sign(x), which is 0 where x is 0, for +1 there"
+        "--dynamic-range",
+        action="store_true",
+        help="layers with such weights quantize their inputs at run time, which is less exact",
+    )
+    parser.add_argument(
+        "--assume-nonzero", action="store_true", help="convert sign(x) as +1 where x is 0, although the source gives 0"
     )
     parser.set_defaults(run=_run)
 
@@ -99,7 +112,7 @@ def _add_stem(parser: OneLineParser) -> None:
         "--input-range",
         type=not_empty,
         metavar="MIN,MAX",
-        help="range of the images that the network takes, as =-1,1, or a recipe of litebnn evaluate --preprocess",
+        help="range of the network's input images, such as =-1,1, or a recipe of litebnn evaluate --preprocess",
     )
     parser.only_if(lambda options: options.stem, "is for --stem", "--input-range")
 

@@ -20,7 +20,7 @@ _BROKEN_CODE = 2
 def add_to(commands: Any) -> None:
     """Adds the command to argparse's `commands`."""
     parser = add_command(
-        commands, "doctor", "say what is here and what is missing, and how to get it", "doctor", "doctor --json"
+        commands, "doctor", "list what this machine has and lacks, and how to install it", "doctor", "doctor --json"
     )
     add_json(parser)
     parser.set_defaults(run=_run)

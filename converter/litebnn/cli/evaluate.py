@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         commands,
         "evaluate",
-        "count what models get right on a data set",
+        "measure the accuracy of models on a data set",
         "evaluate binary.tflite float.tflite --data=imagenet/val --preprocess=zoo",
         "evaluate binary.tflite --data=cifar10.npz --workers=4 --json > figures.json",
         "evaluate binary.tflite --data=imagenet/val --boards=pi@kitchen,pi@garden",
@@ -42,12 +42,23 @@ def add_to(commands: Any) -> None:
         metavar="RECIPE",
         help="auto, none, [-1,1], [0,1], zoo, MEAN/STD such as 127.5/127.5, or module:function",
     )
-    parser.add_argument("--batch-size", type=at_least(1), metavar="N", help=f"samples of a task, {_BATCH_SIZE}")
     parser.add_argument(
-        "--workers", type=at_least(0), metavar="N", help="processes to run on, by default one a core; 0: this one alone"
+        "--batch-size",
+        type=at_least(1),
+        metavar="N",
+        help=f"number of samples that a process takes at a time, {_BATCH_SIZE}",
     )
     parser.add_argument(
-        "--scheduler", type=not_empty, metavar="ADDRESS", help="run on the workers of a Dask cluster that exists"
+        "--workers",
+        type=at_least(0),
+        metavar="N",
+        help="number of processes, by default one for each core; 0 to use only this process",
+    )
+    parser.add_argument(
+        "--scheduler",
+        type=not_empty,
+        metavar="ADDRESS",
+        help="address of a running Dask cluster, whose workers run the models",
     )
     parser.add_argument(
         "--boards",
@@ -56,17 +67,23 @@ def add_to(commands: Any) -> None:
         help="run on these boards over SSH, each [USER@]HOST[:PORT], with a bundle unpacked",
     )
     parser.add_argument(
-        "--board-folder", type=not_empty, metavar="DIR", help="where the bundle is there, by default home"
+        "--board-folder",
+        type=not_empty,
+        metavar="DIR",
+        help="folder on the boards with the bundle; by default the home folder",
     )
     parser.add_argument("--identity", type=file_path, metavar="FILE", help="private key for the boards")
     parser.add_argument(
-        "--accept-host-key", type=not_empty, metavar="SHA256:…", help="of boards that are not known yet"
+        "--accept-host-key",
+        type=not_empty,
+        metavar="SHA256:…",
+        help="fingerprints of the host keys of boards that are not known yet",
     )
     parser.add_argument(
         "--partial",
         type=file_path,
         metavar="FILE",
-        help="keeps results while it runs; by default a file named by the job",
+        help="file that keeps the results during the run; by default a name made from the job",
     )
     of_boards = "--board-folder", "--identity", "--accept-host-key"
     parser.only_if(lambda options: options.boards, "is for boards: name them with --boards", *of_boards)

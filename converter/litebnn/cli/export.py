@@ -28,7 +28,10 @@ def add_to(commands: Any) -> None:
     parser.add_argument("-o", "--output", type=file_path, metavar="DIR", required=True, help="folder to write")
     parser.add_argument("--name", type=not_empty, default="model", help="the network's name in C: NAME_run in NAME.h")
     parser.add_argument(
-        "--kernels", choices=KERNELS, default=KERNELS[0], help="compact for the least flash, fast for the least time"
+        "--kernels",
+        choices=KERNELS,
+        default=KERNELS[0],
+        help="kernels of binary layers: compact takes the least flash, fast the least time",
     )
     parser.add_argument("--target", choices=TARGETS, default=TARGETS[0], help="microcontroller to select kernels for")
     for package, purpose in PACKAGES.items():

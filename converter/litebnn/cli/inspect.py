@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         commands,
         "inspect",
-        "show a .tflite file op by op, and what it costs",
+        "list the ops of a .tflite file with their estimated costs",
         "inspect model.tflite",
         "inspect model.tflite --json > model.json",
         "inspect model.tflite --report report.html",
@@ -34,7 +34,7 @@ def add_to(commands: Any) -> None:
     add_microcontroller(parser)
     add_model_explorer(parser)
     parser.add_argument(
-        "--board", type=not_empty, help="whose times --model-explorer writes; by default this machine's"
+        "--board", type=not_empty, help="board whose times --model-explorer writes; by default this machine"
     )
     parser.only_if(
         lambda options: options.model_explorer,

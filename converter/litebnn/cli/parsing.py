@@ -91,7 +91,7 @@ def is_given(options: argparse.Namespace, *names: str) -> bool:
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Adds the option `--json`, with which a command prints its result as JSON."""
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def file_path(text: str) -> Path:

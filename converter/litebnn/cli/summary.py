@@ -16,7 +16,7 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         commands,
         "summary",
-        "show what a Keras, Larq or PyTorch model will cost, before it is trained",
+        "estimate the cost of a Keras, Larq or PyTorch model before it is trained",
         "summary networks:quicknet",
         "summary networks:BinaryNet --input-shape=1,3,32,32",
         "summary untrained.keras --json > untrained.json",
@@ -26,7 +26,7 @@ def add_to(commands: Any) -> None:
         "model",
         type=not_empty,
         metavar="MODEL",
-        help="MODULE:FUNCTION that builds it, or a .keras, .h5, .pt2 or .tflite file, or SavedModel folder",
+        help="MODULE:FUNCTION that builds the model, or a .keras, .h5, .pt2 or .tflite file, or SavedModel folder",
     )
     parser.add_argument(
         "--input-shape",

@@ -26,7 +26,11 @@ def add_to(commands: Any) -> None:
         "zoo birealnet -o birealnet.tflite --int8 imagenet/train",
     )
     parser.add_argument(
-        "network", type=not_empty, nargs="?", metavar="NETWORK", help="its name; by default all are listed"
+        "network",
+        type=not_empty,
+        nargs="?",
+        metavar="NETWORK",
+        help="name of the network; without a name, all networks are listed",
     )
     parser.add_argument("-o", "--output", type=file_path, metavar="OUT", help=".tflite file to write")
     parser.add_argument(
@@ -37,13 +41,17 @@ def add_to(commands: Any) -> None:
         help="weights file; by default those pretrained on ImageNet, which are fetched once; random for random ones",
     )
     parser.add_argument(
-        "--labels", type=file_path, metavar="FILE", help="names of the classes, one a line; by default ImageNet's"
+        "--labels",
+        type=file_path,
+        metavar="FILE",
+        help="file with the names of the classes, one for each line; by default ImageNet's",
     )
     parser.add_argument(
         "--int8",
         type=not_empty,
         metavar="SOURCE",
-        help="make the layers that are not binary int8 by these images, a data set as of litebnn evaluate --data",
+        help="convert the layers that are not binary to int8, with ranges from these images: "
+        "a data set as for litebnn evaluate --data",
     )
     add_json(parser)
     options = "--output", "--weights", "--labels", "--int8"

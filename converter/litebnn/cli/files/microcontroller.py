@@ -18,8 +18,12 @@ _HEADER = ("step", "ops", "layer", *_NUMBERS[1:])
 
 def add_microcontroller(parser: Any) -> None:
     """Adds the options for a microcontroller to a command."""
-    parser.add_argument("--microcontroller", choices=TARGETS, help="add what `litebnn export` would make of it there")
-    parser.add_argument("--kernels", choices=KERNELS, help="of the binary layers there; by default compact")
+    parser.add_argument(
+        "--microcontroller", choices=TARGETS, help="also print the steps of an export as C for this microcontroller"
+    )
+    parser.add_argument(
+        "--kernels", choices=KERNELS, help="kernels of the binary layers on the microcontroller; by default compact"
+    )
     parser.only_if(
         lambda options: options.microcontroller,
         "is for --microcontroller, which is not given",
