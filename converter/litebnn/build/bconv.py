@@ -205,7 +205,8 @@ def write_bits(graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Arra
 
 
 def channels_upstream(op: Op) -> list[Tensor]:
-    """The inputs from whose channels an op interleaves or computes its own; empty for other ops."""
+    """Returns the inputs from whose channels an op interleaves its output or computes each channel; empty for other
+    ops."""
     if op.name in INTERLEAVING:
         return channels_moved(op)
     x = next((t for t in op.inputs if t is not None and not t.is_constant), None)

@@ -76,7 +76,7 @@ class NpzRows:
 
 
 class _Member:
-    """One array of a .npz file.
+    """The rows of one array in a .npz file.
 
     Each has the archive open for itself: Python 3.12.1 and 3.13.0 seek wrongly if two members of one `ZipFile` are
     read by turns.

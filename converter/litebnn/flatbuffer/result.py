@@ -1,4 +1,4 @@
-"""The bytes of a rewritten model, checked before anyone gets them."""
+"""Writes the bytes of a rewritten model, which are checked before a caller gets them."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ PHASES_WITHOUT_BITS = ("without_bits", "tidy")
 
 
 def rules_of(phase: str, request: Request = NOTHING) -> list[Rule]:
-    """The rules of a phase, in order, without those that the request does not ask for."""
+    """Returns the rules of a phase in order, without those for options that the request does not have."""
     rows = (row.partition(" if ") for row in PHASES[phase])
     return [_rule(file) for file, _, field in rows if not field or getattr(request, field)]
 

@@ -67,7 +67,7 @@ def test_the_columns_of_a_dense_layer_are_those_of_its_weights() -> None:
 
 @pytest.mark.parametrize("reader", ["ADD", "dense of more dimensions", "dense of no columns", "dense and ADD", "none"])
 def test_columns_that_no_dense_layer_tells_stay_computed(reader: str) -> None:
-    """Other ops accept rows of any size, and a dense layer may keep its input's axes."""
+    """Ops other than a dense layer accept rows of any size, and a dense layer may keep its input's axes."""
     model = FloatModel()
     x = model.input(2, 4, signature=(-1, -1))
     sizes = model.op("SHAPE", [x], (2,), type="INT32", table="ShapeOptions", out_type=2)
