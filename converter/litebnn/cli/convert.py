@@ -34,9 +34,7 @@ def add_to(commands: Any) -> None:
         "model", type=file_path, metavar="IN", help=".tflite, .keras, .h5 or .pt2 file, or SavedModel folder"
     )
     parser.add_argument("-o", "--output", type=file_path, metavar="OUT", required=True, help=".tflite file to write")
-    parser.add_argument(
-        "--verify", action="store_true", help="run source and result on random inputs, and compare the outputs"
-    )
+    parser.add_argument("--verify", action="store_true", help="compare source and result on random inputs")
     parser.add_argument(
         "--verify-data",
         type=not_empty,
@@ -56,16 +54,10 @@ def add_to(commands: Any) -> None:
         "(an array for each input, batch first, by name or in order), or a data set as for litebnn evaluate --data",
     )
     parser.add_argument(
-        "--preprocess",
-        type=not_empty,
-        metavar="RECIPE",
-        help="preprocessing of data sets, as for litebnn evaluate",
+        "--preprocess", type=not_empty, metavar="RECIPE", help="recipe for data sets, as for litebnn evaluate"
     )
     parser.add_argument(
-        "--workers",
-        type=at_least(0),
-        metavar="N",
-        help="number of processes for data sets; by default one for each core",
+        "--workers", type=at_least(0), metavar="N", help="processes for data sets, by default one for each core"
     )
     parser.add_argument(
         "--scheduler", type=not_empty, metavar="ADDRESS", help="run data sets on the workers of a Dask cluster"
