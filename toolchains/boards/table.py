@@ -21,8 +21,8 @@ INTRODUCTION = """\
 
 The program `litebnn-board-benchmark`, which is in every bundle ([how a bundle gets to a board](../board.md)), writes a
 file `board-benchmark.json`. Put your file into this folder under the board's name, run
-`python -m toolchains.boards.table`, which makes the page of boards, and open a pull request. This folder takes only
-files of real boards.
+`python -m toolchains.boards.table`, which makes the page of boards, and open a pull request. Add only files of real
+boards.
 
 """
 NONE = """\
