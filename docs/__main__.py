@@ -1,8 +1,10 @@
 """Builds the site: this checkout in build/docs, and with --tags each release, a tag vN, in build/docs/vN.
 
-    python -m docs [--tags]
-
 The sidebars list the versions. A release is built from its own sources and settings, so that it does not change.
+
+Usage:
+
+    python -m docs [--tags]
 """
 
 import argparse

@@ -1,13 +1,13 @@
 """Times whole models with several runtimes, and prints ratios. The runtimes take turns, so that a change of the
 machine's speed affects all alike.
 
-Usage:
-
-    python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [--output=FILE] [--all | MODEL ...]
-
 MODEL is a network of bench/zoo, QuickNet by default. litebnn runs its own conversion of the network, XNNPACK the float
 file. With --peer, Larq Compute Engine 0.16 runs its own conversion if it can convert the network, with its best options
 and with its defaults. FILE gets the times as JSON, with the CPU and the date; bench/zoo/chart.py draws them.
+
+Usage:
+
+    python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [--output=FILE] [--all | MODEL ...]
 """
 
 import argparse

@@ -1,12 +1,12 @@
 """Times models in new processes, from loading the file to the first result, and measures their memory.
 
-Usage:
-
-    python -m bench.start [--peer] [--turns=N] [MODEL ...]
-
 MODEL is a network of bench/zoo, QuickNet by default. litebnn runs the network as Larq Compute Engine converted it, and
 XNNPACK runs the float file. With --peer, Larq Compute Engine 0.16 runs its own file, with its best options and with its
 defaults. The measured time starts after the runtime is imported. The file is in the page cache.
+
+Usage:
+
+    python -m bench.start [--peer] [--turns=N] [MODEL ...]
 """
 
 import argparse

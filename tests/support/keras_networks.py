@@ -1,14 +1,14 @@
 """Makes random binary networks with larq or with litebnn.keras, with the same weights, and writes their outputs and
 converted files.
 
-Usage:
-
-    python -m tests.support.keras_networks larq|keras FOLDER FIRST_SEED SEEDS
-
 The script is a separate program, because a process has only one version of Keras, with one backend. For each seed it
 writes `SEED.tflite` and `SEED.npz`. In the latter, `x` and `y` are inputs and the trainer's outputs. `binary` is true
 for each binary layer, followed by the number of layers that must be binary. `named` and `layers` are the layers' names
 in the report and in the trainer.
+
+Usage:
+
+    python -m tests.support.keras_networks larq|keras FOLDER FIRST_SEED SEEDS
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads the exports of a 64-bit Mach-O library, and removes some of them.
 
-zig's linker takes no list of exports and adds two names of its own. This module removes these names from the finished
-library: from the trie that the loader reads, and from the symbol table. Then it computes the hashes of the ad-hoc
-signature again.
+The linker of zig takes no list of exports and adds two names of its own. This module removes these names from the
+finished library: from the trie that the loader reads, and from the symbol table. Then it computes the hashes of the
+ad-hoc signature again.
 """
 
 import hashlib

@@ -233,9 +233,8 @@ def is_of_binary_convs(
 def takes_affine(graph: Graph, tensor: Tensor) -> bool:
     """True if an LceBconv2d computes `tensor`, perhaps followed by ops that affine ops can move across.
 
-    The LceBconv2d absorbs affine ops one by one. Do not add the threshold of a strict comparison, which is the float
-    next to a number: the sum with the bias would round the threshold back to the number.
-    number: the sum with the bias would round it back to the number.
+    The LceBconv2d absorbs affine ops one by one. It must not absorb the threshold of a strict comparison. Such a
+    threshold is the float next to a number, and its sum with the bias would round to the number itself.
     """
     op = graph.producer(tensor)
     while op is not None and facts(op).reshapes and graph.sole_consumer(tensor) is not None:

@@ -1,5 +1,6 @@
-"""The request that the rules serve, and their notes for the report, a row for each convolution and dense layer of the
-source; and `each`, which makes a rule of a function.
+"""The request that the rules serve, and their notes for the report.
+
+The notes have a row for each convolution and dense layer of the source. `each` makes a rule of a function.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Layer:
     kind: str
     # `macs` is the number of multiply-accumulates for one inference; 0 if the shape is unknown.
     macs: int
-    # The two numbers are the bytes of weights and bias, or of the constants from which they are computed, in the source
-    # and in the result.
+    # The bytes of weights and bias in the source and in the result. Computed weights count as the constants from which
+    # they are computed.
     bytes_before: int
     filter_shape: tuple[int, ...]
     binary: bool = False

@@ -36,8 +36,8 @@ def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> by
 def part_name(graph: Graph, tensor: Tensor, find_part: Callable[[str], Part | None]) -> str:
     """The name of the part that computes a tensor of a litert-torch file; the tensor's own name if none is found.
 
-    litert-torch joins the names of all merged ops with semicolons. The op with the largest weight is the layer; the
-    others are batch norms and the like.
+    In such a file the names of all merged ops are joined with semicolons. The op with the largest weight is the layer;
+    the others are batch norms and the like.
 
     Args:
         find_part: a function that returns the part to which one of the joined names belongs, or None.

@@ -96,8 +96,8 @@ def make_network(
 def folded_network(network: Any) -> Any:
     """The float network in Keras 2, with its batch norms folded into the weights and biases of the layers before them.
 
-    tensorflow-model-optimization folds the batch norms of convolutions by itself, but leaves dense layers with a batch
-    norm in float.
+    The package tensorflow-model-optimization folds the batch norms of convolutions, but leaves dense layers with a
+    batch norm in float.
     """
     layers: list[Any] = [tf_keras.layers.InputLayer(SHAPE)]
     weights: list[Any] = []

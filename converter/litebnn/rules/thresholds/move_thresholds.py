@@ -1,7 +1,7 @@
 """A threshold moves before ops, to where a layer absorbs it or where the signs are smaller.
 
-Ops before which a threshold moves are monotone, as in sign(tanh(x · m + b)), which is ±sign(x + b / m), take maxima,
-round or concatenate.
+A threshold moves before ops that are monotone, take maxima, round or concatenate. For example, sign(tanh(x · m + b))
+is ±sign(x + b / m).
 """
 
 from __future__ import annotations
