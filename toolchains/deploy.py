@@ -141,7 +141,7 @@ def _note_states(deployments: Sequence[Deployment], boards: dict[str, Board], wh
 
 
 def _add_to_results(one: Deployment) -> None:
-    """Adds the states of the board to the file of results."""
+    """Adds the states of the board (CPU, clock, temperature) before and after the benchmark to the file of results."""
     assert one.results is not None
     figures = json.loads(one.results.read_text(encoding="utf-8"))
     whole = json.dumps(figures | {"board": {"before": one.before, "after": one.after}}) + "\n"

@@ -77,7 +77,7 @@ def workers_of_this_process() -> list[int]:
 
 
 def killing_once(sample: np.ndarray) -> np.ndarray:
-    """A recipe that ends the process in which it is called first."""
+    """A preprocessing function whose first call, in whichever worker it happens, kills its process."""
     with suppress(FileExistsError):
         Path(os.environ["KILLED"]).touch(exist_ok=False)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -85,8 +85,8 @@ def killing_once(sample: np.ndarray) -> np.ndarray:
 
 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a killed worker nor a damaged image loses results. For each of the two events, the evaluation gives one
-    line, by default a warning."""
+    """A killed worker and a damaged image do not change the results for undamaged images. The evaluation reports each
+    of the two events in one line, which is a warning by default."""
     monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
     folder = class_folders(tmp_path / "images", 120)
     (folder / "7" / "bad.png").write_bytes(b"no image")

@@ -323,7 +323,7 @@ def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
     special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, np.finfo(np.float32).max], np.float32)
     if activation == 1:
         # The delegate's RELU turns a NaN into +0, but not every runtime's does. Therefore the special numbers are only
-        # zeros here; -0 is masked at the end.
+        # zeros here. The test that compares the results replaces each -0 by +0 before.
         special = special[:2]
 
     def values(*sizes: int) -> Any:

@@ -67,7 +67,11 @@ class FloatModel:
         version: int = 1,
         **options: Any,
     ) -> Tensor:
-        """Adds any op, with options by name. An op without known options needs the name of their `table`."""
+        """Adds any op, with options by name.
+
+        If `FACTS` has no entry for the op, also pass `table`, the TFLite schema's name for its options, such as
+        "SliceOptions". Ops without options need no `table`.
+        """
         unknown = any(size < 0 for size in shape)
         output = Tensor(self._name(name.lower()), type, tuple(max(size, 1) for size in shape))
         output.shape_signature = tuple(shape) if unknown else None

@@ -38,7 +38,7 @@ class Left:
     values: set[float]
     padded: bool
     spaced: bool  # in a space-to-batch
-    moves: bool
+    moves: bool  # the values differ between samples
     is_read: bool  # by something that an output is computed from
     is_clamped_sum: bool
     is_rounded: bool
@@ -148,7 +148,7 @@ def _magnitudes(weights: Array) -> int:
 
 
 def _takes_no_others(left: Left, reason: str) -> bool:
-    """True if the input takes only the numbers in a reason, or the middle of two of them. The middle may be padding."""
+    """True if the input takes only the numbers in the text of a reason, or the middle of the first two, as padding."""
     named = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", reason)]
     named += [sum(named[:2]) / 2] if len(named) > 1 else []
     named += [-1.0] if "±1" in reason else []
@@ -161,9 +161,11 @@ def _is_ternary(left: Left) -> bool:
 
 
 def _is_no_sign(left: Left, reason: str) -> bool:
-    """True if the input takes more than two values, or a single one, which may change with other samples.
+    """True if the observed values of the input may be those of something other than a sign.
 
-    Two nearly equal values count as more than two, because a clamp and a coarse quantization may leave no others.
+    The output of a sign takes two clearly different values, and differs between samples. Two values prove no sign if
+    one of them may be padding. The same holds for two values of a clamped sum, and for two nearly equal values, which
+    a clamp and a coarse quantization may leave.
     """
     largest, smallest = max(left.values), min(left.values)
     hardly_differ = largest - smallest < 0.1 * max(abs(largest), abs(smallest))
@@ -177,7 +179,7 @@ def _takes_two_others(left: Left, reason: str) -> bool:
 
 
 def _is_what_it_says(left: Left, reason: str) -> bool:
-    """True if the input takes only the number in a reason, not counting padding values."""
+    """True if the input takes only the number in the text of a reason, not counting padding values."""
     # The zeros of a space-to-batch lie at different positions in each row, so they are ignored.
     within = replace(left, values=left.values - {0.0}) if left.spaced else left
     return _takes_no_others(within, reason) or (left.padded and not left.moves)

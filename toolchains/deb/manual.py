@@ -17,7 +17,8 @@ def programs() -> dict[str, str]:
 
 
 def manual_page(program: str, day: date, others: Sequence[str]) -> str:
-    """The manual page of a program in the form of man(7): name, synopsis, description, options, `others` to see.
+    """The manual page of a program in the form of man(7): name, synopsis, description and options. Its last section,
+    SEE ALSO, lists the programs `others`.
 
     Raises:
         ToolkitError: the document does not describe the program.

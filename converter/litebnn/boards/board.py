@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 from litebnn.boards.host_keys import BoardError, VouchedFor
 from litebnn.errors import reason_of
 
-# The pattern of host texts that Fabric accepts. An IPv6 address, recognized by at least two colons, has no port.
+# The forms in which Fabric accepts the address of a host: [USER@]HOST[:PORT], or [USER@] and an IPv6 address without a
+# port. An address with at least two colons is an IPv6 address.
 _HOST = re.compile(r"(.+@)?([^@:]+(:(?P<port>\d{1,5}))?|(?=.*:.*:)[0-9a-fA-F:]+)")
 
 _CONNECT_SECONDS, _KEEPALIVE_SECONDS, _DEAD_SECONDS = 15, 15, 60
@@ -22,7 +23,7 @@ class Board:
     """The machine at the other end of an SSH connection.
 
     Attributes:
-        host: the host text that the user gave.
+        host: the address that the user gave, in the form [USER@]HOST[:PORT].
         connection: the connection, an object of the package Fabric.
     """
 

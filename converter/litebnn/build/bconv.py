@@ -205,8 +205,11 @@ def write_bits(graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Arra
 
 
 def channels_upstream(op: Op) -> list[Tensor]:
-    """Returns the inputs from whose channels an op interleaves its output or computes each channel; empty for other
-    ops."""
+    """Returns the inputs of an op that takes each output element from one input element; empty for other ops.
+
+    Such an op moves elements, as a concatenation does, or computes each from its old value and its channel, as a batch
+    norm does.
+    """
     if op.name in INTERLEAVING:
         return channels_moved(op)
     x = next((t for t in op.inputs if t is not None and not t.is_constant), None)
@@ -219,7 +222,8 @@ def is_of_binary_convs(
     """True if a float tensor consists of outputs of binary convolutions, and nothing else reads these outputs.
 
     Args:
-        upstream: the inputs from which an op between these outputs and the tensor takes its elements.
+        upstream: the function that returns the inputs from which an op takes its elements. It is called for the ops
+            from the tensor back to the convolutions.
     """
     op = graph.producer(tensor)
     if op is None or tensor.type != "FLOAT32" or graph.sole_consumer(tensor) is None or farthest == 0:

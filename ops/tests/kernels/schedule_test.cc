@@ -65,8 +65,9 @@ TEST(Schedule, RowsStayTogether) {
   Isa isa = kPortableIsa;
   isa.tile_pixels = 4;
   const Case c(1, 128);
-  // Each of two threads gets two parts of whole rows. A part has 14 of the large image's 56 rows. In the small image it
-  // has 4 rows, because the 14 pixels of a row are no multiple of the tile.
+  // Each of two threads gets two parts of whole rows, so a part has 14 of the large image's 56 rows. A quarter of the
+  // small image is 3.5 rows. A part has 4 rows, because only an even number of rows of 14 pixels consists of whole
+  // tiles of 4 pixels.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(56, 56), 2).grain(), 14 * 56);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(14, 14), 2).grain(), 4 * 14);
 }

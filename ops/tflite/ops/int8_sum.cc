@@ -69,7 +69,9 @@ class Int8AddOp final : public Op {
   FusedInt8Sum sum_;
 };
 
-// True if the tensors are int8 images with equal channels. Batch and spatial sizes must not be checked, as in gate.cc.
+// True if the tensors are int8 images with equal channels. The function must not check batch and spatial sizes. When
+// inputs are resized, a runtime removes its delegates and asks again which nodes they claim. Some tensors have old
+// shapes then, and the runtime fails if the answer differs.
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size != 2 || outputs.size != 1) return false;

@@ -28,14 +28,16 @@ class Op {
   // The bytes that the op holds in addition to the model's own, such as repacked weights.
   virtual size_t OwnedBytes() const { return 0; }
 
-  // The number of parts into which Run is split. Each part reads its own image, then its own constants. All parts share
-  // the inputs after these. A part may run as soon as its image is written, while that is in the caches; the order does
-  // not matter. The count is 0 if all inputs are read together.
+  // The number of parts into which Run is split. The node's inputs begin with those of part 0: its image, then its
+  // constants. The inputs of the other parts follow, then those that all parts share. A part may run as soon as its
+  // image is written, while that is in the caches; the order does not matter. The count is 0 if all inputs are read
+  // together.
   virtual size_t PartCount() const { return 0; }
   virtual size_t InputsPerPart() const { return 1; }
 
   // Runs part `part` of the node; an op without parts has only part 0. `inputs` and `outputs` are in the node's order,
-  // and a tensor that is left out is null. The function reads no inputs of other parts, and allocates nothing.
+  // and a tensor that is left out is null. The function reads only the part's own inputs and those that all parts
+  // share. It allocates nothing.
   virtual void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace,
                    size_t part) const = 0;
 };

@@ -111,7 +111,7 @@ bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan) {
   TensorSet unwritten(*context), written(*context);
   for (const PlannedNode& planned : plan) unwritten.Set(*planned.node->outputs, true);
   for (const PlannedNode& planned : plan) {
-    // Checks that none of the tensors is in the set; reports one that is.
+    // Checks that none of `tensors` is in `set`; reports the first one that is.
     const auto check = [&](const char* role, const TfLiteIntArray& tensors, const TensorSet& set, const char* problem) {
       const int* const end = tensors.data + tensors.size;
       const int* const found = std::find_if(tensors.data, end, [&](int tensor) { return set.Has(tensor); });

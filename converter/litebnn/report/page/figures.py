@@ -77,7 +77,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class RuleBroken:
-    """A rule for models that some layers break."""
+    """A rule for models that run fast, and the layers of the inspected model that break it."""
 
     # The advice on a broken rule, as one sentence.
     fix: str

@@ -227,7 +227,8 @@ def test_ops_have_the_versions_in_which_runtimes_know_the_type(type: str, dequan
 
 
 def test_the_bias_of_an_int8_layer_stays_what_it_is_worth() -> None:
-    """The bias is rescaled to the narrow weights' scale, which is the int8 scale times the largest level."""
+    """In each channel, the INT2 weights' scale is the int8 weights' scale times the largest magnitude of their levels.
+    The bias is rescaled with it, and stands for the same numbers as before."""
     steps = np.array([127, 64, 32])
     weights_of_rows = np.ones((3, 8)) * np.reshape([1, 0.5, 0.25], (3, 1))
     model = int8_dense(np.random.default_rng(0), 8, 3, weights_of_rows, finest=1e-4)

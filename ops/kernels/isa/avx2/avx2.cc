@@ -36,8 +36,9 @@ constexpr int32_t kBatchPairs = 8;
 struct Scratch {
   alignas(64) ByteSums batch[kBatchPairs * kTileVectors];  // [pairs of a batch][vectors]
   alignas(64) __m256i compensation[kTileVectors * 2];      // [vectors][2], minus the depth
-  // The layout of `sums` is [pixel pairs][vectors][pixels][2]. The values are four times the sums of lookups over all
-  // blocks of nibbles but the last.
+  // The sums over all blocks of nibbles but the last, whose sums stay in `batch`. The values are 16-bit numbers. They
+  // are four times the sums of lookups, because a lookup counts four times in the dot product. The dimensions are
+  // [pixel pairs][vectors][2 pixels][even bytes, odd bytes].
   alignas(64) __m256i sums[kMaxBlockPixels / 2 * kTileVectors * 4];
   alignas(64) uint8_t weights[kUnpackedBytes];  // [nibbles][vectors][kVectorChannels], one nibble a byte
   Offsets::Memory offsets;
