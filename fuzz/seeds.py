@@ -1,4 +1,7 @@
-"""Makes the committed seeds: golden models, their options and graphs, random decisions, and small images.
+"""Makes the committed seeds, which are the inputs that fuzzing starts from.
+
+The seeds are golden models, their options and graphs, small images, options of the delegate, and random bytes. From
+random bytes, a fuzz target decides which model or layer it tests, and what it damages.
 
 python -m fuzz.seeds
 """

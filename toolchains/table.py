@@ -61,7 +61,7 @@ def as_markdown() -> str:
 
 
 def print_table(markdown: bool) -> None:
-    """Prints one of the two tables."""
+    """Prints the targets: in markdown, as in docs/targets.md, or else as a table with this machine's tools."""
     if markdown:
         print(as_markdown(), end="")
     else:

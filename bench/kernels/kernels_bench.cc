@@ -2,8 +2,9 @@
 //   kernels_bench [--isa=NAME] [--against=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
 // or runs exactly N iterations of one layer, for an emulator that counts instructions:
 //   kernels_bench --only=NAME --iterations=N
-// The option --layer replaces these layers by one layer of any shape. Its eight numbers are the image size, input and
-// output channels, filter width, stride, dilation, groups, and 1 for zero padding or 0:
+// The option --layer times one layer of any shape instead of the networks' layers. Its value has eight numbers: image
+// width, input channels, output channels, filter width, stride, dilation, groups, and padding. The padding is 1 if the
+// border of the image is filled with zeros, and 0 if with ones:
 //   kernels_bench --layer=56,64,64,3,1,1,1,0 [...]
 // The option --output chooses what the layers write: float (the default), float_sum, int8 or int8_sum. A sum adds an
 // earlier layer's output in the epilogue, as residual networks do:

@@ -43,7 +43,7 @@ def verification_of(source: bytes, result: bytes, names: list[str], options: Con
 
 @dataclass(frozen=True)
 class _VerifyBatch:
-    """The work of comparing two models on a batch."""
+    """A task for a data set's executor: to run a model and its conversion on one batch, and compare the outputs."""
 
     source: bytes
     converted: bytes

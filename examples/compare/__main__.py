@@ -54,7 +54,12 @@ def main(arguments: list[str] | None = None) -> int:
 def compare(
     frameworks: list[str], digits: Digits, folder: Path | None, epochs: int, console: Console, output: Path = OUTPUT
 ) -> Results:
-    """Makes the forms, measures them, and writes the table and the charts to the folder `output`; returns the figures.
+    """Makes the network's four forms (float32, two of int8, 1-bit) with each framework, and measures them.
+
+    Prints a table of the results. Writes the models and the charts to the folder `output`.
+
+    Returns:
+        The measured figures of each framework's forms.
 
     Raises:
         OSError: a framework's process or `benchmark_model` failed.

@@ -144,7 +144,7 @@ choices_of = Question(partial(_values, of_booleans=True), partial(_followed, of_
 
 
 def _on_common_edges(parts: Sequence[Values]) -> list[Values] | None:
-    """Gives all functions the edges of all of them; None if they depend on different tensors."""
+    """Returns the same step functions, each split at the edges of all; None if they depend on different tensors."""
     sources = {part.x for part in parts if part.x is not None}
     edges = np.concatenate([np.zeros(0), *(part.edges for part in parts)])
     return None if len(sources) > 1 else [part.with_edges(next(iter(sources), None), edges) for part in parts]
@@ -355,9 +355,9 @@ def _comparison(op: Op, parts: list[Values]) -> Values | None:
 
 
 def _against(op: Op, parts: list[Values], index: int, number: float) -> Values | None:
-    """Compares x, or known values, with a number: the result changes at this number and at the next one above.
+    """Returns a comparison's result as a step function of x. One operand is x or known values, the other is `number`.
 
-    For a quantized x, the comparison may change at every level.
+    The result may change at `number` and at the next float above it. For a quantized x, it may change at every level.
     """
     moving = parts[index]
     x = next(iter(moving.linear_terms))

@@ -1,5 +1,8 @@
-"""Renames tensors after the layers of a model, because exporters join the scopes or classes of all ops that they
-merged."""
+"""Renames the tensors of an exported file after the model's layers that compute them.
+
+An exporter merges ops, for example a convolution and its batch norm. The merged op's output gets a long name, which
+joins the scopes (TensorFlow) or classes (PyTorch) of all ops in it.
+"""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Facts:
     on_signs: bool = False
     # True if the op does more than compute its outputs, or uses state or other subgraphs.
     effects: bool = False
-    # The largest number of outputs, if the number of inputs is known.
+    # The largest number of outputs. It has no meaning if the number of inputs is unknown (`most` is 0).
     most_outputs: int = 1
 
 

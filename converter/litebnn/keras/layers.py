@@ -125,7 +125,7 @@ class BatchNormalization(keras.layers.BatchNormalization):
     """
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        # The fused op takes images, with parameters in float32.
+        # TensorFlow's `fused_batch_norm` is used only for images (4 dimensions, channels last) with float32 parameters.
         is_fused = len(inputs.shape) == 4 and self.axis in (-1, 3) and self.variable_dtype == "float32"
         if keras.backend.backend() != "tensorflow" or not is_fused or (training and self.trainable):
             return super().call(inputs, training=training, mask=mask)

@@ -19,7 +19,8 @@ Array = npt.NDArray[Any]
 LOW, HIGH = -128, 127
 # The changes of a channel's multiplier that are tried, the smallest first.
 CHANGES = (0, *(sign * size for size in range(1, 17) for sign in (-1, 1)))
-# The largest number of counts that are checked, summed over all channels.
+# Integers are searched only for layers whose number of channels times possible dot products is at most this. Other
+# layers compute their outputs with floats.
 MOST_NUMBERS = 1 << 24
 
 

@@ -1,8 +1,9 @@
 """The cost of ops on each board: a table of cycles, from which times are estimated.
 
 `python -m bench.costs` writes `costs.json`. It has a row for each board and, for this machine, for each instruction set
-(ISA). A row gives the cycles of each kind of op for each amount of `workload.py`. The estimated time is the sum of
-these products.
+(ISA). For each kind of op, a row gives the cycles per unit of work, for example per multiply-add. `workload.py` counts
+an op's units. To estimate the op's time, its units are multiplied by their cycles, added up, and divided by the clock
+rate.
 """
 
 from __future__ import annotations

@@ -107,7 +107,8 @@ def run_phases(
 
     Args:
         phases: names from `PHASES`, in order.
-        notes: with the request, which decides about the rows that an option asks for.
+        notes: collects the report's rows while the rules run. The options in `notes.request` decide which rules with an
+            `if` in `PHASES` run.
         progress: called with each rule's name before it runs.
     """
     changed = False

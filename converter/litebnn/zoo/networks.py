@@ -42,7 +42,7 @@ class Network:
     kind: str
     # The share of ImageNet's validation images that the network classifies correctly, in percent.
     top_1: float
-    # The share of these images whose class is among the network's five most likely ones, in percent.
+    # The share of ImageNet's validation images whose class is among the network's five most likely ones, in percent.
     top_5: float
     # The paper that describes the architecture.
     paper: Paper

@@ -193,7 +193,8 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
   EXPECT_EQ(steps.size(), 3u);
 }
 
-// Packings of the tensors 0, 10 and 20 with batch norms, and the CONCATENATION of their signs.
+// Returns a step for each of the tensors 0, 10 and 20, which applies a batch norm and packs the signs of the result.
+// The last step is the CONCATENATION of the packed signs.
 std::vector<Step> MakePackingSteps() {
   std::vector<Step> steps;
   for (const int image : {0, 10, 20}) {

@@ -78,7 +78,7 @@ void StageLongTaps(const uint32_t* words, int64_t taps, int32_t tap_words, uint1
   }
 }
 
-// The class stages taps of few words, several of which fill a vector.
+// Stages taps that have few words each: one vector holds the table offsets of several taps.
 template <int32_t kTapWords>
 void StageShortTaps(const uint32_t* words, int64_t taps, int32_t, uint16_t* staged) {
   constexpr int32_t kLength = StagedLength(kTapWords), kTaps = kCutChunks / kLength;
