@@ -22,7 +22,7 @@ from tests.trainers.torch_environment import torch_python
 from toolchains.targets import ROOT
 
 RUN = {"python", "sh"}
-SHOWN = {"c", "cmake", "cpp", "mermaid", "text", "toml", "{eval-rst}"}
+SHOWN = {"c", "cmake", "cpp", "java", "kotlin", "mermaid", "text", "toml", "{eval-rst}"}
 
 # An example in a docstring: the indented lines after a line that ends with two colons.
 EXAMPLE = re.compile(r"^(?P<indent> *).*::\n\n(?P<text>(?:(?P=indent) {4}.*\n|\n)+)", re.MULTILINE)

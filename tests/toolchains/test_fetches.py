@@ -28,7 +28,7 @@ def fetching() -> set[str]:
 def test_every_place_that_fetches_is_listed_with_what_it_is_pinned_by() -> None:
     listed = {name for names in ROWS for name in code(names)}
     assert {name.rpartition("/")[0] + "/*.yml" if name.endswith(".yml") else name for name in fetching()} == listed
-    kinds = (r"its hash", r"Debian's signatures", r"not pinned, as ")
+    kinds = (r"(?:its|the) hash", r"Debian's signatures", r"not pinned, because ")
     assert [name for name, (_, pinned) in ROWS.items() if not re.match("|".join(kinds), pinned)] == []
 
 
