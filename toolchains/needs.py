@@ -5,6 +5,7 @@ only the standard library, so bootstrap.py can read it before anything is instal
 """
 
 import functools
+import shlex
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -82,7 +83,7 @@ def _program(name: str, package: str, purpose: str, *programs: str, answers: Cal
 def _extra(name: str, purpose: str, *modules: str) -> Need:
     install = f"pip install 'litebnn[{name}]'"
     if apart := bootstrap.without_dependencies(name):
-        install += f" && pip install --no-deps '{' '.join(apart)}'"
+        install += f" && pip install --no-deps {shlex.join(apart)}"
     newest, _ = bootstrap.NEWEST_PYTHON.get(name, (None, ""))
     return Need(name, "package", purpose, install, modules=modules, newest_python=newest)
 
