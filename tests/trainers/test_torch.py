@@ -41,7 +41,7 @@ def test_the_suite_passes_and_files_are_as_small_as_larqs(converted: Path, netwo
 @pytest.mark.usefixtures("library")
 def test_the_zoo_computes_what_keras_does_and_converts(pytestconfig: pytest.Config) -> None:
     python = torch_python("pytest>=8", "keras>=3.15")
-    variables = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    variables = {"PYTHONPATH": str(ROOT), "KERAS_BACKEND": "torch", "OMP_NUM_THREADS": "1"}
     variables |= {"LITEBNN_WHOLE": "1"} if pytestconfig.getoption("--long") else {}
     suite = [python, *SUITE, "tests/trainers/torch_zoo_suite.py"]
     assert subprocess.run(suite, cwd=ROOT, env=os.environ | variables).returncode == 0

@@ -37,7 +37,7 @@ def python_of(framework: str) -> str:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name != "TF_USE_LEGACY_KERAS"}
+    kept = {name: value for name, value in os.environ.items() if name not in ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND")}
     return {**kept, **THREADS, "PYTHONPATH": f"{ROOT / 'converter'}{os.pathsep}{ROOT}", **variables}
 
 

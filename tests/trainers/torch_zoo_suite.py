@@ -8,8 +8,6 @@ import importlib
 import os
 from pathlib import Path
 
-os.environ.setdefault("KERAS_BACKEND", "torch")
-
 import keras
 import numpy as np
 import pytest
