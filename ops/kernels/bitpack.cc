@@ -5,7 +5,8 @@
 namespace litebnn {
 namespace {
 
-// Estimated cycles to load a value from the L2 cache; packing overlaps with the load.
+// Estimated cycles to load a value from the L2 cache. The packing itself takes no extra time, because it overlaps with
+// the load.
 constexpr double kCyclesPerValue = 0.2;
 
 template <typename Body>
@@ -42,7 +43,8 @@ void PackInt8Comparisons(const Isa& isa, ThreadPool& pool, const int8_t* input, 
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output) {
   static_assert(sizeof(bool) == 1, "a bool is read as a byte");
-  // The function packs values below 1 as -1. The byte of `false` is 0, so it becomes -1.
+  // PackInt8Signs gets the limit 1, and packs bytes below the limit as -1. The byte of `false` is 0, so false
+  // becomes -1.
   PackInt8Signs(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
 }
 
@@ -57,7 +59,8 @@ void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const
 template <typename T>
 void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
                  T* output) {
-  // The table replaces a conditional, which compilers would turn into a branch that random bits mispredict.
+  // A lookup in this table replaces a conditional expression, for which compilers would emit a branch that random bits
+  // mispredict.
   const T value_of[] = {plus_one, minus_one};
   ForRows(pool, rows, channels, [=](int64_t begin, int64_t count) {
     const uint32_t* words = input + begin * PackedWords(channels);

@@ -1,4 +1,5 @@
-// Multiplies images by a gate and applies the operations after it in the same pass.
+// Multiplies images by a gate (one factor per channel), and applies the operations after the multiplication in the same
+// pass.
 #include <algorithm>
 
 #include "kernels/isa/isa.h"

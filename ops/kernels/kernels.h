@@ -13,7 +13,7 @@ namespace litebnn {
 
 constexpr int32_t kBitsPerWord = 32;
 
-// The function is static, because files that are compiled for different ISAs must share no symbol.
+// The function is static, because files that are compiled for different ISAs must not share symbols.
 static constexpr int32_t PackedWords(int32_t channels) {
   return channels / kBitsPerWord + (channels % kBitsPerWord != 0 ? 1 : 0);
 }
@@ -63,7 +63,8 @@ struct MaxPool2dGeometry {
 };
 void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint32_t* input, uint32_t* output);
 
-// Operands of a float max pool, with an optional scale before the maximum, and an optional sum and RELU after it.
+// The operands of a max pool of floats. An optional scale is applied before the maximum, an optional sum and RELU after
+// it.
 struct FloatPool {
   const float* input;
   const float* multiplier;  // per channel, applied before the maximum; null for none
@@ -79,11 +80,12 @@ void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geomet
 void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input, int8_t output_min,
                    int8_t output_max, int8_t* output);
 
-// An operand of an elementwise product: whole images, or one value per channel that is broadcast over images, rows or
+// One of the factors of a product: whole images, or one value per channel that is broadcast over images, rows or
 // columns.
 struct GateOperand {
   const float* values;
-  // Floats from one image, row or pixel to the next; 0 along a broadcast dimension.
+  // The distance, in floats, from one image, row or pixel to the next; 0 along a dimension over which the factor is
+  // broadcast.
   int64_t image_stride, row_stride, pixel_stride;
 };
 
@@ -151,9 +153,9 @@ struct FloatSum {
 
   float first_scale, second_scale;
   int32_t second_zero_point, zero_point, low, high;
-  // True if two fused multiply-adds give the same results. The first one multiplies the second operand, with its zero
-  // point, and adds the zero point's negated product. The second one adds the first operand's product. Halves are
-  // rounded to even.
+  // True if two fused multiply-adds give the same results as separate operations. The first one multiplies the second
+  // operand, with its zero point, and adds the zero point's negated product. The second one adds the first operand's
+  // product. Halves are rounded to even.
   bool may_fuse;
   int32_t exceptions;
   Exception exception[kMostExceptions];
@@ -167,13 +169,13 @@ class Int8Sum {
   bool Set(const Int8SumSpec& spec);
   int8_t operator()(int8_t first, int8_t second) const;
   // Finds scales and exceptions with which FloatSum gives the same result as this object for every pair of values. Only
-  // pairs whose sum is nearly halfway between two integers can differ, so only those are checked. Returns false if no
-  // such scales are found.
+  // pairs whose sum is nearly halfway between two integers can differ, so only such pairs are checked. Returns false if
+  // no such scales are found.
   bool FindFloatSum(FloatSum* found) const;
 
  private:
-  // Sets least_sums[i] to the least sum of operand values (`first_` plus `second_`) whose result, without the zero
-  // point, is at least low + i. The element after that of `high` is larger than any sum.
+  // Sets least_sums[i] to the least sum of two operand values (`first_` plus `second_`) whose result, without the zero
+  // point, is at least low + i. The element that follows the one for `high` is larger than any sum.
   void FindLeastSums(int32_t low, int32_t high, int32_t* least_sums) const;
 
   Int8SumSpec spec_ = {};
@@ -185,7 +187,7 @@ class Int8Sum {
 // reference kernel.
 class Int8Product {
  public:
-  // Returns false if the product of the operands' scales is not below the product's scale.
+  // Returns false unless the product of the two operands' scales is below the scale of the result.
   bool Set(const Int8Grid& first, const Int8Grid& second, const Int8Grid& product);
   int8_t operator()(int8_t first, int8_t second) const;
 
@@ -211,8 +213,8 @@ struct Bconv2dEpilogue {
 // A binary convolution whose weights are repacked for one ISA.
 class Bconv2d {
  public:
-  // The array `filter` holds packed words in OHWI order, PackedWords(channels_in / groups) words per tap. The filter is
-  // not used after the call. Returns null if memory ran out.
+  // The array `filter` holds packed words in OHWI order, PackedWords(channels_in / groups) words per tap. The caller
+  // may free the filter after the call. Returns null if memory ran out.
   static std::unique_ptr<Bconv2d> Create(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter);
   virtual ~Bconv2d() = default;
 
@@ -226,8 +228,8 @@ class Bconv2d {
   virtual size_t WorkspaceBytes(int num_threads) const = 0;
   // Bytes of memory that this object owns: repacked weights, channel constants, window offsets and padding corrections.
   virtual size_t OwnedBytes() const = 0;
-  // True if Run accepts a gate with the current geometry. If false, callers pass the output to GateImages, with the
-  // same result.
+  // True if Run accepts a gate with the current geometry. If it does not, callers apply GateImages to the output, with
+  // the same result.
   virtual bool gates() const = 0;
   // True if Run accepts `int8_addend` in the epilogue.
   virtual bool adds_int8() const = 0;

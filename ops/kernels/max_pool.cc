@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// Estimated cycles per value or word of a window, and additional cycles per window.
+// Estimated cycles for each value or word of a window, and for each window in addition.
 constexpr double kCyclesPerValue = 0.2, kCyclesPerWindow = 10;
 // Number of channels that AveragePool2d sums at a time.
 constexpr int32_t kSummedChannels = 64;
@@ -96,7 +96,8 @@ void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const in
         }
       }
       for (int32_t i = 0; i < some; ++i) {
-        // A float quotient of integers below 2^24 truncates to the same integer as the exact quotient.
+        // If two integers below 2^24 are divided as floats, the quotient truncates to the same integer as the exact
+        // quotient.
         const int32_t rounded = sums[i] > 0 ? sums[i] + half : sums[i] - half;
         const auto average = static_cast<int32_t>(static_cast<float>(rounded) / count);
         const int32_t above = average > output_min ? average : output_min;

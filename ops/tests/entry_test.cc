@@ -33,7 +33,7 @@ TEST(Delegate, RefusesANodeThatItHasNotClaimed) {
 }
 
 TEST(Plugin, PrintsTheErrorOfALoaderThatTakesNone) {
-  // TfLiteExternalDelegateCreate and loaders built on it pass no error callback, so the library must accept null.
+  // TfLiteExternalDelegateCreate, and loaders that use it, pass no error callback, so the library must accept null.
   const char *key = "threads", *value = "2";
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(tflite_plugin_create_delegate(&key, &value, 1, nullptr), nullptr);

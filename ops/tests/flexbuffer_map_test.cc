@@ -62,7 +62,8 @@ TEST(FlexbufferMap, TellsIntegersFromOtherValues) {
   }
 }
 
-// Encodes the map {"a": -2} with numbers of `width` bytes each. `unused` bytes follow the types of the values.
+// Encodes the map {"a": -2} with numbers of `width` bytes each. After the types of the values, `unused` further bytes
+// follow.
 std::vector<uint8_t> MapOfWidth(uint8_t width, uint8_t unused = 0) {
   std::vector<uint8_t> bytes = {'a', 0};
   const auto add = [&](int value) {
@@ -93,7 +94,7 @@ TEST(FlexbufferMap, NumbersMayHaveAnyWidth) {
 }
 
 TEST(FlexbufferMap, WhatIsBehindTheKeysIsNone) {
-  // The bytes after the keys are a number, not a key. If the reader took this number for a key's offset, it would find
+  // The bytes after the keys are a number, not a key. A reader that took this number for the offset of a key would find
   // the only key.
   const std::vector<uint8_t> bytes = MapOfWidth(2);
   ASSERT_EQ(bytes[6], 2);
@@ -104,8 +105,8 @@ TEST(FlexbufferMap, WhatIsBehindTheKeysIsNone) {
 
 TEST(FlexbufferMap, KeysMayLieAtTheStart) {
   std::vector<uint8_t> bytes = MapOfWidth(2);
-  // Removing two bytes turns the only key into the empty string, because the number of keys contains a zero byte, which
-  // ends a string.
+  // Removing two bytes changes the only key to the empty string. The key's offset then points to a zero byte in the
+  // number of keys, which ends a string.
   bytes.erase(bytes.begin(), bytes.begin() + 2);
   bytes[2] = 1;
   int64_t value = 0;
@@ -143,7 +144,7 @@ TEST(FlexbufferMap, HasNumbersThatEndInTheBuffer) {
   std::vector<uint8_t> bytes = MapOfWidth(1);
   ASSERT_EQ(bytes[8], 1 << 2);
   bytes[8] = kIndirectOf8Bytes;
-  // bytes[7] is the distance in bytes from the offset back to the number that it refers to.
+  // bytes[7] is an offset: the distance in bytes back to the number to which it refers.
   int64_t value;
   bytes[7] = 3;
   EXPECT_EQ(Find(bytes, "a", &value), Lookup::kFound);
@@ -152,8 +153,8 @@ TEST(FlexbufferMap, HasNumbersThatEndInTheBuffer) {
 }
 
 TEST(FlexbufferMap, HasKeysInTheBuffer) {
-  // Each pair is a byte's position and its damaged value. The first makes an offset point before the buffer, the others
-  // give numbers a width that does not exist.
+  // Each pair is the position of a byte and its damaged value. The first pair makes an offset point before the buffer.
+  // The other pairs give numbers a width that does not exist.
   for (const std::pair<size_t, uint8_t>& damage : {std::pair<size_t, uint8_t>{4, 200}, {5, 0}, {5, 3}}) {
     std::vector<uint8_t> bytes = MapOfWidth(1);
     bytes[damage.first] = damage.second;

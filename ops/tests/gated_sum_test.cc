@@ -12,7 +12,7 @@ namespace {
 using Shape = std::vector<int32_t>;
 constexpr size_t kGate = 0, kAlpha = 1, kAddend = 2;
 
-// The shapes of a gate's operands. An op is left out if the shape of its operand is empty.
+// The shapes of the operands of MUL, PRELU and ADD. If a shape is empty, the test leaves the op out.
 struct Case {
   Shape image = {2, 3, 4, 64}, gate = {2, 1, 1, 64}, alpha = {1, 1, 64}, addend = {2, 3, 4, 64};
   bool rectifies_product = false, rectifies_sum = false, follows_convolution = true;

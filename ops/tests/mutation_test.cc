@@ -90,7 +90,7 @@ TEST(Mutations, AreRefusedOrRun) {
   }
   unsetenv("LITEBNN_ISA");
   std::printf("%u models, %u of them ran; the slowest, of seed %u, took %.3f s\n", count, ran, slowest_seed, slowest);
-  // If there are fewer than 100 seeds, all models may be accepted, or all refused.
+  // Below 100 seeds, all models may happen to be accepted, or all refused, so the test does not check that both occur.
   if (count >= 100) {
     EXPECT_GT(ran, 0u);
     EXPECT_LT(ran, count);

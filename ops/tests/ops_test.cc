@@ -67,7 +67,7 @@ void ExpectRangeHeld(const Graph& graph, const Options& options, const Range& ra
     changed[range.name] = value;
     ExpectRefused(WithOptions(graph, changed), expected + std::to_string(value));
   }
-  // Each test replaces the packed type of an option's value by the type of a float, a string or a vector.
+  // In each of these tests, the type of an option's value is replaced by the type of a float, a string or a vector.
   for (int type : {3, 5, 10, 63}) {
     Graph other = WithOptions(graph, options);
     const auto position = std::distance(options.begin(), options.find(range.name));
@@ -98,7 +98,7 @@ TEST(Conv, LargestOptions) {
     options[option] = value;
     return WithOptions(ConvGraph(params), options);
   };
-  // A stride beyond the end of the input leaves one output, which is valid.
+  // If the stride leads beyond the end of the input, there is one output, which is valid.
   ExpectAccepted(with(contract::kStrideHeight));
   ExpectAccepted(with(contract::kStrideWidth));
   ExpectRefused(with(contract::kDilationHeightFactor), "input (tensor 0 'a tensor'): height: expected at most");
@@ -223,7 +223,7 @@ TEST(Conv, ShapesThatOverflow) {
        {std::vector<int>{kMax, kMax, kMax, 2}, {65536, 65536, 1, 2}, {0, 5, 6, 2}, {1, -5, 6, 2}, {1, 1 << 30, 1, 2}}) {
     Graph graph = ConvGraph({});
     graph.tensors[kInput].shape = shape;
-    // The tensor is removed from the graph's inputs, so that the runtime allocates nothing for it.
+    // The tensor is not an input of the graph here, so that the runtime allocates no memory for it.
     graph.inputs.clear();
     ExpectRefused(graph, "input (tensor 0 'a tensor'): expected 1 to 2147483647 values");
   }

@@ -177,7 +177,7 @@ TEST(PrepareTime, OfInt8NormsThatShareTheirConstants) {
 
 TEST(PrepareTime, OfCorrectionsThatManyNodesMakeFromOneFilter) {
   ExpectPreparedSoon(Repeat(ConvGraph(SameZero(490, 490)), 31));
-  // Each group has one output channel, which the packed filter pads to a whole tile.
+  // Each group has one output channel, so the packed filter is padded to a whole tile for each group.
   ConvParams params = SameZero(16, 16);
   params.height = params.width = 31;
   params.groups = params.channels_out = 800;
@@ -246,7 +246,7 @@ TEST(PrepareTime, OfGatesOfManyChannels) {
     return static_cast<int>(graph.tensors.size()) - 1;
   };
   const int bits = add(kTfLiteInt32, kChannels / 32), part = add(kTfLiteFloat32, kChannels);
-  // The model declares small shapes, which grow when the model is prepared.
+  // The model declares small shapes. When the model is prepared, its tensors become much larger.
   const int whole = add(kTfLiteFloat32, 32), product = add(kTfLiteFloat32, 32), packed = add(kTfLiteInt32, 1);
   graph.nodes.push_back({contract::kDequantize, {bits}, {part}, {}, {}});
   graph.nodes.push_back({"CONCATENATION", std::vector<int>(kParts, part), {whole}, {}, {3, kTfLiteActNone}});

@@ -12,12 +12,12 @@
 namespace litebnn {
 namespace {
 
-// Estimated cycles per output in addition to its multiply-adds, and per byte that is staged (copied into the padded
-// frame).
+// Estimated cycles per output value, apart from its multiply-adds, and per byte that is copied into the padded input
+// image (the frame).
 constexpr double kCyclesPerOutput = 0.5, kCyclesPerStagedByte = 0.06;
 
-// A gate is fused only if a group's channels are a multiple of this number, which every ISA computes in whole tiles.
-// For a partial tile, a fused gate is slower than a separate pass over the outputs.
+// A gate (a multiplication by a factor per channel) is fused only if a group's channels are a multiple of this number.
+// Every ISA computes such groups in whole tiles; for a partial tile, a separate pass over the outputs is faster.
 constexpr int32_t kGatedChannels = 64;
 
 size_t OutputPixelBytes(const Bconv2dSpec& spec) {

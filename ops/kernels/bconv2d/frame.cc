@@ -15,7 +15,8 @@ bool WindowsArePixels(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry) 
          geometry.output_height == geometry.input_height && geometry.output_width == geometry.input_width;
 }
 
-// The number of input positions along one dimension, from the first to the last one that any window touches.
+// The number of input positions along one dimension between the first and the last position that any window reads, both
+// included.
 int64_t Span(int32_t output, int32_t stride, int32_t filter, int32_t dilation) {
   return int64_t{output - 1} * stride + int64_t{filter - 1} * dilation + 1;
 }

@@ -1,6 +1,6 @@
 // The memory from which a convolution's windows are read: the packed input itself, or a frame, which is a padded copy
-// of one image. In both, the window of an output pixel consists of a few contiguous runs of words. The offsets of the
-// runs from the window's start are the same for all pixels.
+// of one image. The window of an output pixel consists of a few runs, which are words that are contiguous in memory.
+// The offsets of the runs from the window's start are the same for all pixels.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace litebnn {
 
-// If every window is exactly one pixel, returns a geometry in which the whole batch is one long row. A tile of pixels
-// can then span rows and images. Otherwise returns `geometry`.
+// If every window is exactly one pixel, returns a geometry in which all images of the batch form one long row of
+// pixels. A tile of pixels can then span rows and images. Otherwise returns `geometry`.
 Bconv2dGeometry Flatten(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry);
 
 struct Frame {
   // Sets all members for a new geometry. `runs` is PackedFilter::runs. Returns false if memory ran out, or if a hostile
   // dilation makes the frame too large.
   bool Resize(const Isa& isa, const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, int32_t runs);
-  // Writes rows [begin, end) of the frame: an image's packed rows and the padding around them. If `in_place` is true,
-  // this function must not be called.
+  // Writes rows [begin, end) of the frame: an image's packed rows and the padding around them. This function must not
+  // be called if `in_place` is true, because there is no frame then.
   void StageRows(const uint32_t* image, int64_t begin, int64_t end, uint8_t* frame) const;
   size_t RowBytes() const { return pixel_bytes * static_cast<size_t>(width); }
   // The bytes of the workspace that the frame of one image takes; 0 if the windows are read from the input itself.

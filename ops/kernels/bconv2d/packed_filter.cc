@@ -43,7 +43,7 @@ bool PackedFilter::Allocate(const Isa& isa, const Bconv2dSpec& spec) {
   taps = spec.filter_height * spec.filter_width;
   tap_words = PackedWords(spec.channels_in / spec.groups);
   words = tap_words * taps;
-  // A row of the filter is one run if its taps are contiguous in the frame.
+  // If the taps of a filter row are contiguous in the frame, the whole row is one run.
   const bool rows_are_runs = spec.groups == 1 && (spec.dilation_width_factor == 1 || spec.filter_width == 1);
   runs = rows_are_runs ? spec.filter_height : taps;
   run_words = words / runs;

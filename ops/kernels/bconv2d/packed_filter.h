@@ -22,7 +22,7 @@ struct PackedFilter {
   }
 
   int32_t taps = 0, tap_words = 0;  // tap_words: words of one tap in one group
-  // A window consists of `runs` contiguous runs of `run_words` words each.
+  // A window consists of `runs` runs. Each run is `run_words` words that are contiguous in memory.
   int32_t runs = 0, run_words = 0;
   int32_t words = 0;               // runs * run_words
   int32_t depth = 0;               // taps * input channels of a group, without padding bits
@@ -40,7 +40,7 @@ struct PackedFilter {
  private:
   bool Allocate(const Isa& isa, const Bconv2dSpec& spec);
   void SetParameters(const Bconv2dSpec& spec, int32_t channel, int32_t slot);
-  // Replaces the corrections of single taps in `tap_sums` by their prefix sums.
+  // Replaces the corrections of single taps in `tap_sums` by their two-dimensional prefix sums.
   void SumTaps(int32_t filter_width);
 };
 

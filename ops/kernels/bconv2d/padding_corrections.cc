@@ -21,8 +21,8 @@ struct TapClasses {
     if (!class_of->Allocate(positions) || !ranges.Allocate(positions)) return false;
     for (int32_t position = 0; position < dimension.output; ++position) {
       const TapRange range = InsideTaps(dimension, position);
-      // Neither end of the range of taps increases from one position to the next, so positions with equal ranges are
-      // adjacent.
+      // From one output position to the next, the range of taps inside the input only moves down. Positions with equal
+      // ranges are therefore adjacent.
       if (count == 0 || !(ranges.data()[count - 1] == range)) ranges.data()[count++] = range;
       class_of->data()[position] = count - 1;
     }
@@ -30,7 +30,7 @@ struct TapClasses {
   }
 };
 
-// Adds `sign` times the corrections of the taps [0, rows) x [0, columns) to `corrections`.
+// Multiplies the corrections of the taps [0, rows) x [0, columns) by `sign`, and adds them to `corrections`.
 void AddTaps(const PackedFilter& filter, int32_t filter_width, int32_t rows, int32_t columns, int32_t sign,
              int32_t* corrections) {
   if (rows == 0 || columns == 0) return;
@@ -79,8 +79,8 @@ bool PaddingCorrections::Build(const Bconv2dSpec& spec, const Bconv2dGeometry& g
     const auto add = [&](int32_t to_row, int32_t to_column, int32_t sign) {
       AddTaps(filter, spec.filter_width, to_row, to_column, sign, corrections);
     };
-    // The sum over the padded taps is the sum over all taps minus the sum over the taps inside the input. In this order
-    // each partial sum is over distinct taps, so it fits an int32_t.
+    // The sum over the padded taps is computed as the sum over all taps minus the sum over the taps inside the input.
+    // In this order each partial sum is over distinct taps, so it fits an int32_t.
     add(spec.filter_height, spec.filter_width, 1);
     add(y.end, x.end, -1);
     add(y.begin, x.end, 1);

@@ -10,7 +10,7 @@
 
 namespace litebnn {
 
-// The taps [begin, end) of one filter dimension.
+// The taps from `begin` to before `end`, along one dimension of the filter.
 struct TapRange {
   int32_t begin, end;
   bool operator==(const TapRange& other) const { return begin == other.begin && end == other.end; }
@@ -24,8 +24,8 @@ struct Dimension {
 // Returns the taps of the window at output `position` that lie inside the input.
 TapRange InsideTaps(const Dimension& dimension, int32_t position);
 
-// The correction values[row_offsets[y] + column_offsets[x] + slot] is added to the dot product (depth - 2 * popcount)
-// of output pixel (y, x). The slot of a channel is group * padded_channels + its number in the group.
+// The correction of output pixel (y, x) is values[row_offsets[y] + column_offsets[x] + slot], which is added to the dot
+// product (depth - 2 * popcount). The slot of a channel is group * padded_channels + its number in the group.
 // * popcount. The slot of a channel is group * padded_channels + its number in the group.
 struct PaddingCorrections {
   // Computes the corrections. Returns false if memory ran out, or if a malicious geometry needs too many corrections.

@@ -15,13 +15,13 @@ namespace {
 constexpr int64_t kFactor = int64_t{1} << 20;
 // The largest ratio of an operand's scale to the output's scale for which floats compute the sum.
 constexpr float kMostScale = 4.0f;
-// The number of neighbouring floats that are tried above and below the exact scale of each operand.
+// For each operand, this many neighbouring floats above and below its exact scale are tried.
 constexpr int kNeighbours = 3;
 // Upper bound, in output levels, for the difference between a float sum and the reference kernel's fixed-point sum
-// before rounding. It holds for sums that are not clamped, with any scale that is tried.
+// before rounding. The bound holds for all tried scales, and for sums that are not clamped.
 constexpr float kNearTie = 0x1p-10f;
 // Maximum number of operand pairs near a tie, that is, nearly halfway between two results. Most scales have a few
-// hundred pairs near a tie; some scales put many pairs exactly there.
+// hundred such pairs; with some scales, many sums are exactly halfway.
 constexpr int32_t kMostPairs = 4096;
 
 // The float that is `steps` representable floats after `value`, or before it if `steps` is negative.
@@ -39,8 +39,8 @@ bool MultiplyAdd(float a, float b, float c, float* fused) {
   return (product - (sum - rest)) + (addend - rest) == 0.0;
 }
 
-// Sets `rounded` to the sum of two operands in the order that FloatSum::may_fuse describes. Returns false if it is
-// unknown.
+// Sets `rounded` to the sum of two operands in the order that FloatSum::may_fuse describes. Returns false if the sum
+// cannot be computed exactly.
 bool RoundFused(int32_t first, int32_t second, const FloatSum& floats, int32_t* rounded) {
   const float scale = floats.second_scale, offset = -static_cast<float>(floats.second_zero_point) * scale;
   const auto level = static_cast<float>(second + floats.second_zero_point);
@@ -57,15 +57,15 @@ struct Pair {
   int32_t sum;
 };
 
-// All pairs near a tie, each with the result that it must give.
+// All pairs of operands near a tie, each with the result that the reference kernel gives.
 struct NearTies {
   int32_t low, high;
   int32_t least_sums[257];
   Pair pairs[kMostPairs];
   int32_t count = 0;
 
-  // Compares the result of a float sum with the reference kernel's: 0 if they are equal, 1 or -1 if it must rise or
-  // fall.
+  // Compares the result of a float sum with the reference kernel's result. Returns 0 if they are equal, 1 if the float
+  // result is too small, and -1 if it is too large.
   int32_t Compare(const Pair& pair, int32_t rounded) const {
     const int32_t level = OneLane::Clamp(rounded, low, high) - low;
     return pair.sum < least_sums[level] ? -1 : level < high - low && pair.sum >= least_sums[level + 1] ? 1 : 0;
@@ -177,8 +177,8 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
   }
 
   if (ties.count == kMostPairs) return ties.Check(found) && found->exceptions == 0;
-  // The search ends at the first scales without exceptions that may be fused; otherwise it takes those with the fewest
-  // exceptions.
+  // The search ends as soon as it finds scales that have no exceptions and allow fused multiply-adds. If there are
+  // none, it takes the scales with the fewest exceptions.
   FloatSum best = nearest;
   best.exceptions = FloatSum::kMostExceptions + 1;
   for (int distance = 0; distance <= kNeighbours; ++distance) {

@@ -13,7 +13,7 @@
 namespace litebnn {
 namespace {
 
-// The magnitude that sums must stay below, because Requantize requires it.
+// The limit for the magnitude of sums: the function Requantize requires that they stay below it.
 constexpr int64_t kMaxSum = 1 << 29;
 // The upper limit for the bytes of a padded image.
 constexpr double kMaxFrameBytes = 1 << 30;
@@ -51,7 +51,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     task_.output_min = spec_.output_min;
     task_.output_max = spec_.output_max;
     task_.channels = spec_.channels_out;
-    // The caller may free these arrays after Create, so the pointers to them are cleared.
+    // The caller may free the arrays of `spec` after Create, so the pointers to them are cleared.
     spec_.filter = nullptr;
     spec_.bias = nullptr;
     spec_.scales = nullptr;
@@ -101,8 +101,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
  private:
   size_t FrameBytes() const { return static_cast<size_t>(frame_height_ * task_.frame_row); }
 
-  // Repacks a channel's filter and sets its bias, which compensates for the input's zero point and for the offset that
-  // the kernel adds to values.
+  // Repacks a channel's filter. Sets the channel's bias, which also compensates for the input's zero point and for the
+  // offset that the kernel adds to input values.
   void PackChannel(int32_t channel, int32_t row_taps, int32_t step_taps, size_t padded) {
     const int32_t lanes = kernel_.vector_channels;
     const int8_t* weight = spec_.filter + ptrdiff_t{channel} * spec_.filter_height * row_taps;
@@ -192,7 +192,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 
 bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
   const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * spec.channels_in;
-  // The limit leaves room for the zero weights that pad each row to a multiple of the inner loop's block.
+  // This limit leaves room for the zero weights that pad each row of the filter to a multiple of the inner loop's
+  // block.
   if (depth > kMaxSum / (256 * 128)) return false;
   for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
     const int8_t* const weights = spec.filter + channel * depth;

@@ -1,8 +1,8 @@
 // The file declares the interface of an instruction set (ISA): its functions, and the structures that they take.
 //
-// Bconv2d lowers a convolution in the same way for every ISA. The packed input is staged, that is copied into a frame
-// with padding around it, or it is read in place. The window of an output pixel then consists of a few contiguous runs
-// of words, whose offsets are the same for all pixels. Bconv2d::Create repacks the weights into the ISA's layout.
+// Bconv2d lowers a convolution in the same way for every ISA. The packed input is read in place, or it is staged:
+// copied into a frame, which has padding around it. The window of an output pixel then consists of a few contiguous
+// runs of words, whose offsets are the same for all pixels. Bconv2d::Create repacks the weights into the ISA's layout.
 #pragma once
 
 #include <cstddef>
@@ -129,15 +129,15 @@ struct Isa {
   void (*gate_pixels)(const GatedPixels& pixels, int64_t count);
 
   int32_t tile_pixels, tile_channels;
-  // The number is the binary multiply-adds per cycle of bconv's inner loop, on a core that the ISA is meant for. Cost
-  // estimates of loops that threads share use this number.
+  // The binary multiply-adds per cycle of bconv's inner loop, on a core for which the ISA is made. The number is used
+  // to estimate the costs of loops that threads may share.
   double macs_per_cycle;
-  // staged_bytes returns the bytes of a staged tap, and stage converts `taps` taps from words. Both functions are null
-  // if words are used as they are. A word of zeros must be staged as bytes of zeros.
+  // staged_bytes returns the bytes of a tap after staging, and stage converts `taps` taps from words to this form. Both
+  // functions are null if the kernels read the words as they are. A word of zeros must be staged as bytes of zeros.
   size_t (*staged_bytes)(int32_t tap_words) = nullptr;
   void (*stage)(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) = nullptr;
-  // True if bconv itself stages the pixels of a convolution whose windows are single pixels, each of which is read
-  // once.
+  // True if bconv itself stages the pixels of convolutions whose windows are single pixels. Each pixel is read only
+  // once there, so staging needs no frame.
   bool stages_pixels = false;
   // pack_weights repacks the filter of one group, which has `channels` rows of taps * tap_words words. The caller has
   // zeroed `packed`.
@@ -151,8 +151,8 @@ struct Isa {
   // The flag `gates` is true if bconv supports an epilogue with a gate. The flag `adds_int8` is true if bconv supports
   // an epilogue that adds to int8 outputs.
   bool gates = true, adds_int8 = true;
-  // The function returns an ISA that is faster for this filter, or null if there is none. The function is not called if
-  // the user named an ISA.
+  // The function returns another ISA that is faster for this filter, or null if there is none. It is not called if the
+  // user named an ISA.
   const Isa* (*better)(const Bconv2dSpec& spec) = nullptr;
   // The function returns the kernel of int8 convolutions, which depends on the CPU's dot product instructions.
   const Int8ConvKernel& (*int8_conv)();
@@ -161,7 +161,7 @@ struct Isa {
   bool (*suits)() = nullptr;
 };
 
-// These variables are kernels of int8 convolutions. Each kernel runs only on CPUs with the instructions in its name.
+// The kernels of int8 convolutions. Each kernel runs only on CPUs with the instructions in its name.
 extern const Int8ConvKernel kPortableInt8Conv;
 extern const Int8ConvKernel kAvx512VnniInt8Conv;
 extern const Int8ConvKernel kAvxVnniInt8Conv;
@@ -169,15 +169,15 @@ extern const Int8ConvKernel kAvx2Int8Conv;
 extern const Int8ConvKernel kNeon64Int8Conv;
 extern const Int8ConvKernel kNeon64DotInt8Conv;
 extern const Int8ConvKernel kNeon32Int8Conv;
-// Each function returns the fastest int8 kernel for this CPU, among the kernels that use the ISA's instructions or
-// extensions of them.
+// Each function returns the fastest int8 kernel for this CPU, among the kernels for the ISA's instructions and their
+// extensions.
 const Int8ConvKernel& PortableInt8Conv();
 const Int8ConvKernel& Avx512Int8Conv();
 const Int8ConvKernel& Avx2Int8Conv();
 const Int8ConvKernel& Neon64Int8Conv();
 const Int8ConvKernel& Neon32Int8Conv();
 
-// These variables are all ISAs. An ISA is defined only in builds for its processor architecture.
+// All ISAs. An ISA is defined only in builds for its processor architecture.
 extern const Isa kPortableIsa;
 extern const Isa kAvx512VbmiIsa;
 extern const Isa kAvx512Isa;

@@ -26,8 +26,8 @@ const Isa* const kIsas[] = {
 
 constexpr size_t kIsaCount = sizeof(kIsas) / sizeof(kIsas[0]);
 
-// ForcedIsas has copies of the ISAs without `better`. A user who names an ISA gets its copy, which computes every
-// filter itself.
+// ForcedIsas has a copy of each ISA, without the function `better`. A user who names an ISA gets its copy, which
+// delegates no filter to another ISA.
 struct ForcedIsas {
   Isa isas[kIsaCount];
 

@@ -1,6 +1,6 @@
 // The file defines operator new and operator delete for the shared library on macOS. Without these definitions, zig's
-// linker would link those of the static C++ library. The linker would also export them, because it supports no list of
-// exports. With the compiler flag -fvisibility-global-new-delete, the definitions below are hidden.
+// linker would link the operators of the static C++ library. The linker would also export these operators, because it
+// supports no list of exports. With the compiler flag -fvisibility-global-new-delete, the definitions below are hidden.
 #include <cstddef>
 #include <cstdlib>
 #include <new>

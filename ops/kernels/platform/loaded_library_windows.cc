@@ -30,7 +30,7 @@ std::string DescribeLastError() {
 }  // namespace
 
 void* OpenLibrary(const char* path, std::string* problem) {
-  // The flag makes Windows also search the library's own folder for the libraries that it needs.
+  // The flag makes Windows search the folder of the library, too, for other libraries that the library needs.
   void* library = LoadLibraryExA(path, nullptr, LOAD_WITH_ALTERED_SEARCH_PATH);
   if (library == nullptr) *problem = DescribeLastError();
   return library;

@@ -21,8 +21,8 @@ using std::chrono::microseconds;
 // two shared loops of a delegated partition. The runtime's float ops between partitions take longer than this, and
 // their own threads need the cores.
 constexpr microseconds kSpin(30);
-// The upper limit for an Account's credit: time that sharing has saved, and that it may cost again before the caller
-// runs loops alone.
+// The upper limit for an Account's credit. The credit is the time that sharing loops has saved, and that it may cost
+// again before the caller runs loops alone.
 constexpr microseconds kMostCredit(100);
 // The maximum number of units in a loop. Two unit numbers must fit one 32-bit word.
 constexpr int64_t kMaxUnits = 4096;
@@ -52,8 +52,8 @@ bool Spin(IsTrue is_true) {
   }
 }
 
-// The units that no thread has claimed: [front, back). The caller claims units from the front, and the workers claim
-// units from the back. In this way each thread tends to use the same data in consecutive loops.
+// The units of work [front, back), which no thread has claimed yet. The caller claims units from the front, and the
+// workers claim units from the back. In this way each thread tends to use the same data in consecutive loops.
 struct Unclaimed {
   uint32_t front, back;
 
@@ -62,8 +62,8 @@ struct Unclaimed {
   uint32_t size() const { return back - front; }
 };
 
-// An atomic word on its own cache line. Threads poll it, which would be slow if writes to other variables took the line
-// away.
+// An atomic word that has a cache line to itself. Threads poll it, which would be slow if writes to other variables
+// took the line away.
 struct PaddedWord {
   char before[kCacheLine];
   std::atomic<uint32_t> word{0};
@@ -263,7 +263,7 @@ class SharingThreadPool final : public ThreadPool {
       : workers_(std::move(workers)), limits_(limits), account_(limits.backoff_factor) {}
   ~SharingThreadPool() override {
     // In a forked child the worker threads do not exist, and they may have held the mutex at the fork. The child leaks
-    // the memory instead of joining them.
+    // the pool's memory instead of joining the threads.
     if (IsInChild()) static_cast<void>(workers_.release());
   }
 
@@ -284,7 +284,7 @@ class SharingThreadPool final : public ThreadPool {
   int64_t ItemsOfUnit(const LoopSize& size) const {
     const double least = std::max(limits_.least_part / size.cycles_per_item,
                                   static_cast<double>(size.count) / static_cast<double>(kMaxUnits));
-    // A unit has at most all items. This limit also prevents an overflow of the conversion.
+    // A unit is at most as large as the whole loop. This limit also prevents an overflow of the conversion.
     const auto items = static_cast<int64_t>(std::min(least, static_cast<double>(size.count)));
     return std::max<int64_t>(1, (items + size.grain - 1) / size.grain) * size.grain;
   }

@@ -6,14 +6,14 @@
 
 namespace litebnn {
 
-// The items of a loop and their cost.
+// The size of a loop: its number of items, and their cost.
 struct LoopSize {
   int64_t count;           // items in the loop
   int64_t grain;           // a part is a multiple of this
   double cycles_per_item;  // estimate for one core
 };
 
-// Costs below which a loop or a part of it is not shared, in cycles of one core.
+// Costs, in cycles of one core, below which sharing a loop or a part of a loop does not pay off.
 struct SharingLimits {
   // Minimum cost of a shared loop. For a cheaper loop, moving data between cores and waiting for the last thread costs
   // more than sharing saves.
@@ -23,8 +23,8 @@ struct SharingLimits {
   double least_loop_to_wake;
   // Minimum cost of the part of a loop that a thread claims at a time.
   double least_part;
-  // If sharing has cost more time than it saved, the caller runs loops alone for this multiple of the loss. 0 disables
-  // this backoff.
+  // If sharing has cost more time than it saved, the caller runs loops alone for this multiple of the lost time. The
+  // value 0 disables this backoff.
   int backoff_factor;
 };
 

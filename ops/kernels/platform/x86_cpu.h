@@ -6,11 +6,11 @@
 #if defined(__x86_64__)
 #define LITEBNN_X86 1
 namespace litebnn {
-// True for AVX2 with FMA.
+// True if the CPU has AVX2 and FMA.
 bool CpuHasAvx2();
-// True for AVX-512 with the extensions F, DQ, BW, VL and VPOPCNTDQ.
+// True if the CPU has AVX-512 with the extensions F, DQ, BW, VL and VPOPCNTDQ.
 bool CpuHasAvx512Popcount();
-// True for AVX2 with AVX-VNNI, the VNNI instructions that do not need AVX-512.
+// True if the CPU has AVX2 and AVX-VNNI, the VNNI instructions that do not need AVX-512.
 bool CpuHasAvxVnni();
 // True if VNNI is available in addition to the features of CpuHasAvx512Popcount.
 bool CpuHasAvx512Vnni();

@@ -1,8 +1,9 @@
 // The op LceBconv2d: binary convolution to float32, int8 or packed signs, by popcounts of one channel at a time.
 //
 // Filters are read from the model file, without a copy. The persistent memory of the arena holds the layer's
-// description. This memory also holds the multiplier and bias if the file has none, or if int8 output scales them. For
-// zero padding, the memory holds a preset value of the count for each channel and class of pixels.
+// description. It also holds the multiplier and bias if the file has none, or if they must be divided by the scale of
+// an int8 output. For zero padding, the memory holds preset values of the popcount, one for each channel and each class
+// of pixels. A class is the pixels with the same padded taps.
 #include <limits>
 
 #include "litebnn_micro.h"
@@ -84,7 +85,7 @@ bool ReadFilter(const Node& node, Convolution* state) {
   if (l.channels_out % l.groups != 0) return node.Error("filter", "output channels for each group", l.channels_out);
   const int64_t window_words = static_cast<int64_t>(l.filter_height) * l.filter_width * words;
   if (window_words > kMax / 32 - 8) return node.Error("filter", "less than 2147483392 bits for an output channel", 0);
-  // The padding bits of the filters are 0, as are those of the input, so that whole words are compared.
+  // The padding bits of filters and inputs are 0, so whole words can be compared.
   l.tap_bits = words * 32;
   l.window_words = static_cast<int32_t>(window_words);
   l.kernel = &litebnn_popcount;
@@ -101,8 +102,8 @@ bool ReadInput(const Node& node, Convolution* state) {
   state->images = input.size(0);
   l.input_height = input.size(1);
   l.input_width = input.size(2);
-  // A filter of one tap has no dilation. The option is set to 1, because the kernels advance a pointer by the dilation,
-  // so it must be small.
+  // The dilation of a filter with one tap has no effect. It is set to 1, because the kernels advance a pointer by the
+  // dilation, which must not overflow.
   if (l.filter_height == 1) l.dilation_height = 1;
   if (l.filter_width == 1) l.dilation_width = 1;
   if (l.dilation_height > kMax / (l.input_width * input.size(3))) {
@@ -131,7 +132,7 @@ bool ReadPerChannel(const Node& node, int index, TfLiteType type, int32_t channe
   return true;
 }
 
-// Returns the array in the model file if nothing changes its values; otherwise a scaled copy.
+// Returns the values in the model file if they need no scaling, otherwise a scaled copy.
 bool Factors(const Node& node, const void* values, float missing, float scale, int32_t channels, const float** result) {
   const float* const given = static_cast<const float*>(values);
   *result = given;
@@ -193,8 +194,8 @@ int32_t OnesOf(uint32_t word) {
   return ones;
 }
 
-// Counts the ones in a channel's filter at taps outside the input. The kernels read zeros there, so they count these
-// ones as differences.
+// Counts the ones in a channel's filter at taps outside the input. The kernels read zeros for these taps, so they count
+// these ones as differences.
 int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Inside& rows, const Inside& columns) {
   const litebnn_bconv2d& l = state.layer;
   int32_t ones = 0;
@@ -207,8 +208,8 @@ int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Insi
   return ones;
 }
 
-// Allocates and fills the preset values of every class of pixels: thresholds, or summands of the count, as
-// litebnn_micro.h describes them.
+// Allocates and computes the preset values for every class of pixels. They are thresholds or offsets of the popcount,
+// as litebnn_micro.h describes.
 bool PresetClasses(const Node& node, Convolution* state, const int32_t* thresholds, int32_t depth) {
   litebnn_bconv2d& l = state->layer;
   Classes rows = {l.output_height, l.stride_height,   l.pad_top, l.input_height,

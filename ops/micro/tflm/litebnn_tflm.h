@@ -7,8 +7,8 @@
 //   LceRegisterAll(resolver);
 //
 // The user supplies the headers and the library of TensorFlow Lite Micro. Until October 2026, its types were in the
-// global namespace and its functions in tflite. Since then, both are in tflite::micro. Unqualified names inside
-// tflite::micro find either, so this code is in that namespace and needs no version.
+// global namespace and its functions in tflite. Since then, both are in tflite::micro. Inside tflite::micro,
+// unqualified names find the types and functions of any version, so this code is in that namespace.
 #pragma once
 
 #include "tensorflow/lite/micro/micro_context.h"

@@ -66,7 +66,7 @@ bool Node::Read(const char* name, int index, Tensor* tensor) const {
 }
 
 bool Node::CheckQuantization(const char* name, const Tensor& tensor) const {
-  // The second test refuses an infinite scale, because infinity minus itself is NaN.
+  // The subtraction refuses an infinite scale, because infinity minus itself is NaN.
   if (!(tensor.scale > 0) || !(tensor.scale - tensor.scale == 0)) return Error(name, "a scale above 0", 0);
   if (tensor.zero_point < -128 || tensor.zero_point > 127) {
     return Error(name, "a zero point of -128 to 127", tensor.zero_point);

@@ -21,8 +21,8 @@ const char* const kNames[] = {"input"};
 
 bool IsSigned(TfLiteType type) { return type == kTfLiteFloat32 || type == kTfLiteInt8 || type == kTfLiteBool; }
 
-// Checks the shapes of values and words. The last axis of the values is the channels, that of the words the words of
-// these channels.
+// Checks the shapes of a tensor of values and its packed words. The last axis of the values has the channels; the last
+// axis of the words has the words for these channels.
 bool SetShape(const Node& node, const Tensor& values, const Tensor& words, Signs* signs) {
   if (!IsSigned(values.type)) return node.Error("type", "float32, int8 or bool", values.type);
   if (words.type != kTfLiteInt32) return node.Error("type of the words", "int32", words.type);

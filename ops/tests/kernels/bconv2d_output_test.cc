@@ -77,7 +77,8 @@ TEST_P(Bconv2dOutputTest, GatesWithEveryActivation) {
   }
 }
 
-// This test covers gates on windows of many words, and of one or two words, for which ISAs have separate code.
+// This test covers gates on windows of many words. It also covers windows of one or two words, for which ISAs have
+// separate code.
 TEST_P(Bconv2dOutputTest, GatesOfLongFiltersAndPointwiseOnes) {
   for (const int32_t channels_in : {7330, 64, 32}) {
     BconvCase c;
@@ -172,7 +173,8 @@ TEST_P(Bconv2dOutputTest, Int8OutputSaturatesAndTakesNan) {
                            std::numeric_limits<float>::quiet_NaN()};
   for (size_t i = 0; i < data.bias.size(); ++i) data.bias[i] = special[i % 3];
   const std::vector<uint8_t> output = RunBconv(isa(), c, data, 1);
-  // The number of channels is a multiple of three, so the index of an output value modulo 3 is its channel modulo 3.
+  // The number of channels is a multiple of three. The index of an output value modulo 3 is therefore equal to its
+  // channel modulo 3.
   for (size_t i = 0; i < output.size(); ++i) EXPECT_EQ(static_cast<int8_t>(output[i]), i % 3 == 0 ? 127 : -128);
 }
 

@@ -95,8 +95,8 @@ inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
   for (int32_t o = 0; o < c.channels_out; ++o) {
     data->multiplier.push_back(multiplier(random));
     data->bias.push_back(bias(random));
-    // Most random thresholds are near half the number of bits in a window, like most sums. Some make the output of a
-    // channel constant.
+    // Most random thresholds are near half the number of bits in a window, as most sums are. Some thresholds make the
+    // output of a channel constant.
     const auto kind = random() % 8;
     data->threshold.push_back(kind == 0   ? INT32_MIN
                               : kind == 1 ? INT32_MAX
@@ -154,8 +154,8 @@ inline std::vector<int8_t> Unpack(const std::vector<uint32_t>& packed, int32_t c
   return values;
 }
 
-// Returns twice the popcount sum of each pixel and output channel. It is doubled because a tap in zero padding counts
-// half its channels, which may be no integer.
+// Returns twice the popcount sum of each pixel and output channel. The sum is doubled because a tap in zero padding
+// counts as half its channels, which may not be an integer.
 inline std::vector<int32_t> ReferenceDoubleSums(const BconvCase& c, const BconvData& data) {
   const Bconv2dGeometry& g = data.geometry;
   const int32_t group_channels = c.channels_in / c.groups, group_outputs = c.channels_out / c.groups;
@@ -219,7 +219,7 @@ inline std::vector<uint8_t> ReferenceBconv(const BconvCase& c, const BconvData& 
         if (finished < 0.0f) finished *= data.slope[o];
       }
       float sum = data.addend.empty() ? finished : finished + data.addend[i];
-      // Rectifying a sum turns a NaN into 0, too.
+      // The comparison with 0 also turns a NaN into 0, as the ops do.
       if (c.rectify_sum && !(sum > 0.0f)) sum = 0.0f;
       reinterpret_cast<float*>(output.data())[i] = sum;
     } else {

@@ -39,7 +39,7 @@ TEST_P(Bconv2dTest, FewChannelsOfManyPixels) {
   struct Shape {
     int32_t height, width, channels_in, channels_out, filter_height, filter_width, dilation;
   };
-  // The windows of the last of these shapes span two strips of the image.
+  // The windows of the last of these shapes span two strips of the image (groups of rows that are computed together).
   const Shape shapes[] = {
       {20, 20, 192, 64, 3, 3, 1}, {24, 17, 320, 33, 3, 3, 1}, {31, 13, 250, 48, 3, 3, 2}, {40, 40, 864, 33, 2, 1, 1}};
   for (const Shape& shape : shapes) {
@@ -121,8 +121,8 @@ TEST_P(Bconv2dTest, RandomShapes) {
     c.gates = c.with_addend && pick({0, 1}) == 1 ? pick({1, c.batch}) : 0;
     c.rectify_sum = c.with_addend && c.gates == 0 && pick({0, 1}) == 1;
     c.seed = static_cast<uint32_t>(random());
-    // The op rejects packed output of zero-padded input with an odd number of channels, because half a channel would
-    // have to be counted.
+    // A padded tap counts as half its channels. If the number of channels is odd, half of it is no integer, so the op
+    // rejects packed output with zero padding.
     const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;
     if (half_channel) c.zero_padding = false;
     ExpectAsReference(isa(), c, pick({1, 1, 2, 3}));
@@ -189,8 +189,8 @@ TEST_P(Bconv2dTest, HugeStrides) {
   }
 }
 
-// This test covers filters with more rows than one byte can count odd-parity nibbles of. All nibbles have odd parity,
-// and the runs are shorter than a block.
+// In this test, a filter has so many rows that a byte cannot count the nibbles of odd parity. All nibbles have odd
+// parity, and the runs are shorter than a block.
 TEST_P(Bconv2dTest, TallFilters) {
   for (int32_t filter_height : {15, 120, 127, 128, 200}) {
     BconvCase c;
@@ -203,7 +203,7 @@ TEST_P(Bconv2dTest, TallFilters) {
     for (uint32_t input : {0x11111111u, 0x7E7E7E7Eu}) {
       std::fill(data.input.begin(), data.input.end(), input);
       EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
-      // The same case without padding has all its taps inside the image.
+      // Without padding, all taps of the same case are inside the image.
       BconvCase inside = c;
       inside.same = false;
       inside.height = filter_height + 1;
@@ -262,7 +262,8 @@ TEST_P(Bconv2dTest, LongFilters) {
   expect(c);
 }
 
-// This test covers windows with more runs, and with longer runs, than some ISAs can count in one byte.
+// This test covers windows with more and longer runs than some ISAs can count in one byte. A run is a sequence of
+// contiguous words.
 TEST_P(Bconv2dTest, ManyOrLongRuns) {
   BconvCase c;
   c.channels_out = 33;
@@ -322,7 +323,7 @@ TEST_P(Bconv2dTest, EqualBitsInLargeWindows) {
 }
 
 // This test covers adjacent windows with and without common taps. The layers have so many output channels that no ISA
-// delegates them.
+// delegates them to another ISA.
 TEST_P(Bconv2dTest, ManyChannelsOut) {
   for (int32_t stride : {1, 2, 3}) {
     for (int32_t dilation : {1, 2}) {
@@ -340,7 +341,8 @@ TEST_P(Bconv2dTest, ManyChannelsOut) {
   }
 }
 
-// This test covers deep adjacent windows. A row of them may need more scratch memory than a single window.
+// This test covers adjacent windows with many channels. A row of such windows may need more scratch memory than a
+// single window.
 TEST_P(Bconv2dTest, DeepWindowsBesideEachOther) {
   for (int32_t width : {7, 8, 14}) {
     BconvCase c;
@@ -375,7 +377,8 @@ TEST_P(Bconv2dTest, FollowsItsInputsShape) {
   }
 }
 
-// A thread pool that runs each loop as a whole, under the number of the last of three threads.
+// A thread pool that runs each loop as a whole on the calling thread. It tells the loop that this thread is the last of
+// three.
 class LastThread final : public ThreadPool {
  public:
   int num_threads() const override { return 3; }
@@ -418,7 +421,7 @@ TEST(Bconv2dTask, SaysWhetherItsInputIsStaged) {
     RunBconv(isa, c, data, 1);
     return task_given.is_staged;
   };
-  // If the kernels use packed words as they are, the input needs no staging, whatever the padding.
+  // If the kernels read packed words without staging, the input needs no staging for any kind of padding.
   EXPECT_TRUE(is_staged({}));
   EXPECT_TRUE(is_staged(pixels));
   isa.staged_bytes = [](int32_t tap_words) { return static_cast<size_t>(tap_words); };
@@ -450,7 +453,8 @@ TEST_P(Bconv2dTest, OwnsWhatCorrectsItsPadding) {
   };
   BconvCase zeros;
   zeros.zero_padding = true;
-  // Zero padding has nine classes of window positions, and each class has one correction per output channel.
+  // There are nine classes of window positions, because the padding is zero. Each class has one correction per output
+  // channel.
   EXPECT_GE(owned_bytes(zeros), owned_bytes({}) + 9 * 32 * sizeof(int32_t));
 }
 

@@ -52,7 +52,7 @@ TEST_P(BitpackTest, PackAffineSigns) {
   const auto value = [&random] { return static_cast<float>(static_cast<int>(random() % 7) - 3) * 1.1f; };
   const auto pool = ThreadPool::Create(2);
   for (int32_t channels : {1, 3, 8, 31, 32, 33, 64, 96, 100, 160, 1000}) {
-    // The number of rows is large enough that both threads get some.
+    // There are so many rows that each of the two threads gets some.
     const int64_t rows = channels == 1000 ? 300 : 7;
     std::vector<float> input(static_cast<size_t>(rows * channels)), multiplier(static_cast<size_t>(channels)), addend;
     for (float& each : input) each = random() % 20 == 0 ? std::numeric_limits<float>::quiet_NaN() : value();
@@ -68,7 +68,7 @@ TEST_P(BitpackTest, PackAffineSigns) {
     std::vector<uint32_t> packed(static_cast<size_t>(rows * words));
     PackFloat32Signs(isa(), *pool, computed.data(), rows, channels, packed.data());
     for (int64_t gap : {0, 1, 5}) {
-      // The packing must not change the words between two rows.
+      // The packing must not change memory between two rows.
       std::vector<uint32_t> expected(static_cast<size_t>(rows * (words + gap)), ~0u), output = expected;
       for (int64_t row = 0; row < rows; ++row) {
         std::copy_n(packed.data() + row * words, words, expected.data() + row * (words + gap));
@@ -110,11 +110,11 @@ TEST_P(BitpackTest, PackInt8Comparisons) {
   std::mt19937 random(7);
   const auto pool = ThreadPool::Create(2);
   for (int32_t channels : {1, 3, 16, 31, 32, 33, 64, 100, 128, 1000}) {
-    // There are so many rows that both threads get some.
+    // There are so many rows that each of the two threads gets some.
     const int64_t rows = channels == 1000 ? 300 : 5;
     std::vector<int8_t> input(static_cast<size_t>(rows * channels)), thresholds(static_cast<size_t>(channels));
     for (int8_t& value : input) value = static_cast<int8_t>(random());
-    // Some thresholds are the lowest or the highest level, and some are levels that occur.
+    // Some thresholds are the lowest or the highest int8 level, and some are equal to values of the input.
     for (int8_t& threshold : thresholds) threshold = random() % 4 == 0 ? -128 : random() % 4 == 0 ? 127 : input[0];
     std::vector<uint32_t> inverted(static_cast<size_t>(PackedWords(channels)), 0);
     for (int32_t channel = 0; channel < channels; ++channel) {

@@ -17,7 +17,8 @@ Bconv2dSpec Spec(int32_t filter) {
   return spec;
 }
 
-// A staging function's size: each word is staged as itself and its complement, so a tap needs twice its bytes.
+// The size of a staged tap. The tests stage each word as the word and its complement, so a staged tap takes twice the
+// bytes.
 size_t ComplementedBytes(int32_t tap_words) { return 2 * sizeof(uint32_t) * static_cast<size_t>(tap_words); }
 void StageWithComplement(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) {
   const int64_t count = taps * tap_words;
@@ -102,7 +103,7 @@ TEST(Frame, StagesThePixelsOfEveryGroup) {
 }
 
 TEST(Frame, RefusesWhatNoModelNeeds) {
-  // 2^14 rows of 2^14 one-word pixels reach the frame's size limit of 2^30 bytes.
+  // An image of 2^14 rows of 2^14 one-word pixels reaches the frame's size limit of 2^30 bytes.
   Bconv2dSpec spec = Spec(2);
   Frame frame;
   spec.dilation_height_factor = spec.dilation_width_factor = (1 << 14) - 1;
@@ -138,7 +139,8 @@ TEST(Frame, StagesAsTheIsaWants) {
   EXPECT_EQ(row, (std::vector<uint32_t>{0, 0, 7, ~7u, 8, ~8u, 0, 0}));
 }
 
-// The strides lead beyond the input. The frame holds only the pixels that windows read.
+// The last pixels of the input are in no window, because a stride is three pixels. The frame holds only the pixels that
+// windows read.
 TEST(Frame, CutsWhatNoWindowReads) {
   Bconv2dSpec spec = Spec(2);
   spec.stride_width = 3;

@@ -22,7 +22,7 @@ struct Images {
   int64_t values() const { return images * rows * columns * channels; }
 };
 
-// An operand of the gate pass, and the axes (images, rows, pixels) over which it is broadcast.
+// An operand of the gate pass. The flags are the axes (images, rows, pixels) over which the operand is broadcast.
 struct Operand {
   std::vector<float> values;
   int64_t image_stride, row_stride, pixel_stride;
@@ -74,7 +74,7 @@ TEST_P(GateTest, GateImages) {
   for (const int threads : {1, 3}) {
     const auto pool = ThreadPool::Create(threads);
     for (int i = 0; i < 300; ++i) {
-      // Every tenth size is large enough for several threads.
+      // Every tenth image is so large that several threads share it.
       const bool is_large = i % 10 == 0;
       const Images size = {values.UpTo(3), values.UpTo(is_large ? 17 : 4), values.UpTo(is_large ? 17 : 5),
                            static_cast<int32_t>(values.UpTo(is_large ? 300 : 70))};

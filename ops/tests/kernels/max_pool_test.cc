@@ -18,7 +18,7 @@ namespace {
 class MaxPoolTest : public IsaTest {};
 LITEBNN_TEST_EVERY_ISA(MaxPoolTest);
 
-// Calls tap(index) for each tap of a window that is inside the input. `index` is that of the tap's first value.
+// Calls tap(index) for each tap of a window that is inside the input. `index` is the index of the tap's first value.
 template <typename Tap>
 void ForEachTap(const MaxPool2dGeometry& g, int32_t image, int32_t output_y, int32_t output_x, Tap tap) {
   for (int32_t ky = 0; ky < g.filter_height; ++ky) {
@@ -47,7 +47,7 @@ MaxPool2dGeometry RandomPool(std::mt19937& random, uint32_t most_channels) {
   return g;
 }
 
-// Calls value(taps, channel) for each output value. `taps` has the index of each tap's first value.
+// Calls value(taps, channel) for each output value. `taps` has, for each tap, the index of its first value.
 template <typename T, typename Value>
 std::vector<T> ExpectedPool(const MaxPool2dGeometry& g, Value value) {
   std::vector<T> expected;
@@ -91,7 +91,7 @@ TEST_P(MaxPoolTest, MaxPool2d) {
   for (int threads : {1, 3}) {
     const auto pool = ThreadPool::Create(threads);
     for (int i = 0; i < 200; ++i) {
-      // Every tenth pool is large enough for several threads.
+      // Every tenth pool is so large that several threads share it.
       const MaxPool2dGeometry g = RandomPool(random, i % 10 == 0 ? 2000 : 150);
       const float floor = i % 3 == 0 ? 0.0f : -kInfinity;
       const auto values = [&](int64_t count) {
@@ -117,7 +117,7 @@ TEST_P(MaxPoolTest, MaxPool2d) {
         const float sum = adds ? largest + addend[channel] : largest;
         return adds && rectify && !(sum > 0.0f) ? 0.0f : sum;
       });
-      // Other data may lie between the pool's output pixels in memory.
+      // The pixels of the pool's output may be farther apart in memory than their number of channels.
       const size_t pixels = expected.size() / static_cast<size_t>(g.channels), others = random() % 3;
       const size_t stride = static_cast<size_t>(g.channels) + others;
       std::vector<float> output(pixels * stride, 12345.0f), whole = output;

@@ -46,7 +46,7 @@ TEST(PackedFilter, ChannelsArePaddedToTilesInEachGroup) {
   EXPECT_EQ(filter.parameters, 128);
   EXPECT_EQ(filter.group_weights_bytes % kAlignment, 0u);
   EXPECT_EQ(filter.GroupWeights(1), filter.weights.data() + filter.group_weights_bytes);
-  // 64 channels are whole tiles of the portable ISA, so the packed filter has no padding.
+  // In the portable ISA, 64 channels are whole tiles, so the packed filter has no padding.
   ASSERT_TRUE(filter.Pack(kPortableIsa, Spec(64, 64, 2), Filter(64 * 6).data()));
   EXPECT_EQ(filter.padded_channels, 32);
 }

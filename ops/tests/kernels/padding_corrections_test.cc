@@ -72,8 +72,7 @@ TEST(PaddingCorrections, PixelsWithTheSameTapsShareThem) {
   EXPECT_EQ(corrections.row_offsets.data()[1], corrections.row_offsets.data()[2]);
   EXPECT_EQ(corrections.column_offsets.data()[1], corrections.column_offsets.data()[3]);
   EXPECT_NE(corrections.column_offsets.data()[0], corrections.column_offsets.data()[4]);
-  // The windows have nine classes, which are three classes of rows times three of columns: first, last and those
-  // between.
+  // The windows have nine classes. Rows and columns have three classes each: the first, the last, and those between.
   EXPECT_EQ(corrections.values.bytes(),
             AlignUp(size_t{9} * static_cast<size_t>(c.filter.parameters) * sizeof(int32_t)));
 }

@@ -55,7 +55,7 @@ TEST(Schedule, PixelsSplitByTilesOnly) {
   Isa isa = kPortableIsa;
   isa.tile_pixels = 8;
   const Case c(1, 128);
-  // 16 pixels are only two tiles of 8 pixels, too few for four threads, so the channels are split too.
+  // The image has 16 pixels, which are only two tiles of 8 pixels. For four threads, the channels must be split too.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 16), 4).count(), 4);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 32), 4).count(), 32);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 32), 4).grain(), 8);
@@ -66,7 +66,7 @@ TEST(Schedule, RowsStayTogether) {
   isa.tile_pixels = 4;
   const Case c(1, 128);
   // Each of two threads gets two parts of whole rows, so a part has 14 of the large image's 56 rows. A quarter of the
-  // small image is 3.5 rows. A part has 4 rows, because only an even number of rows of 14 pixels consists of whole
+  // small image is 3.5 rows. Its parts have 4 rows, because only an even number of rows of 14 pixels consists of whole
   // tiles of 4 pixels.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(56, 56), 2).grain(), 14 * 56);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(14, 14), 2).grain(), 4 * 14);

@@ -72,17 +72,17 @@ TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
   // in the L1 cache.
   expect(false, false, SquareFilter(3, 1, 320, 64));
   expect(true, true, SquareFilter(3, 1, 320, 256));
-  // A larger image does not change the choice, because tables are made of the input and never of the weights.
+  // The size of the image does not change the choice: tables are made of the input, and never of the weights.
   Bconv2dSpec large = SquareFilter(3, 1, 320, 64);
   large.output_pixels = 56 * 56;
   expect(false, false, large);
-  // Windows without common rows need separate lookup tables for each row.
+  // Windows that have no rows in common need separate lookup tables for each row.
   expect(false, false, SquareFilter(3, 2, 128, 256));
   expect(true, false, SquareFilter(3, 2, 256, 512));
-  // A window that is computed in pieces needs separate lookup tables for each tap.
+  // For a window that is computed in pieces, each tap needs its own lookup tables.
   expect(false, false, SquareFilter(5, 1, 512, 384));
   expect(true, true, SquareFilter(5, 1, 256, 384));
-  // A window that covers the whole image has no other window to share lookup tables with.
+  // If one window covers the whole image, no other window can share its lookup tables.
   Bconv2dSpec whole = SquareFilter(6, 1, 256, 4096);
   expect(true, true, whole);
   whole.output_pixels = 1;
@@ -90,7 +90,7 @@ TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
 }
 #endif
 
-// Tests that emulate a known CPU set this environment variable to the ISA that the library must choose there.
+// Tests that emulate a known CPU set this environment variable to the ISA that the library must choose for the CPU.
 TEST(FindIsa, TheCpuDecides) {
   const char* expected = std::getenv("EXPECTED_ISA");
   if (expected == nullptr) GTEST_SKIP() << "EXPECTED_ISA is not set";

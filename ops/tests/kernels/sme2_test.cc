@@ -26,8 +26,8 @@ uint64_t Modes() {
   return modes;
 }
 
-// The block that the register TPIDR2_EL0 points to. As the AAPCS64 defines, it says where to save the ZA storage of a
-// caller.
+// The block of memory to which the register TPIDR2_EL0 points. According to the AAPCS64, the block says where to save
+// the ZA storage of a caller.
 struct LazySave {
   void* buffer;
   uint16_t rows;

@@ -82,8 +82,8 @@ TEST(ThreadPool, PartsAreNotTooSmall) {
   ASSERT_NE(pool, nullptr);
   std::atomic<int64_t> items{0};
   ParallelFor(*pool, {1000, 4, 5}, [&](int, int64_t begin, int64_t end) {
-    // A part must cost at least fifty cycles, which ten items do, and have a multiple of four items. Only the last part
-    // may be smaller.
+    // A part must cost at least fifty cycles, which ten items do, and begin at a multiple of four items. Only the last
+    // part may be smaller.
     EXPECT_TRUE(end - begin >= 10 || end == 1000);
     EXPECT_EQ(begin % 4, 0);
     items += end - begin;
@@ -149,7 +149,7 @@ TEST(ThreadPool, AForkedChildRunsAloneAndEnds) {
       for (int64_t i = begin; i < end; ++i) ++done[static_cast<size_t>(i)];
     });
   };
-  // At the first fork the workers are spinning, at the last one they are asleep.
+  // At the first fork the pool's workers are spinning, at the last fork they are asleep.
   for (int round = 1; round <= 3; ++round) {
     run();
     EXPECT_EQ(std::count(done.begin(), done.end(), round), 300);

@@ -13,7 +13,7 @@
 namespace litebnn {
 namespace {
 
-// The state of the fake LiteRT. All handles that it gives out are the address of this structure.
+// The state of the fake LiteRT. All handles that the fake passes to its callers are the address of this structure.
 struct Runtime {
   const char* opaque_options = nullptr;  // text under the identifier "litebnn"
   const char* cpu_options = nullptr;     // text under the identifier "xnnpack"

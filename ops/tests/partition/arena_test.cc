@@ -32,7 +32,7 @@ TEST(Arena, AChainNeedsTwoBuffersOnly) {
 }
 
 TEST(Arena, TheLargestArePlacedFirst) {
-  // If buffers were placed in the given order, the last one would lie after both others.
+  // If the buffers were placed in the given order, the last buffer would lie after both others.
   std::vector<ArenaBuffer> buffers = {{64, 0, 1, 0}, {64, 1, 2, 0}, {128, 2, 2, 0}};
   size_t total = 0;
   ASSERT_TRUE(PlanArena(&buffers, &total));
@@ -41,8 +41,8 @@ TEST(Arena, TheLargestArePlacedFirst) {
 }
 
 TEST(Arena, FillsGaps) {
-  // The second buffer's life ends before the last one's begins. Therefore the last buffer fits between the first and
-  // the third.
+  // The second buffer is no longer in use when the last one begins. Therefore the last buffer fits between the first
+  // and the third.
   std::vector<ArenaBuffer> buffers = {{640, 0, 3, 0}, {320, 0, 1, 0}, {192, 1, 3, 0}, {128, 2, 3, 0}};
   size_t total = 0;
   ASSERT_TRUE(PlanArena(&buffers, &total));
@@ -102,7 +102,7 @@ TEST(Arena, RefusesWhatDoesNotFit) {
   std::vector<ArenaBuffer> buffers = {{half, 0, 1, 0}, {half, 0, 1, 0}};
   size_t total = 0;
   EXPECT_FALSE(PlanArena(&buffers, &total));
-  // One buffer of half the maximum size of an arena fits, but no larger one.
+  // A buffer of half an arena's maximum size fits, but no larger buffer.
   buffers.pop_back();
   EXPECT_TRUE(PlanArena(&buffers, &total));
   EXPECT_EQ(total, half);

@@ -41,10 +41,10 @@ class PlanOf {
     context_ = plan_.context();
   }
 
-  // Makes the last tensor's index out of range, although its memory exists.
+  // Gives the last tensor an index that is out of range, although its memory exists.
   void HideLastTensor() { --context_.tensors_size; }
 
-  // Gives a node the name of another delegate's kernel. The kernel may have the code of a builtin op.
+  // Gives a node the name of another delegate's kernel, whose code may be that of a builtin op.
   void NameNode(size_t index) { plan_.registration(index).custom_name = "SomeDelegate"; }
 
   std::vector<int> Claimed() const { return ClaimNodes(context_, plan_.nodes()); }
@@ -78,8 +78,8 @@ TEST(Claim, AdditionsAndPoolsOfWhatIsClaimed) {
   EXPECT_EQ(PlanOf(PooledGraph({1, 7, 7, 40}, pool, pool)).Claimed(), (Indices{0, 1, 2, 3}));
 }
 
-// A runtime that asks for the claim again after a resize has a mixture of old and new shapes, which must not change the
-// claim.
+// If a runtime asks for the claimed nodes again after a resize, some shapes are old and some are new. The result must
+// not change.
 TEST(Claim, TheSameWhicheverTensorsHaveBeenResized) {
   GatedParams rows;
   rows.gate = {1, 1, rows.image[2]};
@@ -142,7 +142,7 @@ TEST(Claim, PoolsOfWhichSignsAreMadeAndWhatIsOnTheWay) {
                      {"MAX_POOL_2D", {input}, {image}, {}, {kTfLitePaddingSame, 1, 1, 3, 3, kTfLiteActNone}});
   const Indices all = {0, 1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_EQ(PlanOf(graph).Claimed(), all);
-  // An op outside the delegate that also reads one of these tensors does not change the claim.
+  // An op that the delegate does not run may also read one of these tensors, which does not change the claim.
   for (const int tensor : {image, scaled, shifted}) {
     Graph read = graph;
     read.nodes.push_back({"Other", {tensor}, {add_like(&read, tensor)}, {}, {}});
@@ -486,7 +486,7 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.back() = zero_point; })) << zero_point;
   }
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points[0] = 1; }));
-  // In each of these graphs, the arrays of scales or zero points are missing, have a wrong length, or belong to another
+  // In each of these graphs, an array of scales or zero points is missing, has a wrong length, or belongs to another
   // dimension.
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.clear(); }));
@@ -611,7 +611,7 @@ TEST(Claim, NoInt8NormOfWrongNumbers) {
     const auto tensor = [&](Graph& graph, size_t i) -> GraphTensor& {
       return graph.tensors[static_cast<size_t>(tensors[i])];
     };
-    // The result's scale is too fine for the runtime's fixed-point numbers.
+    // The scale of the result is too small for the runtime's fixed-point numbers.
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 2).quantization.scale = 1e-9f; }));
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 1).constant.clear(); }));
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 1).shape = {39}; }));

@@ -34,7 +34,7 @@ std::vector<Step> StepsOf(const Plan& plan) {
   return steps;
 }
 
-// The steps that a runtime has after a delegate has replaced the nodes in `set` by one step.
+// The steps that a runtime runs after it has replaced the nodes in `set` by one step of a delegate.
 std::vector<Step> Replace(const std::vector<Step>& steps, const Indices& set) {
   std::vector<GroupedNode> nodes;
   for (const Step& step : steps) {
@@ -53,7 +53,7 @@ std::vector<Step> Replace(const std::vector<Step>& steps, const Indices& set) {
       partition.inputs.insert(partition.inputs.end(), step.inputs.begin(), step.inputs.end());
       partition.outputs.insert(partition.outputs.end(), step.outputs.begin(), step.outputs.end());
     }
-    // Tensors that the partition writes itself are not inputs of the partition.
+    // Tensors that nodes of the partition write are not inputs of the partition.
     const auto is_own = [&](int tensor) {
       return std::count(partition.outputs.begin(), partition.outputs.end(), tensor) != 0;
     };
@@ -81,7 +81,7 @@ Sets PartitionsOf(const Plan& plan, const Sets& sets) {
 
 Sets Delayed(const Plan& plan, const Indices& claimed) { return DelayNodes(plan.context(), plan.nodes(), claimed); }
 
-// The partitions in which the delegate's claimed nodes end up.
+// For each node that the delegate claims, the number of its partition.
 Sets Partitions(const Plan& plan, const Indices& claimed) { return PartitionsOf(plan, Delayed(plan, claimed)); }
 
 // A block of a residual network whose input is signs. Node 0 packs signs, node 1 convolves them, node 2 is a builtin op
@@ -149,8 +149,8 @@ TEST(Delay, WhatReadsAConvolutionWithItsReaderDoesToo) {
 }
 
 // A plan in which the delegate claims nodes 0, 4 and 6. Each is its own partition, because the nodes 3 and 5 between
-// them are not claimed. Node 6 also reads the output of node 1. If `with_one_rung`, node 4 also reads the output of
-// node 2.
+// them are not claimed. Node 6 also reads the output of node 1. If `with_one_rung` is true, node 4 also reads the
+// output of node 2.
 struct Ladder {
   explicit Ladder(bool with_one_rung) {
     const auto image = [this] { return plan.AddTensor({1, 4, 4, 64}); };

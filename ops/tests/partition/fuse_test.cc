@@ -151,8 +151,8 @@ TEST(Fuse, NoOtherGateIntoTheConvolution) {
 }
 
 TEST(Fuse, NothingThatIsReadElsewhere) {
-  // Three convolutions are not fused with the addition. The runtime reads the output of one, the addition reads
-  // another's output twice, and another node reads the third's.
+  // The test has three convolutions, none of which is fused with the addition. The runtime reads the first output, the
+  // addition reads the second output twice, and another node reads the third.
   std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
   FuseConvolutions({7, 9}, &steps);
   EXPECT_EQ(steps.size(), 2u);
@@ -194,11 +194,11 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
 }
 
 // Returns a step for each of the tensors 0, 10 and 20, which applies a batch norm and packs the signs of the result.
-// The last step is the CONCATENATION of the packed signs.
+// After these steps, a CONCATENATION joins the packed signs.
 std::vector<Step> MakePackingSteps() {
   std::vector<Step> steps;
   for (const int image : {0, 10, 20}) {
-    // The packing of tensor 10 has no addend, because a batch norm's addend is optional.
+    // A batch norm's addend is optional; the packing of tensor 10 has none.
     const int addend = image == 10 ? kOptionalTensor : image + 2;
     steps.push_back(MakeStep(kAffineQuantizeOpType, {image, image + 1, addend}, image + 3));
   }
@@ -226,7 +226,7 @@ TEST(Fuse, PackingsOfWhatIsPutSideBySideTwice) {
 }
 
 TEST(Fuse, NoMorePackingsThanAStepMayHave) {
-  // Each CONCATENATION joins the output of the previous CONCATENATION and a packing.
+  // Each CONCATENATION joins the output of the previous CONCATENATION with the output of one packing.
   std::vector<Step> steps;
   int whole = 0;
   steps.push_back(MakeStep(kAffineQuantizeOpType, {1, 2, 3}, whole));
@@ -257,8 +257,8 @@ TEST(Fuse, NoPackingsOfWhichOneIsReadElsewhereOrHasNoBatchNorm) {
   EXPECT_EQ(steps.size(), 4u);
 }
 
-// Makes the steps of a CONCATENATION of tensors 0 and 1, a MUL with tensor 3, a MAX_POOL_2D and an ADD of tensor 6.
-// Each step is optional.
+// Makes the steps of a CONCATENATION of tensors 0 and 1, a MUL by tensor 3, a MAX_POOL_2D, and an ADD of tensor 6. Each
+// step is optional.
 std::vector<Step> MakeImageSteps(bool joins, bool multiplies, bool pools, const OpType* addition) {
   std::vector<Step> steps;
   int tensor = 0;
@@ -337,7 +337,7 @@ TEST(Fuse, NoImageThatIsReadElsewhere) {
 }
 
 TEST(Fuse, NoImageInAnotherOrder) {
-  // In two orders the steps stay separate: an ADD before the MUL, and a MUL after the pool.
+  // In these two orders the steps stay separate: ADD before MUL, and MUL after the pool.
   std::vector<Step> steps =
       MakeSteps(MakeStep(kShiftOpType, {0, 1}, 2, &kRelu), MakeStep(kScaleOpType, {2, 3}, 4, &kRelu));
   FuseImages({4}, &steps);
@@ -347,8 +347,8 @@ TEST(Fuse, NoImageInAnotherOrder) {
   EXPECT_EQ(steps.size(), 2u);
 }
 
-// Makes the steps of a MUL of tensors 0 and 1, a PRELU with slope tensor 3 and an ADD of tensor 5. Each step is
-// optional.
+// Makes the steps of a MUL of tensors 0 and 1, a PRELU with the slopes in tensor 3, and an ADD of tensor 5. Each step
+// is optional.
 std::vector<Step> MakeGateSteps(const OpType* gate, bool leaks, bool adds, bool addend_first) {
   std::vector<Step> steps;
   if (gate != nullptr) steps.push_back(MakeStep(*gate, {0, 1}, 2));

@@ -53,8 +53,8 @@ TEST(Memory, OfAConvolutionThatWaitsForItsAdditionIsNotTheRuntimes) {
   FakeRuntime runtime(graph, delegate.get(), 100);
   RunOnce(&runtime);
   for (const GraphNode& node : graph.nodes) {
-    // The runtime allocates tensors of packed signs. It does not allocate the floats between nodes, which are internal
-    // to the delegate.
+    // The runtime allocates the tensors of packed signs, which are its own. The floats between nodes are internal to
+    // the delegate, so the runtime does not allocate them.
     EXPECT_EQ(runtime.tensor(node.outputs[0]).bytes > 0, node.op != contract::kBconv2d) << node.op;
   }
 }
@@ -264,7 +264,8 @@ TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
 }
 
 TEST(Prepare, ATensorThatTwoNodesWriteIsRefused) {
-  // The second layer overwrites the first layer's signs, before or after their last use.
+  // The second layer overwrites the signs of the first layer. Depending on the order, this happens before or after
+  // their last use.
   Graph graph = ResidualGraph(2);
   const int words = graph.nodes[0].outputs[0];
   graph.nodes[3].outputs = {words};
@@ -355,7 +356,7 @@ TEST(Invoke, BehindAResizeThatFailedIsRefused) {
 }
 
 TEST(Invoke, WithoutMemoryIsRefused) {
-  // The data pointer of the input is null, as in a dynamic tensor that nothing has filled.
+  // The data pointer of the input is null, as in a dynamic tensor to which nothing has been written.
   FakeRuntime runtime(QuantizeGraph({2, 5}, kTfLiteFloat32));
   ASSERT_TRUE(runtime.Allocate());
   const_cast<TfLiteTensor&>(runtime.tensor(0)).data = nullptr;

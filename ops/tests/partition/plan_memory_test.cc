@@ -36,8 +36,8 @@ class PartedOp final : public Op {
   size_t part_count_;
 };
 
-// A step between tensors of `bytes` bytes. All tensors are internal to the partition but tensor 0 and the output of the
-// last step.
+// A step between tensors of `bytes` bytes. Tensor 0 and the output of the last step belong to the runtime; all other
+// tensors are internal to the partition.
 Step MakeStep(const std::vector<int>& inputs, int output, size_t bytes = 1024) {
   Step step = {&kAddOpType, 0, {}, {}, nullptr, 0, nullptr};
   for (int tensor : inputs) step.inputs.push_back({tensor, tensor > 0, bytes, 4});

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// A context of three tensors: two constants, and a third tensor that shares the second one's data.
+// A context with three tensors: two constants, and a third tensor that shares the data of the second.
 struct Case {
   char data[2] = {};
   std::array<TfLiteTensor, 3> tensors = {};
@@ -26,7 +26,7 @@ struct Case {
     context.tensors_size = tensors.size();
   }
 
-  // The number of nodes whose requests of `bytes` bytes each are granted.
+  // The number of nodes whose requests for memory are granted, if each node requests `bytes` bytes.
   int CountNodes(size_t bytes) {
     RepackBudget budget(context);
     int count = 0;

@@ -14,14 +14,14 @@ T& PickElement(const RandomBits& random, std::vector<T>& values) {
   return values[random() % values.size()];
 }
 
-// A random boundary value of an integer, such as 0 or the largest int.
+// A random extreme value of an integer, such as 0 or the largest int.
 int Extreme(const RandomBits& random) {
   constexpr int kMax = std::numeric_limits<int>::max(), kMin = std::numeric_limits<int>::min();
   constexpr int kValues[] = {0, 1, -1, 2, 31, 32, 33, 255, 32767, 65536, 1 << 20, kMax, kMax - 1, kMin};
   return kValues[random() % std::size(kValues)];
 }
 
-// Sets one of a custom op's options to a boundary value. In the encoded options, every value takes 8 bytes.
+// Sets one of a custom op's options to an extreme value. In the encoded options, every value takes 8 bytes.
 void ChangeOption(const RandomBits& random, GraphNode* node) {
   if (node->options.size() < 18) return;
   const size_t count = node->options[node->options.size() - 1] == 8 && node->op == contract::kBMaxPool2d ? 5 : 8;

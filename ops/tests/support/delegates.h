@@ -1,4 +1,4 @@
-// A delegate with an owning pointer.
+// A smart pointer that owns a delegate.
 #pragma once
 
 #include <memory>

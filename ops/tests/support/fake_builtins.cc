@@ -30,8 +30,8 @@ bool IsReadable(const TfLiteTensor& tensor) {
   return tensor.bytes >= bytes && reinterpret_cast<uintptr_t>(tensor.data) % ValueBytes(tensor) == 0;
 }
 
-// Returns the inputs of a node, then its output. Returns nothing if one of these tensors is missing, has another type
-// or is not readable.
+// Returns the input tensors of a node and then its output tensor. If one of them is missing, has another type or is not
+// readable, returns nothing.
 std::vector<TfLiteTensor*> TensorsOf(TfLiteContext* context, const TfLiteNode& node, TfLiteType type) {
   if (node.inputs->size == 0 || node.outputs->size != 1) return {};
   std::vector<int> indices(node.inputs->data, node.inputs->data + node.inputs->size);
@@ -70,7 +70,7 @@ TfLiteStatus PrepareFloats(TfLiteContext* context, TfLiteNode* node) {
   return PrepareArithmetic(context, node, kTfLiteFloat32);
 }
 
-// The value that is broadcast to `result[index]`; null if the tensor is too short.
+// The value that is broadcast to `result[index]`; null if the tensor has too few values.
 template <typename T>
 const T* FindValue(const TfLiteTensor& tensor, const TfLiteTensor& result, size_t index) {
   size_t position = 0, stride = 1;
@@ -148,8 +148,8 @@ int8_t ToLevel(int64_t value, int activation, const TfLiteQuantizationParams& gr
 
 bool IsActivation(int activation) { return activation >= kTfLiteActNone && activation <= kTfLiteActRelu6; }
 
-// The fixed-point factors of an int8 ADD: each operand's scale divided by twice the larger scale, and the factor from
-// there to the output's scale.
+// The fixed-point factors of an int8 ADD. There is one for each operand: its scale divided by twice the larger scale. A
+// third factor leads from there to the output's scale.
 struct SumScales {
   Multiplier first, second, sum;
 };
@@ -193,7 +193,7 @@ TfLiteStatus RunAdd(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-// The factor of MUL from products of levels to the product's levels, which the reference kernel computes in floats.
+// The factor by which an int8 MUL multiplies a product of levels. It is computed in floats, as in the reference kernel.
 bool FindProductScale(const TfLiteTensor& first, const TfLiteTensor& second, const TfLiteTensor& product,
                       Multiplier* scale) {
   return Decompose(static_cast<double>(first.params.scale * second.params.scale / product.params.scale), scale);
@@ -230,7 +230,7 @@ TfLiteStatus RunMultiply(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-// A substitute for the runtime's own CONCATENATION, of words or floats along the last axis.
+// A substitute for the runtime's own CONCATENATION along the last axis. The values are packed words or floats.
 TfLiteStatus PrepareConcatenation(TfLiteContext* context, TfLiteNode* node) {
   std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt32);
   if (tensors.empty()) tensors = TensorsOf(context, *node, kTfLiteFloat32);
@@ -287,7 +287,7 @@ int64_t PaddingBefore(int64_t size, int64_t results, int64_t filter, int64_t str
 }
 
 // The input positions [begin, end) that the window of one output value covers along an axis. `first` is the position of
-// the window's first tap, which may lie in the padding.
+// the window's first tap, which may be in the padding.
 struct Span {
   int64_t first, begin, end;
 };

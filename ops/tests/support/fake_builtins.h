@@ -1,4 +1,4 @@
-// Simple loops that stand in for those of the runtime's own ops that litebnn may claim.
+// Simple implementations that stand in for the runtime's own ops that litebnn may claim.
 #pragma once
 
 #include <string>

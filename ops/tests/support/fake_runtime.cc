@@ -109,7 +109,7 @@ FakeRuntime::FakeRuntime(const Graph& graph, ::TfLiteDelegate* delegate, size_t 
       std::memcpy(tensor.data, described.constant.data(), described.constant.size());
     }
   }
-  // The vector of nodes is reserved, so that nodes do not move in memory when the delegate's partitions are added.
+  // The vector reserves memory for all nodes, so that nodes do not move when the delegate's partitions are added.
   nodes_.reserve(2 * graph_.nodes.size() + 1);
   for (const GraphNode& node : graph_.nodes) AddNode(node);
   AddNodeOfOthers();

@@ -43,7 +43,7 @@ int AddInt8(Graph* graph, const std::vector<int>& shape, const TfLiteQuantizatio
   return tensor;
 }
 
-// A constant with one value per channel.
+// Adds a constant tensor with one value per channel.
 int AddChannelValues(Graph* graph, int channels, std::mt19937& random) {
   std::vector<float> values(static_cast<size_t>(channels));
   for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 100.0f;
@@ -115,8 +115,8 @@ void AddInput(Graph* graph, int activation) {
   graph->outputs = {sum};
 }
 
-// A graph of one convolution of random type, padding and size. A few have filters so long that they are computed in
-// pieces. Some have deep filters and enough pixels for some ISAs to use pixels as lanes.
+// A graph of one convolution of random type, padding and size. A few graphs have filters so long that they are computed
+// in pieces. Some have so many channels and pixels that some ISAs compute one pixel per lane.
 Graph RandomConvGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   ConvParams params;
@@ -254,7 +254,8 @@ Graph ResidualGraph(int depth, int size, int channels, int activation, bool doub
     const int packed = AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(shape));
     const int convolved = AddConv(&graph, params, packed, static_cast<uint32_t>(i + 1));
     const int sum = Add(&graph, kTfLiteFloat32, shape);
-    // The ADD has its two addends in either order: the convolution's output is the first addend in every other layer.
+    // The ADD of every other layer has the convolution's output as its first addend, the others have it as their
+    // second.
     int shortcut = i % 3 == 2 ? tensor_before : tensor;
     if (doubles) {
       const int doubled = Add(&graph, kTfLiteFloat32, shape);

@@ -48,9 +48,9 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
 // output too.
 Graph BatchNormGraph(int channels, int second_channels, bool both_read);
 
-// Parameters of a graph with a CONCATENATION of an input and of several convolutions' outputs. The list `channels` has
-// the channels of each convolution. A MUL, a MAX_POOL_2D with these options, and an ADD with this activation follow,
-// each of which is optional.
+// The parameters of a graph with a CONCATENATION of an input and of several convolutions' outputs. The list `channels`
+// has the channels of each convolution. A MUL, a MAX_POOL_2D with these options, and an ADD with this activation
+// follow. Each of these three is optional.
 struct JoinedParams {
   std::vector<int> image = {1, 6, 6};
   std::vector<int> channels = {40, 3};
@@ -60,8 +60,8 @@ struct JoinedParams {
 };
 Graph JoinedGraph(const JoinedParams& params);
 
-// Parameters of a graph that multiplies a convolution's output by a gate, which is an input. An optional PRELU and an
-// optional ADD of another input follow. LceQuantize reads the result, which is an output too.
+// The parameters of a graph that multiplies a convolution's output by a gate, which is an input. An optional PRELU and
+// an optional ADD of another input follow. LceQuantize reads the result, which is an output too.
 struct GatedParams {
   std::vector<int> image = {1, 5, 6};
   int channels = 40;
@@ -71,8 +71,8 @@ struct GatedParams {
 };
 Graph GatedGraph(const GatedParams& params);
 
-// Parameters of a graph with a CONV_2D of an int8 input, the packing of its signs, and a binary convolution to int8. An
-// ADD sums both images, or the convolution's output and another input. An AVERAGE_POOL_2D follows.
+// The parameters of a graph with a CONV_2D of an int8 input, the packing of its signs, and a binary convolution to
+// int8. An ADD sums both images, or the convolution's output and another input. An AVERAGE_POOL_2D follows.
 struct Int8Params {
   std::vector<int> image = {1, 5, 6, 3};
   int channels = 40, filter = 3, stride = 1;
@@ -86,17 +86,18 @@ struct Int8Params {
 };
 Graph Int8Graph(const Int8Params& params);
 
-// An int8 image with a MUL and an ADD by constants per channel, of which one may be left out, and the packing of signs.
+// The parameters of a graph that multiplies an int8 image by a constant per channel, adds a constant per channel, and
+// packs the signs. The MUL or the ADD may be left out.
 struct Int8NormParams {
   std::vector<int> image = {2, 3, 4, 40};
   bool multiplies = true, adds = true;
-  // The grids of image, multiplier, product, addend and sum.
+  // The quantizations (scales and zero points) of the image, multiplier, product, addend and sum.
   std::vector<TfLiteQuantizationParams> grids = {{0.05f, -3}, {0.02f, 4}, {0.1f, 7}, {0.03f, -9}, {0.12f, 5}};
   bool reads_all = false;  // the images between the ops are outputs too
 };
 Graph Int8NormGraph(const Int8NormParams& params);
 
-// The source of decisions: a random number generator, or a fuzzer's bytes.
+// The source of a graph's random decisions: a random number generator, or a fuzzer's bytes.
 using RandomBits = std::function<uint32_t()>;
 
 // A random number from `low` to `high`, both included.

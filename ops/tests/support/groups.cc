@@ -9,7 +9,7 @@
 namespace litebnn::testing {
 namespace {
 
-// Removes the next group of nodes from `remaining`, and the outputs of these nodes from `unwritten`.
+// Removes the next group of nodes from `remaining`, and removes their outputs from `unwritten`.
 std::vector<size_t> TakeGroup(const std::vector<GroupedNode>& nodes, std::vector<size_t>* remaining,
                               std::unordered_set<int>* unwritten) {
   std::vector<size_t> group;

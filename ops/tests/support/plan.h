@@ -23,10 +23,10 @@ class Plan {
     return Append(tensor);
   }
 
-  // Sets an empty shape signature, as runtimes do for a tensor whose sizes are all fixed.
+  // Gives a tensor an empty shape signature, as runtimes do if all sizes of the tensor are fixed.
   void SetEmptySignature(int tensor) { this->tensor(tensor).dims_signature = NewArray({}); }
 
-  // Gives a tensor these quantization arrays, which no other tensor has.
+  // Gives a tensor these quantization arrays, which it shares with no other tensor.
   void SetGrids(int tensor, const GridArrays& grids) {
     if (grids.scales.empty() && grids.zero_points.empty()) return;
     grids_.push_back({nullptr, nullptr, grids.dimension});

@@ -15,7 +15,7 @@
 namespace litebnn {
 namespace {
 
-// A partition that the runtime runs as one node.
+// The delegate's kernel: a partition, which the runtime runs as one node.
 struct DelegateKernel {
   Delegate* delegate;
   Partition partition;
@@ -32,7 +32,7 @@ DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams&
 }
 
 void* InitKernel(TfLiteContext* context, const char* buffer, size_t /*length*/) {
-  // The runtime passes this structure to a delegate's kernel, in place of options.
+  // The parameters that the runtime passes to the init function of a delegate's kernel.
   const auto& params = *reinterpret_cast<const TfLiteDelegateParams*>(buffer);
   return CatchOutOfMemory([&] { return CreateKernel(context, params); }, [] { return nullptr; });
 }
@@ -81,8 +81,8 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
   return ReportOutOfMemory(context, [=] { return RunPartition(context, node); });
 }
 
-// Sets the runtime to one thread if the nodes left to it are too little work for several. The runtime reads this number
-// when XNNPACK, which comes after this delegate, claims its nodes.
+// If the nodes that remain with the runtime are too little work for several threads, sets the runtime to one thread.
+// XNNPACK comes after this delegate, and the runtime reads this number when XNNPACK claims its nodes.
 bool KeepSmallWorkOnTheCaller(TfLiteContext* context, const std::vector<PlannedNode>& plan,
                               const std::vector<int>& claimed, Delegate* delegate) {
   if (context->recommended_num_threads <= 1 ||

@@ -27,8 +27,8 @@ class Delegate {
   static Delegate* FromC(TfLiteDelegate* delegate) { return static_cast<Delegate*>(delegate->data_); }
 
   const DelegateOptions& options() const { return options_; }
-  // The thread pool, which the first call makes with its caller's recommended number of threads; null after an error
-  // has been reported.
+  // Returns the thread pool. The first call makes it, with as many threads as its caller's runtime recommends. Returns
+  // null after an error has been reported.
   ThreadPool* GetThreadPool(TfLiteContext* context);
   // A partition holds this mutex while it uses the threads and the arena, because interpreters on different threads may
   // share the delegate.

@@ -15,7 +15,7 @@ namespace litebnn {
 // The custom ops' thread pool with `num_threads` threads; null if a thread could not be started.
 std::shared_ptr<ThreadPool> ThreadPoolOfInterpreter(const TfLiteContext* context, int num_threads);
 
-// The memory budget of all nodes of the library, both custom ops and delegate partitions.
+// The memory budget that all nodes of an interpreter share, both custom ops and delegate partitions.
 std::shared_ptr<RepackBudget> BudgetOfInterpreter(const TfLiteContext* context);
 
 }  // namespace litebnn

@@ -12,8 +12,8 @@
 namespace litebnn {
 namespace {
 
-// The identifier of a model's options for litebnn. The options of an environment are in a file in its folder of
-// accelerators.
+// The identifier of the options for litebnn that belong to a model. Options that belong to an environment are in a file
+// in its folder of accelerators.
 constexpr const char* kOptionsIdentifier = "litebnn";
 constexpr const char* kOptionsFile = "/litebnn.options";
 // The identifier of the options that XNNPACK reads.
@@ -76,7 +76,7 @@ std::string FindNumThreads(const LiteRtRuntimeContext& runtime, LiteRtOptions op
 
 // Returns the model's options if it has any, otherwise the environment's, as "key=value" words.
 std::string FindOptions(const LiteRtRuntimeContext& runtime, LiteRtEnvironment environment, LiteRtOptions options) {
-  // The delegate takes the last value of a repeated key.
+  // If a key occurs several times, the delegate takes its last value.
   const std::string num_threads = FindNumThreads(runtime, options) + " ";
   if (const char* text = FindOpaqueOptions(runtime, options, kOptionsIdentifier)) return num_threads + text;
   const std::string folder = FindRuntimeFolder(runtime, environment);

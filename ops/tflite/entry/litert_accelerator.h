@@ -22,7 +22,8 @@ std::string FindRuntimeFolder(const LiteRtRuntimeContext& runtime, LiteRtEnviron
 LiteRtStatus WrapNewDelegate(const LiteRtRuntimeContext& runtime, LiteRtEnvironment environment, LiteRtOptions options,
                              LiteRtDelegateWrapper* wrapper);
 
-// Returns body(). If memory runs out in it, prints one line to stderr and returns an error status.
+// Calls body() and returns its result. If memory runs out in the call, prints one line to stderr and returns an error
+// status.
 template <typename Body>
 LiteRtStatus PrintOutOfMemory(Body body) {
   return CatchOutOfMemory(body, [] {

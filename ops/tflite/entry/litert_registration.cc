@@ -87,7 +87,8 @@ struct Registry {
 };
 
 bool FindRegistry(LiteRtLibrary* library, Registry* registry) {
-  // Releases before 2.1.6 lack this function, and their functions of the names below have other parameters.
+  // Releases before 2.1.6 lack LiteRtDestroyDelegateWrapper, so this call detects them. Their functions with the names
+  // below have other parameters.
   void (*destroy_delegate_wrapper)(LiteRtDelegateWrapper wrapper);
   library->Find("LiteRtDestroyDelegateWrapper", &destroy_delegate_wrapper);
   library->Find("LiteRtGetNumAccelerators", &registry->count);
@@ -131,7 +132,7 @@ bool HasCpuAccelerator(const Registry& registry, LiteRtEnvironment environment) 
   return false;
 }
 
-// True if the accelerator in the environment's folder is this library or a link to it.
+// True if the accelerator in the environment's folder is this library itself, or a link to this library.
 bool IsInRuntimeFolder(LiteRtEnvironment environment) {
   LiteRtLibrary library;
   LiteRtRuntimeContext runtime = {};

@@ -1,5 +1,5 @@
-// Keeps the C++ library's demangler, a third of the linked size, out of the shared library. The handler for uncaught
-// exceptions uses the demangler to print type names, and now prints them mangled.
+// The file keeps the C++ library's demangler, which would be a third of the linked size, out of the shared library.
+// Without it, the handler for uncaught exceptions prints the mangled names of types.
 #include <cstddef>
 
 extern "C" char* __cxa_demangle(const char* /*mangled*/, char* /*buffer*/, size_t* /*length*/, int* status) {

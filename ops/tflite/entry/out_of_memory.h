@@ -7,8 +7,8 @@
 
 namespace litebnn {
 
-// Returns body(), or otherwise() if memory runs out in it. Every function that a runtime calls and that may allocate is
-// one call of this. Nothing else in litebnn throws, and `otherwise` must not allocate.
+// Returns body(), or otherwise() if memory runs out in it. Every function that a runtime calls, and that may allocate,
+// consists of one call of CatchOutOfMemory. Nothing else in litebnn throws, and `otherwise` must not allocate.
 template <typename Body, typename Otherwise>
 auto CatchOutOfMemory(Body body, Otherwise otherwise) -> decltype(body()) {
   try {

@@ -5,8 +5,8 @@
 // this file run the nodes that cannot be fused, because the runtime reads their output too or they are in another
 // order.
 //
-// A batch norm of int8 is claimed only for the signs that read it. The batch norm rises or falls from level to level of
-// its input. So in each channel, one comparison of the input's level gives the sign.
+// The delegate claims a batch norm of int8 only if the signs of its result are packed. Along the levels of its input, a
+// batch norm only rises or only falls. So in each channel, a single comparison of the input's level gives the sign.
 #include <algorithm>
 #include <vector>
 
@@ -21,7 +21,8 @@ constexpr double kCyclesPerValue = 0.3;
 
 const float* From(const float* constants, int64_t first) { return constants == nullptr ? nullptr : constants + first; }
 
-// Computes MUL and ADD. The inputs are the parts of an image, then the multiplier, the addend, or both.
+// Computes MUL and ADD. The inputs of the op are the parts of an image, followed by the multiplier, the addend, or
+// both.
 template <bool kHasMultiplier, bool kHasAddend>
 class AffineOp final : public Op {
  public:
@@ -79,7 +80,7 @@ class AffineOp final : public Op {
 // microsecond, and any number of nodes may share their constants.
 constexpr int kMostInt8Channels = 1 << 12;
 
-// Estimated cycles of a product or sum in fixed point.
+// Estimated cycles of one product or sum in fixed point.
 constexpr double kCyclesPerLevel = 8;
 
 Int8Grid GridOf(const Tensor& tensor) { return {tensor.quantization.scale, tensor.quantization.zero_point}; }
@@ -172,8 +173,8 @@ class Int8NormQuantizeOp final : public Op {
   // Positions of the node's inputs.
   enum : size_t { kImage, kMultiplier, kAddend };
 
-  // Finds the least level of each channel whose sign is not that of the lowest level. `multipliers` or `addends` may be
-  // null.
+  // Finds, for each channel, the least level of the input whose sign differs from that of the lowest
+  // level. `multipliers` or `addends` may be null.
   bool FindThresholds(const Node& node, const int8_t* multipliers, const int8_t* addends) {
     Int8Grid grid = GridOf(*node.Input(kImage));
     const auto follow = [&](size_t position, auto* arithmetic) {
@@ -203,7 +204,8 @@ class Int8NormQuantizeOp final : public Op {
         (is_negative(middle) == of_lowest ? same : other) = middle;
       }
       thresholds_[c] = static_cast<int8_t>(other);
-      // No level is below the threshold -128, so the sign of a channel that never changes is the inversion alone.
+      // If the sign of a channel never changes, the threshold is -128. No level is below -128, so the inversion alone
+      // determines the sign.
       if (of_lowest != changes) inverted_[c / kBitsPerWord] |= uint32_t{1} << (c % kBitsPerWord);
     }
     return true;
@@ -221,15 +223,15 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
          HasChannelValues(context, node);
 }
 
-// True if a MUL or ADD is claimed because it can be fused with the op `writer` before it. After any other op, a MUL or
-// ADD is claimed only if its output becomes signs.
+// True if a MUL or ADD can be fused with the op `writer` before it, and is claimed for this reason. After any other op,
+// a MUL or ADD is claimed only if its output becomes signs.
 bool ReadsImages(const OpType& writer) {
   return &writer == &kConcatenationOpType || &writer == &kMaxPool2dOpType || &writer == &kScaleOpType ||
          &writer == &kShiftOpType;
 }
 
-// True if the tensors have valid grids that the arithmetic supports, there is no activation, and there are not too many
-// channels.
+// True if the scales and zero points are valid, the arithmetic supports them, there is no activation, and there are not
+// too many channels.
 template <typename Arithmetic>
 bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
   // MUL's options begin with the activation too.
@@ -244,7 +246,7 @@ bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
   return IsValid(image) && IsValid(constant) && IsValid(result) && Set(image, constant, result, &arithmetic);
 }
 
-// Batch norms of int8 are claimed only for the signs that read them.
+// A batch norm of int8 is claimed only if it feeds signs.
 bool FollowsNothing(const OpType&) { return false; }
 
 }  // namespace

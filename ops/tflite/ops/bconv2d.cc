@@ -14,7 +14,7 @@ namespace {
 
 constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
 
-// The positions of the node's inputs. The inputs of fused ops follow them.
+// The positions of the convolution's inputs in the node. The inputs of fused ops come after them.
 enum : size_t { kInput, kFilter, kMultiplier, kBias, kThreshold, kFused };
 
 static_assert(static_cast<int32_t>(Activation::kNone) == contract::kActivationNone);
@@ -24,7 +24,8 @@ static_assert(static_cast<int32_t>(Activation::kRelu6) == contract::kActivationR
 
 class Bconv2dOp final : public Op {
  public:
-  // Makes the op for a convolution and its fused ops. If `adds_int8`, the last input is an int8 addend.
+  // Makes the op for a convolution, including the ops that are fused into it. If `adds_int8` is true, the last input is
+  // an int8 addend.
   Bconv2dOp(const Isa& isa, const GatedSum::Roles& roles, bool adds_int8)
       : isa_(isa), roles_(roles), adds_int8_(adds_int8), sum_(roles) {}
 
@@ -68,7 +69,7 @@ class Bconv2dOp final : public Op {
   }
 
   bool Create(const Node& node, const Bconv2dGeometry& geometry) {
-    // An image of one pixel may be a placeholder for an unknown size.
+    // An image with only one pixel may be a placeholder for an image of unknown size.
     const bool is_known = int64_t{geometry.input_height} * geometry.input_width > 1;
     spec_.output_pixels = is_known ? int64_t{geometry.output_height} * geometry.output_width : 0;
     convolution_ = Bconv2d::Create(isa_, spec_, static_cast<const uint32_t*>(node.Input(kFilter)->constant));
@@ -134,7 +135,7 @@ class Bconv2dOp final : public Op {
       return node.InputError(kFilter, "first dimension: expected a multiple of %d groups, found %d", spec->groups,
                              spec->channels_out);
     }
-    // The filter has at most INT32_MAX words, so the number of its taps cannot overflow; the number of its bits can.
+    // A filter has at most INT32_MAX words. Its number of taps can therefore not overflow, but its number of bits can.
     const int64_t taps = int64_t{spec->filter_height} * spec->filter_width;
     if (taps > kMax / (spec->channels_in / spec->groups)) {
       return node.InputError(kFilter, "shape: expected at most 2147483647 bits for an output channel, found %s",
@@ -181,7 +182,8 @@ class Bconv2dOp final : public Op {
         spec->output_scale = output.quantization.scale;
         spec->output_zero_point = output.quantization.zero_point;
         if (adds_int8_) {
-          // The ADD was claimed for the quantization of the convolution's own output, before the fusion.
+          // The convolution's own output was removed by the fusion. The ADD expects values in the quantization of that
+          // output.
           const TfLiteQuantizationParams& own = node.context->tensors[node.fused_outputs[0]].params;
           spec->output_scale = own.scale;
           spec->output_zero_point = own.zero_point;
@@ -242,8 +244,8 @@ class Bconv2dOp final : public Op {
   }
 
   bool Resize(const Node& node, const Bconv2dGeometry& geometry) {
-    // The size in bytes of the convolution's own output; a fused op that runs after the convolution may set another
-    // shape.
+    // The size in bytes of the convolution's result. A fused op that runs after the convolution may give the output
+    // another shape.
     const size_t bytes = TensorBytes(*node.outputs[0]);
     convolved_bytes_ = 0;
     if (adds_int8_) {
@@ -273,7 +275,7 @@ class Bconv2dOp final : public Op {
   std::unique_ptr<Bconv2d> convolution_;
 };
 
-// The roles are in the order of GatedSum::Roles.
+// The inputs are listed in the order of GatedSum::Roles.
 template <size_t kGate, size_t kAlpha, size_t kAddend, bool kAddsInt8 = false>
 std::unique_ptr<Op> CreateBconv2d(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) Bconv2dOp(isa, {kGate, kAlpha, kAddend, false, true}, kAddsInt8));

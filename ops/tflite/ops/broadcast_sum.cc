@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// The size of dimension `i`, counted from the last one; 1 for dimensions that the shape does not have.
+// The size of dimension `i`, counted from the last dimension; 1 if the shape has no such dimension.
 int32_t SizeFromBack(const std::vector<int32_t>& shape, size_t i) {
   return i < shape.size() ? shape[shape.size() - 1 - i] : 1;
 }

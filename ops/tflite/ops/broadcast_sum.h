@@ -42,7 +42,8 @@ class BroadcastSum {
   struct Axis {
     int64_t size, first_stride, second_stride;  // a stride of 0 broadcasts
   };
-  // Estimated cycles per sum, and the grain that keeps each output cache line on one thread.
+  // The estimated cycles for each sum, and the grain of the loop, which ensures that only one thread writes each cache
+  // line of the output.
   static constexpr double kCyclesPerSum = 0.5;
   static constexpr int64_t kGrain = 64;
   std::vector<Axis> axes_;  // innermost first; contiguous dimensions are merged
@@ -53,12 +54,12 @@ class BroadcastSum {
 // Reports an error and returns false if they are more than a quarter of the address space.
 bool ReserveImage(const Node& node, size_t bytes, size_t* reserved);
 
-// An ADD that is fused into another op. If both shapes are equal, that op adds while it writes its output. Otherwise
-// the op's result goes to the workspace, and the sum is computed afterwards.
+// An ADD that is fused into another op. If both operands have the same shape, that op adds while it writes its output.
+// Otherwise that op writes its result to the workspace, and the sum is computed afterwards.
 class FusedSum {
  public:
-  // Resizes the node's output from the shape of the op's result to the shape of the sum. Does nothing if the addend,
-  // the input at `position`, is left out. Returns false after reporting an error.
+  // Resizes the node's output from the shape of the op's result to the shape of the sum. Does nothing if the node has
+  // no addend, which is the input at `position`. Returns false after reporting an error.
   bool Resize(const Node& node, size_t position);
   bool has_addend() const { return has_addend_; }
   bool rectifies() const { return rectifies_; }

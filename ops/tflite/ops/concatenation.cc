@@ -1,5 +1,5 @@
-// The runtime's own CONCATENATION, of packed signs or of floats. A max pool or batch norm of floats may read its inputs
-// directly; then nothing is copied.
+// The runtime's own CONCATENATION, of packed signs or of floats. If a max pool or a batch norm of floats reads the
+// inputs of the CONCATENATION directly, nothing is copied.
 #include <algorithm>
 
 #include "tflite/ops/op_list.h"
@@ -40,7 +40,8 @@ class ConcatenationOp final : public Op {
   Parts parts_;
 };
 
-// True if all tensors are computed (not constant), of one rank and type, and are concatenated along the last dimension.
+// True if all tensors are computed (not constant) and have the same rank and type, and the node concatenates along the
+// last dimension.
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size < 1 || static_cast<size_t>(inputs.size) > kMaxParts || outputs.size != 1) return false;

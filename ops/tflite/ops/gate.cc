@@ -41,15 +41,15 @@ class GateOp final : public Op {
 
 constexpr size_t kNone = GatedSum::kNone;
 
-// The roles are in the order of GatedSum::Roles.
+// The inputs are listed in the order of GatedSum::Roles.
 template <size_t kGate, size_t kAlpha, size_t kAddend, bool kRectifiesProduct>
 std::unique_ptr<Op> CreateGate(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) GateOp(isa, {kGate, kAlpha, kAddend, kRectifiesProduct}));
 }
 
 // True if the output has four dimensions and both inputs have its channels. Neither this function nor the next ones may
-// check batch and spatial sizes. When inputs are resized, a runtime removes its delegates and asks again which nodes
-// they claim. Some tensors have old shapes then, and the runtime fails if the answer differs.
+// check batch and spatial sizes. When inputs are resized, a runtime removes its delegates and asks them again which
+// nodes they claim. At that time some tensors have old shapes, and the runtime fails if the answer differs.
 template <int kActivation>
 bool IsGate(const TfLiteContext& context, const TfLiteNode& node) {
   if (static_cast<const TfLiteAddParams*>(node.builtin_data)->activation != kActivation) return false;
@@ -77,7 +77,7 @@ bool IsSum(const TfLiteContext& context, const TfLiteNode& node) {
          channels(0) <= kMaxOnes;
 }
 
-// The ops with which an ADD can be fused.
+// An ADD can be fused with these ops.
 bool IsFusedWithAdd(const OpType& writer) {
   return &writer == &kBconv2dOpType || &writer == &kGateOpType || &writer == &kRectifiedGateOpType ||
          &writer == &kPReluOpType;

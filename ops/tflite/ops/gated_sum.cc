@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// The sizes of a tensor in four dimensions; missing leading ones are 1.
+// The four sizes of a tensor; leading dimensions that it lacks have the size 1.
 using Sizes = std::array<int32_t, 4>;
 
 Sizes Pad(const std::vector<int32_t>& shape) {
@@ -17,7 +17,7 @@ Sizes Pad(const std::vector<int32_t>& shape) {
   return sizes;
 }
 
-// True if a tensor of these sizes can be broadcast to `whole` along images, rows and columns.
+// True if a tensor of these sizes can be broadcast along images, rows and columns to a tensor of the sizes `whole`.
 bool BroadcastsTo(const Sizes& sizes, const Sizes& whole) {
   const auto fits = [](int32_t size, int32_t whole_size) { return size == 1 || size == whole_size; };
   return std::equal(sizes.begin(), sizes.end() - 1, whole.begin(), fits) && sizes[3] == whole[3];
@@ -27,7 +27,7 @@ GateOperand StridesOf(const Sizes& sizes, const Sizes& whole) {
   const int64_t channels = sizes[3], row = sizes[2] * channels;
   const auto stride = [](int32_t size, int64_t floats) { return size == 1 ? 0 : floats; };
   const int64_t row_stride = stride(sizes[1], row);
-  // If a row is one pixel, the next pixel is in the next row.
+  // If each row has only one pixel, the next pixel is in the next row.
   return {nullptr, stride(sizes[0], sizes[1] * row), row_stride,
           whole[2] == 1 ? row_stride : stride(sizes[2], channels)};
 }

@@ -1,5 +1,5 @@
-// An image times a gate, then PRELU, then plus another image; each part is optional. It runs as an op, or as the
-// epilogue of a convolution.
+// Multiplies an image by a gate, applies PRELU, and adds another image; each of the three operations is optional. They
+// run as an op, or as the epilogue of a convolution.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace litebnn {
 
-// The upper limit for channels, above that of any network. A vector of ones replaces missing slopes, and the model file
-// does not limit its size otherwise.
+// The upper limit for channels, above that of any network. A vector of ones replaces missing slopes, and nothing in the
+// model file would limit the size of this vector.
 constexpr int32_t kMaxOnes = 1 << 20;
 
 class GatedSum {
@@ -34,11 +34,11 @@ class GatedSum {
   bool Resize(const Node& node);
 
   bool gates() const { return has_gate_ || has_alpha_; }
-  // True if the convolution that writes the image can compute all parts in an epilogue, provided that it supports a
+  // True if the convolution that writes the image can do all operations in its epilogue, provided that it supports a
   // gate.
   bool is_epilogue() const;
   Bconv2dEpilogue EpilogueOf(const void* const* inputs) const;
-  // True if the result may overwrite the addend. It may always overwrite an image of its own shape.
+  // True if the result may overwrite the addend. The result may always overwrite an image of the result's shape.
   bool overwrites_addend() const { return sum_.has_addend() && sum_.computed_bytes() == 0; }
 
   size_t WorkspaceBytes() const { return gates() ? sum_.computed_bytes() : 0; }

@@ -70,8 +70,8 @@ class Int8AddOp final : public Op {
 };
 
 // True if the tensors are int8 images with equal channels. The function must not check batch and spatial sizes. When
-// inputs are resized, a runtime removes its delegates and asks again which nodes they claim. Some tensors have old
-// shapes then, and the runtime fails if the answer differs.
+// inputs are resized, a runtime removes its delegates and asks them again which nodes they claim. At that time some
+// tensors have old shapes, and the runtime fails if the answer differs.
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size != 2 || outputs.size != 1) return false;

@@ -11,10 +11,10 @@ namespace litebnn {
 
 class FusedInt8Sum {
  public:
-  // Prepares to add the input at `position` to an image with the quantization `first`. Resizes the node's output from
-  // the image's shape to the sum's shape. Returns false after reporting an error.
+  // Prepares for adding the input at `position` to an image with the quantization `first`. Resizes the node's output
+  // from the image's shape to the sum's shape. Returns false after reporting an error.
   bool Resize(const Node& node, const Int8Grid& first, size_t position);
-  // True if a convolution that writes the image can add in its epilogue.
+  // True if a convolution that writes one of the images can do the addition in its epilogue.
   bool is_epilogue() const { return has_floats_ && is_alike_; }
   // True if the result may overwrite either operand.
   bool is_alike() const { return is_alike_; }

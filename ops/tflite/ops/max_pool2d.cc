@@ -15,7 +15,8 @@ namespace {
 // The number of taps below which an average is exact in floating point.
 constexpr int64_t kMostTaps = 1 << 17;
 
-// Completes `geometry`, which has the filter and its strides, and sets the output's shape.
+// Computes the members of `geometry` that depend on the input, from the filter and its strides. Sets the output's
+// shape.
 bool Slide(const Node& node, const std::vector<int32_t>& shape, int32_t padding, MaxPool2dGeometry* geometry) {
   MaxPool2dGeometry& g = *geometry;
   g.batch = shape[0];
@@ -67,8 +68,8 @@ class BMaxPool2dOp final : public Op {
   MaxPool2dGeometry geometry_ = {};
 };
 
-// A max pool of floats. The inputs are the parts of an image; in a chain also the multiplier and the addend, both
-// optional.
+// A max pool of floats. Its inputs are the parts of an image. If it is fused with a batch norm, multiplier and addend
+// follow, both optional.
 template <bool kIsChain, bool kRectifies>
 class MaxPool2dOp final : public Op {
  public:
@@ -139,7 +140,7 @@ class AveragePool2dOp final : public Op {
   int8_t low_ = 0, high_ = 0;
 };
 
-// True if the options are valid; the runtime rejects others.
+// True if the options are valid; the runtime rejects nodes with invalid options.
 bool HasWindow(const TfLitePoolParams& params) {
   return (params.padding == kTfLitePaddingSame || params.padding == kTfLitePaddingValid) &&
          std::min({params.stride_height, params.stride_width, params.filter_height, params.filter_width}) > 0;
@@ -158,8 +159,8 @@ bool ComputesAverage(const TfLiteContext& context, const TfLiteNode& node) {
          FindActivationLevels(params.activation, pooled, &low, &high);
 }
 
-// True if the tensors are images, the activation is none or RELU, and the options are valid. The runtime rejects
-// invalid ones.
+// True if the tensors are images, the activation is none or RELU, and the options are valid. The runtime rejects nodes
+// with invalid options.
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   if (!AreComputedImages(context, node, 1)) return false;
   const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);

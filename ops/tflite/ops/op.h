@@ -23,15 +23,16 @@ class Op {
 
   // The bytes of scratch memory for Run, aligned to 64.
   virtual size_t WorkspaceBytes(int /*num_threads*/) const { return 0; }
-  // The position of an input whose memory the output may take, because Run reads each value before it overwrites it.
+  // The position of the input whose memory the output may use, because Run reads each value of this input before it
+  // overwrites it.
   virtual std::optional<size_t> OverwritableInput() const { return std::nullopt; }
   // The bytes that the op holds in addition to the model's own, such as repacked weights.
   virtual size_t OwnedBytes() const { return 0; }
 
-  // The number of parts into which Run is split. The node's inputs begin with those of part 0: its image, then its
+  // Run can be split into this number of parts. The node's inputs begin with those of part 0: its image, then its
   // constants. The inputs of the other parts follow, then those that all parts share. A part may run as soon as its
-  // image is written, while that is in the caches; the order does not matter. The count is 0 if all inputs are read
-  // together.
+  // image is written, while that is in the caches; the order of parts does not matter. The number is 0 if all inputs
+  // are read together.
   virtual size_t PartCount() const { return 0; }
   virtual size_t InputsPerPart() const { return 1; }
 
@@ -52,9 +53,9 @@ struct OpType {
   const char* input_names[kMaxInputNames];        // in the format of InputName
   std::unique_ptr<Op> (*create)(const Isa& isa);  // returns null if memory ran out
 
-  // The members below are for builtin ops. The delegate claims a node if `computes` holds and an input comes from a
-  // claimed node that `follows` accepts (any node if null). An op that feeds signs is also claimed for them. The
-  // runtime keeps an op with `needs_reader` unless a claimed node reads it, because the runtime is as fast.
+  // The members below are for builtin ops. The delegate claims a node if `computes` is true, and if an input comes from
+  // a claimed node that `follows` accepts (any node if null). An op that feeds signs is also claimed. A node
+  // with `needs_reader` is claimed only if a claimed node reads it, because otherwise the runtime is as fast.
   int32_t builtin_code = kTfLiteBuiltinCustom;
   bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
   bool (*follows)(const OpType& writer) = nullptr;

@@ -35,11 +35,12 @@ inline constexpr const OpType* kOpTypes[] = {LITEBNN_OP_TYPES(LITEBNN_ADDRESS)};
 #undef LITEBNN_ADDRESS
 #undef LITEBNN_OP_TYPES
 
-// A convolution fused with an ADD, whose other operand is the last input. Models contain no such op; only fusion makes
-// it.
+// A convolution fused with an ADD, whose other operand is the last input. Models do not contain this op; only fusion
+// makes it.
 extern const OpType kBconv2dAddOpType;
 
-// A convolution fused with an ADD of int8 images. Node::fused_outputs[0] is the output that the convolution alone had.
+// A convolution fused with an ADD of int8 images. Node::fused_outputs[0] is the output of the convolution before the
+// fusion.
 extern const OpType kBconv2dInt8AddOpType;
 
 // A convolution fused with a MUL by a gate, a PRELU and an ADD. Gate, alpha and addend are the last inputs; the first
@@ -76,26 +77,26 @@ bool CheckChannelValues(const Node& node, size_t position, int32_t channels, TfL
 // Returns the tensor with this index. Returns null if there is no such tensor, or if its rank is unknown.
 const TfLiteTensor* FindTensor(const TfLiteContext& context, int index);
 
-// True for a float32 tensor of known rank that is not constant.
+// True if the tensor is float32, not constant and of known rank.
 bool IsComputedFloat(const TfLiteContext& context, int index);
 
-// True if the node has two inputs and one output of this type, and only the second input is a constant. It has one
-// value per channel.
+// True if the node has two inputs and one output of this type, and only the second input is a constant. This constant
+// has one value per channel.
 bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node, TfLiteType type = kTfLiteFloat32);
 
 // True if the node has `inputs` inputs and one output, and all are float32 images: four dimensions, not constant. A
-// tensor of unknown shape has not four dimensions.
+// tensor of unknown shape does not count as an image.
 bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, size_t inputs);
 
 // True if the scale is above 0 and finite, and the zero point is a level.
 bool IsValid(const Int8Grid& grid);
 
-// True for an int8 image that is not constant, on a valid grid.
+// True for an int8 image that is not constant, and has a valid scale and zero point.
 bool IsComputedInt8Image(const TfLiteContext& context, int index);
 
 inline Int8Grid GridOf(const TfLiteTensor& tensor) { return {tensor.params.scale, tensor.params.zero_point}; }
 
-// Computes the range of int8 levels to which a fused activation clamps. Returns false for an activation that runtimes
+// Computes the range of int8 levels that results from a fused activation. Returns false for an activation that runtimes
 // do not fuse.
 bool FindActivationLevels(int activation, const Int8Grid& grid, int32_t* low, int32_t* high);
 

@@ -1,4 +1,4 @@
-// The inputs of a CONCATENATION along the last dimension.
+// The parts of an image: the inputs of a CONCATENATION along the last dimension.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ struct Parts {
   std::vector<int32_t> channels;  // of each part; words if packed
   std::vector<int32_t> shape;     // of the concatenated tensor
 
-  // Reads the node's first `count` inputs, at least one; or, if `group` is not 1, the first of each of `count` groups
-  // of inputs. If their types or shapes do not match, reports an error and returns false.
+  // Reads the node's first `count` inputs, at least one. If `group` is not 1, reads the first input of each of `count`
+  // groups of inputs instead. If their types or shapes do not match, reports an error and returns false.
   bool Read(const Node& node, size_t count, TfLiteType type, size_t group = 1);
-  // Calls Read with the output's type. The inputs after the first `count` are optional constants with one value per
-  // channel of the whole.
+  // Calls Read with the type of the output. After the first `count` inputs, the node may have constants with one value
+  // per channel of the whole image.
   bool ReadWithConstants(const Node& node, size_t count);
   int64_t whole_channels() const { return shape.back(); }
   // The number of the first channel of a part in the concatenated tensor.

@@ -1,4 +1,5 @@
-// The op LceQuantize: float32, int8 or bool to packed signs, and the same fused with a float32 batch norm.
+// The op LceQuantize, which packs the signs of float32, int8 or bool values. The file also has the op that fuses it
+// with a float32 batch norm.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -76,7 +77,7 @@ class AffineQuantizeOp final : public Op {
       }
       first_words_.push_back(first_words_.back() + PackedWords(channels));
     }
-    // Memory is allocated only after the checks, so that the sizes of the file's constants limit it.
+    // Memory is allocated only after the checks. Its size is therefore limited by the sizes of the file's constants.
     for (size_t constant = 0; constant < left_out.size(); ++constant) {
       neutral_[constant].assign(static_cast<size_t>(left_out[constant]), constant == 0 ? 1.0f : 0.0f);
     }

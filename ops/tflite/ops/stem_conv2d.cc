@@ -14,8 +14,8 @@ namespace {
 enum : int { kInput, kFilter, kBias };
 
 constexpr int32_t kMostChannels = 4;
-// Limits that are far above the sizes of first layers. All weights are read when a node is claimed, and any number of
-// nodes may share a filter.
+// Limits far above the sizes of a network's first layer. All weights are read when a node is claimed, and any number of
+// nodes may share a filter, so larger filters could take too long.
 constexpr int32_t kMostOutputs = 1 << 10;
 constexpr double kMostWeights = 1 << 16;
 
@@ -38,14 +38,14 @@ const TfLiteFloatArray* ScalesOf(const TfLiteTensor& filter) {
   return scales->size == 1 || by_channel ? scales : nullptr;
 }
 
-// True if the tensor's data are constants of at least `bytes` bytes, aligned to `value_bytes`.
+// True if the tensor is a constant whose data has at least `bytes` bytes, aligned to `value_bytes`.
 bool HasConstants(const TfLiteTensor& tensor, double bytes, size_t value_bytes) {
   return IsConstant(tensor) && tensor.data != nullptr && static_cast<double>(tensor.bytes) >= bytes &&
          reinterpret_cast<uintptr_t>(tensor.data) % value_bytes == 0;
 }
 
-// Reads the properties that do not change when the input is resized. `scales` must outlive the use of `spec`. Returns
-// false if the op does not compute this node.
+// Reads the properties that do not change when the input is resized. `spec` points to `scales`, which must live as long
+// as `spec` is used. Returns false if the op does not compute this node.
 bool ReadSpec(const TfLiteContext& context, const Tensors& tensors, const TfLiteConvParams& params,
               std::vector<double>* scales, Int8Conv2dSpec* spec) {
   if (!IsComputedInt8Image(context, tensors.input) || !IsComputedInt8Image(context, tensors.output)) return false;
@@ -70,7 +70,7 @@ bool ReadSpec(const TfLiteContext& context, const Tensors& tensors, const TfLite
   }
   for (int channel = 0; channel < shape[0]; ++channel) {
     const float scale = filter_scales->data[filter_scales->size == 1 ? 0 : channel];
-    // The factors are in the reference kernel's order, because it rounds their product.
+    // The scales are multiplied in the reference kernel's order, because the product is rounded.
     scales->push_back(static_cast<double>(input.params.scale) * static_cast<double>(scale) /
                       static_cast<double>(output.params.scale));
   }

@@ -25,7 +25,7 @@ size_t LowestFree(const ArenaBuffer& buffer, const std::vector<const ArenaBuffer
   return offset;
 }
 
-// The first buffer after `buffer` in offset order.
+// The first buffer, in the order of offsets, that begins after `buffer`.
 auto FindNext(const ArenaBuffer& buffer, const std::vector<const ArenaBuffer*>& by_offset) {
   return std::find_if(by_offset.begin(), by_offset.end(),
                       [&](const ArenaBuffer* placed) { return placed->offset > buffer.offset; });

@@ -25,8 +25,8 @@ class TensorSet {
   std::vector<char> has_;
 };
 
-// Marks the nodes that are claimed whatever their neighbours are: custom ops, and some builtin ops. Such a builtin op
-// is faster alone, or its output leads to signs.
+// Marks the nodes that the delegate claims whatever their neighbours are: custom ops, and some builtin ops. Such a
+// builtin op is faster in litebnn even alone, or its output leads to signs.
 std::vector<bool> FindSeeds(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                             const std::vector<const OpType*>& types) {
   std::vector<bool> is_seed(plan.size());
@@ -41,7 +41,8 @@ std::vector<bool> FindSeeds(const TfLiteContext& context, const std::vector<Plan
   return is_seed;
 }
 
-// Returns the ops of the nodes that are claimed by themselves and of those that follow claimed ones; null for others.
+// Returns the ops of the nodes that are claimed by themselves, and of the nodes that are claimed because they follow
+// one. For other nodes, the op is null.
 std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                         const std::vector<const OpType*>& types) {
   const std::vector<bool> is_seed = FindSeeds(context, plan, types);
@@ -80,7 +81,7 @@ void ClaimSignFeeders(const TfLiteContext& context, const std::vector<PlannedNod
   }
 }
 
-// Drops nodes that need a claimed reader and have none.
+// Drops nodes that are claimed only for a claimed reader, but have none.
 void DropUnreadNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                      std::vector<const OpType*>* claimed) {
   TensorSet read(context);
@@ -111,7 +112,7 @@ bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan) {
   TensorSet unwritten(*context), written(*context);
   for (const PlannedNode& planned : plan) unwritten.Set(*planned.node->outputs, true);
   for (const PlannedNode& planned : plan) {
-    // Checks that none of `tensors` is in `set`; reports the first one that is.
+    // Checks that no tensor in `tensors` is in `set`. Reports the first one that is.
     const auto check = [&](const char* role, const TfLiteIntArray& tensors, const TensorSet& set, const char* problem) {
       const int* const end = tensors.data + tensors.size;
       const int* const found = std::find_if(tensors.data, end, [&](int tensor) { return set.Has(tensor); });

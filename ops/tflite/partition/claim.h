@@ -12,8 +12,8 @@ namespace litebnn {
 std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan);
 
 // Reports a node that reads a tensor before it is written, or that writes a tensor a second time. Runtimes accept such
-// models. Runtimes up to 2.14 crash on a read before the write while they look for partitions. If a tensor is written
-// twice, any runtime may move a reader past the second writer once a delegate has claimed nodes.
+// models. If a tensor is read before it is written, runtimes up to 2.14 crash while they look for partitions. If a
+// tensor is written twice, any runtime may move a reader past the second writer once a delegate has claimed nodes.
 bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan);
 
 }  // namespace litebnn

@@ -43,8 +43,9 @@ std::vector<double> FindBytes(const TfLiteContext& context) {
   return bytes;
 }
 
-// Returns the epoch in which the runtime runs each node. Epochs of claimed nodes alternate with epochs of other nodes,
-// and the first node's kind begins. A node runs in the first epoch of its kind in which all its inputs are available.
+// Returns the epoch in which the runtime runs each node. Epochs of claimed nodes alternate with epochs of other nodes.
+// The first epoch is of the first node's kind. A node runs in the first epoch of its kind in which all its inputs are
+// available.
 std::vector<size_t> FindEpochs(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                const std::vector<bool>& is_claimed) {
   std::vector<size_t> epochs(plan.size()), written(context.tensors_size);
@@ -86,8 +87,8 @@ class Delays {
   }
 
   // Returns the number of the set (0 or 1) in which each node is passed to the runtime. The set alternates at each
-  // epoch for which a delayed node waits. That epoch is then the first one of its set after the node's own. A node that
-  // would have to wait past the next alternation is not delayed.
+  // epoch for which a delayed node waits, so such a node is passed in the set of that epoch. A node that would have to
+  // wait past another alternation is not delayed.
   std::vector<size_t> FindSets() const {
     std::vector<size_t> changes(*std::max_element(epochs_.begin(), epochs_.end()) + 1);
     for (size_t i = 0; i < plan_.size(); ++i) {
@@ -108,14 +109,14 @@ class Delays {
   size_t Reader(size_t i) const { return uses_[Output(i)].reader; }
 
   // True if the only reader of the node's output is claimed too, so that the node may run any time before the reader.
-  // The first node must not move, because the runtime begins with its kind.
+  // The first node must not move, because its kind is that of the first epoch.
   bool MayWait(size_t i) const {
     if (i == 0 || !is_claimed_[i] || plan_[i].node->outputs->size != 1 || Output(i) >= uses_.size()) return false;
     return uses_[Output(i)].reads == 1 && is_claimed_[Reader(i)];
   }
 
-  // For each node that may wait: the bytes of the inputs that it adds to its partition. If an input's producer may wait
-  // too, both can move together, so the input counts at most as many bytes as its producer reads.
+  // For each node that may wait: the bytes of the inputs that its partition must then keep. If the producer of an input
+  // may wait too, both nodes can move together. The input then counts at most as many bytes as its producer reads.
   std::vector<double> FindReads() const {
     std::vector<double> reads(plan_.size()), needed = bytes_;
     for (size_t i = 0; i < plan_.size(); ++i) {

@@ -10,7 +10,7 @@
 namespace litebnn {
 namespace {
 
-// The number of times that each tensor is read.
+// The number of times that steps read each tensor.
 std::unordered_map<int, int> CountReaders(const std::vector<Step>& steps) {
   std::unordered_map<int, int> readers;
   for (const Step& step : steps) {
@@ -39,7 +39,7 @@ class SoleReaders {
     return &steps_[writer->second];
   }
 
-  // Does the same as Find, and marks the step as fused, so that it leaves the list.
+  // Finds a step as Find does, and also marks the step as fused, so that it is removed from the list.
   const Step* Take(int tensor, std::initializer_list<const OpType*> types) {
     const Step* const found = Find(tensor, types);
     if (found != nullptr) is_taken_[Number(*found)] = true;
@@ -100,7 +100,7 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
     const bool adds_int8 = step.type == &kInt8AddOpType, adds = step.type == &kAddOpType || adds_int8;
     const bool gates = step.type == &kGatedSumOpType && step.inputs.back().tensor != kOptionalTensor;
     if (!adds && !gates) continue;
-    // If both producers are convolutions, the loop takes the later one, whose input is still in the caches.
+    // If both addends come from convolutions, the loop fuses the later convolution, whose input is still in the caches.
     const Step* const first = sole_readers.Find(step.inputs[0].tensor, {&kBconv2dOpType});
     const Step* const second = sole_readers.Find(step.inputs[1].tensor, {&kBconv2dOpType});
     if (first == nullptr && second == nullptr) continue;
@@ -129,7 +129,7 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
   SoleReaders sole_readers(outputs, steps);
   for (Step& sign : *steps) {
     if (sign.type != &kQuantizeOpType) continue;
-    // If an op of type `type` produces the sign's input, makes the sign read the input of that op instead. Returns the
+    // If an op of type `type` produces the input of `sign`, makes `sign` read the input of that op instead. Returns the
     // constant operand of that op.
     const auto take = [&](const OpType& type, int* fused_output) -> Binding {
       const int image = sign.inputs[0].tensor;

@@ -8,7 +8,7 @@ namespace {
 
 const Binding& Image(const Step& step, size_t part) { return step.inputs[part * step.op->InputsPerPart()]; }
 
-// True if the op has parts and writes at least as many bytes as its parts read.
+// True if the step has parts, and writes at least as many bytes as its parts read. Such a step is said to copy.
 bool Copies(const Step& step) {
   const size_t part_count = step.op->PartCount();
   size_t bytes = 0;
@@ -16,8 +16,8 @@ bool Copies(const Step& step) {
   return part_count > 0 && step.outputs[0].bytes >= bytes;
 }
 
-// Marks copying steps that share an input with another copying step. If they ran early, all the copies would be in
-// memory at once.
+// Marks copying steps that share an input with another copying step. If such steps ran early, all their copies would be
+// in memory at once.
 std::vector<bool> FindRepeatedCopies(const std::vector<Step>& steps) {
   std::vector<bool> repeats(steps.size());
   std::unordered_map<int, size_t> first_copies;  // of each image
@@ -44,7 +44,7 @@ std::vector<Task> OrderTasks(const std::vector<Step>& steps) {
     size_t last = part_count == 0 || stays ? step + 1 : 0;
     if (part_count == 0) slots[last].push_back({step, 0});
     for (size_t part = 0; part < part_count; ++part) {
-      // Tensors from other partitions are available from slot 0 on.
+      // Tensors that other partitions write are available from slot 0 on.
       const auto writer = slot_of.find(Image(steps[step], part).tensor);
       const size_t written = writer == slot_of.end() ? 0 : writer->second, slot = stays ? last : written;
       slots[slot].push_back({step, part});

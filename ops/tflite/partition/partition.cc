@@ -26,7 +26,7 @@ bool Partition::AddNode(TfLiteContext* context, const OpType& type, int index, c
                static_cast<const uint8_t*>(node.custom_initial_data),
                static_cast<size_t>(std::max(node.custom_initial_data_size, 0)),
                node.builtin_data};
-  // The number of tensors is checked before they are bound, because malicious nodes may have any number of tensors.
+  // The number of tensors is checked first, because a node of a malicious model may have any number of them.
   const size_t inputs = Count(node.inputs), outputs = Count(node.outputs);
   if (inputs < type.min_inputs || inputs > type.max_inputs) {
     return step.Describe(context).Error("inputs: expected %zu to %zu, found %zu", type.min_inputs, type.max_inputs,
@@ -80,7 +80,7 @@ bool Partition::Run(TfLiteContext* context, ThreadPool& pool, Arena& arena) {
                          "litebnn: expected tensors to be allocated before it runs, found that this has failed. ");
     return false;
   }
-  // Partitions share the arena, and the Prepare of another one may have failed to enlarge it.
+  // Partitions share the arena. Another partition's Prepare may have failed to enlarge it.
   if (arena.capacity() < plan_.arena_bytes) return ReportOutOfMemory(context);
   return RunTasks(context, pool, plan_, tasks_, arena, &steps_);
 }

@@ -8,7 +8,7 @@ namespace {
 // Makes a buffer that no task uses yet.
 ArenaBuffer NewBuffer(size_t bytes) { return {bytes, -1, -1, 0}; }
 
-// The last task that reads each tensor.
+// For each tensor, the last task that reads it.
 std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, const std::vector<Step>& steps) {
   std::unordered_map<int, int> last_readers;
   for (size_t number = 0; number < tasks.size(); ++number) {
@@ -31,7 +31,7 @@ const Binding* FindOverwritable(const Step& step, int number, const std::unorder
   return fits && last_readers.find(input.tensor)->second == number ? &input : nullptr;
 }
 
-// Assigns a buffer to each internal tensor, and one to each step for its workspace.
+// Assigns a buffer to each internal tensor, and one to the workspace of each step.
 void BindBuffers(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan) {
   const std::unordered_map<int, int> last_readers = FindLastReaders(tasks, *steps);
   std::vector<int> last_tasks(steps->size());

@@ -35,7 +35,7 @@ bool ResizeTensor(TfLiteContext* context, int index, const std::vector<int32_t>&
   return context->ResizeTensor(context, &context->tensors[index], dims) == kTfLiteOk;
 }
 
-// Internal tensors by index, with the shapes that earlier steps set.
+// The internal tensors by index. Their shapes were set by earlier steps.
 using InternalTensors = std::unordered_map<int, Tensor>;
 
 // Fills `tensors` with the node's inputs, in the node's order.

@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// The speed of XNNPACK on slower CPUs, so that the estimate is an upper limit for faster ones.
+// The speed of XNNPACK on slow CPUs. For faster CPUs, the estimate of the work is therefore an upper limit.
 constexpr double kMultiplyAddsPerCycle = 8;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
@@ -30,7 +30,7 @@ bool IsAmong(const int32_t (&codes)[kCount], int32_t code) {
 double Values(const TfLiteContext& context, int index) {
   if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return kUnknown;
   const TfLiteTensor& tensor = context.tensors[index];
-  // If the model declares a size as dynamic, the shape has a 1 in its place, so the signature is used.
+  // If a size is dynamic, the shape contains a 1 in its place, so the signature is read instead.
   const bool has_signature = tensor.dims_signature != nullptr && tensor.dims_signature->size > 0;
   return CountKnownValues(has_signature ? tensor.dims_signature : tensor.dims);
 }

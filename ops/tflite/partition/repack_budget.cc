@@ -8,15 +8,15 @@
 namespace litebnn {
 namespace {
 
-// The number of bytes that the nodes of any model may hold, and the number of additional bytes per byte of the model's
-// constants. A layer with few channels and zero padding holds a dozen times its own size.
+// The nodes of any model may hold the first number of bytes, and in addition the second number for each byte of the
+// model's constants. A layer with few channels and zero padding holds a dozen times its own size.
 constexpr uint64_t kBytes = uint64_t{1} << 27;
 constexpr uint64_t kTimes = 128;
 
 }  // namespace
 
 RepackBudget::RepackBudget(const TfLiteContext& context) {
-  // Tensors that share their data count once.
+  // Tensors that share their data count only once.
   std::unordered_map<const void*, size_t> constants;
   for (size_t i = 0; i < context.tensors_size; ++i) {
     const TfLiteTensor& tensor = context.tensors[i];

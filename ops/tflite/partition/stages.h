@@ -25,7 +25,7 @@ struct Binding {
   bool internal = false;  // written and read only within this partition
   size_t bytes = 0;
   size_t value_bytes = 0;
-  // The index in MemoryPlan::buffers for an internal tensor, which is set when memory is planned.
+  // The index in MemoryPlan::buffers of an internal tensor's buffer. It is set when memory is planned.
   size_t buffer = 0;
 };
 
@@ -40,7 +40,7 @@ struct Step {
   std::array<int, 2> fused_outputs = {kOptionalTensor, kOptionalTensor};  // as Node::fused_outputs
   std::unique_ptr<Op> op = nullptr;
   size_t workspace = 0;  // index in MemoryPlan::buffers
-  // The arguments of the op, which are stored here because running must not allocate.
+  // The arguments of the op's Run. They are stored here, because running must not allocate memory.
   std::vector<const void*> input_data = {};
 
   // Calls visit(position) for each input that `part` reads, until it returns false. Returns true if visit never
@@ -79,7 +79,7 @@ struct MemoryPlan {
 // a context have reported an error if they return false.
 
 // Fuses MUL by a gate, PRELU and ADD of images into one step if nothing else reads the values between. One of the three
-// may be missing.
+// ops may be missing.
 void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Fuses a convolution with the only reader of its output: an ADD, or a gate or PRELU with ADD. The fused step takes the
@@ -93,7 +93,8 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
 void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Fuses CONCATENATION, MUL with constants, max pool and ADD with constants into one step if nothing else reads the
-// values between. Any of them may be missing. The fused step reads the CONCATENATION's inputs directly, without a copy.
+// values between. Any of these ops may be missing. The fused step reads the CONCATENATION's inputs directly, without a
+// copy.
 void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Validates each step in order, computes the shape of its output and resizes `outputs`. The first call takes the steps'

@@ -68,7 +68,7 @@ constexpr int kTfLiteActNone = 0;
 constexpr int kTfLiteActRelu = 1;
 constexpr int kTfLiteActReluN1To1 = 2;
 constexpr int kTfLiteActRelu6 = 3;
-// The index of an input that is left out. In the official header it is the macro kTfLiteOptionalTensor.
+// The index that stands for an input that is left out. In the official header it is the macro kTfLiteOptionalTensor.
 constexpr int kOptionalTensor = -1;
 constexpr int kTfLiteNullBufferHandle = -1;
 // Without this flag the runtime prepares the graph before it asks the delegate, and stops at ops that only the delegate
@@ -170,12 +170,12 @@ struct TfLiteRegistration {
   int32_t builtin_code;
   const char* custom_name;
   int version;
-  // The runtime copies this structure, with its own sizeof.
+  // The runtime copies this structure, and uses its own sizeof for it.
   void* zeroed_room[16];
 };
 
 // The structure as an argument by value. On 64-bit machines a hidden pointer passes it, so it may be longer than the
-// runtime's. On 32-bit machines it lies among the other arguments, so it has the size of the newest runtimes.
+// runtime's structure. On 32-bit machines it lies among the other arguments, so it has the size of the newest runtimes.
 // execution_plan.cc handles older ones.
 struct TfLiteRegistration32 {
   void* members[10];
@@ -217,7 +217,7 @@ struct TfLiteContext {
   int recommended_num_threads;
 };
 
-// The layouts above consist of members that are one pointer or one int wide.
+// The layouts above consist of members that have the size of one pointer or one int.
 constexpr size_t kPointer = sizeof(void*);
 static_assert(sizeof(int) == 4 && sizeof(size_t) == kPointer && (kPointer == 8 || kPointer == 4));
 

@@ -17,7 +17,7 @@ TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& 
   Argument argument;
   std::memcpy(&argument, &kernel, sizeof(argument));
   using Replace = TfLiteStatus (*)(TfLiteContext*, Argument, const TfLiteIntArray*, TfLiteDelegate*);
-  // Compilers allow casts of any function to this type and back without a warning.
+  // The type of functions to and from which compilers allow casts without a warning.
   const auto replace = reinterpret_cast<void (*)()>(context->ReplaceNodeSubsetsWithDelegateKernels);
   TfLiteStatus status = kTfLiteOk;
   for (auto set = sets.begin(); status == kTfLiteOk && set != sets.end(); ++set) {
@@ -34,8 +34,8 @@ TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& 
 template <size_t kMembers>
 using OldRegistration = std::array<void*, kMembers>;
 
-// The size of TfLiteRegistration in this runtime, which has an array of pairs of node and registration. The result is 0
-// if the plan does not reveal the size.
+// The size of TfLiteRegistration in this runtime, which is read off the runtime's array of nodes and registrations. The
+// result is 0 if the plan does not reveal the size.
 size_t RegistrationSize(const std::vector<PlannedNode>& plan) {
   if (plan.size() < 2 || plan[1].index != plan[0].index + 1) return 0;
   return reinterpret_cast<uintptr_t>(plan[1].node) - reinterpret_cast<uintptr_t>(plan[0].registration);

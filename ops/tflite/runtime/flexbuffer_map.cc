@@ -6,8 +6,8 @@
 namespace litebnn {
 namespace {
 
-// The fields of a packed type: the value type is in the upper six bits. The lower two bits are the width of the data to
-// which the value refers, as a power of two.
+// The fields of a packed type. The upper six bits are the value's type. The lower two bits are the logarithm (base 2)
+// of the width of the data to which the value refers.
 constexpr uint8_t kTypeInt = 1;
 constexpr uint8_t kTypeUInt = 2;
 constexpr uint8_t kTypeIndirectInt = 6;

@@ -2,7 +2,7 @@
 // because they are internal and need LiteRT's sources.
 //
 // The layouts hold for LiteRT 2.2 to 2.4, whose structures begin with a header of size and version. LiteRT 2.1.6 has
-// the same functions in another order and without headers, so litebnn looks them up by name there.
+// the same functions in another order and without headers, so litebnn looks up these functions by name.
 #pragma once
 
 #include <cstddef>

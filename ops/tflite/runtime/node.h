@@ -35,7 +35,8 @@ std::string ShapeText(const std::vector<int32_t>& shape);
 // True if the tensor's values are part of the model file.
 bool IsConstant(const TfLiteTensor& tensor);
 
-// Number of values in dimensions [begin, end) of `shape`. Shapes that reach an op have at most INT32_MAX values.
+// The number of values in the dimensions [begin, end) of `shape`. Shapes that reach an op have at most INT32_MAX
+// values.
 int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end);
 
 // Number of values of one of the runtime's shapes; infinity if it is unknown, for example because a size is below 1.
@@ -63,15 +64,15 @@ struct Node {
   const uint8_t* options;
   size_t options_size;
   const void* builtin_data;  // options of a builtin op, null for others
-  // The tensors that fusion removed between an int8 convolution and its ADD, or after MUL and after ADD of a batch
-  // norm.
+  // The tensors that fusion removed: the one between an int8 convolution and its ADD, or the results of a batch norm's
+  // MUL and ADD.
   std::array<int, 2> fused_outputs = {kOptionalTensor, kOptionalTensor};
 
   // The input at `position`, or null if it is left out.
   const Tensor* Input(size_t position) const { return position < inputs.size() ? inputs[position] : nullptr; }
 
-  // Each check reports failures through the runtime's error reporter, and returns true if there is none. Error always
-  // returns false.
+  // Each of these checks reports failures through the runtime's error reporter. It returns true if there is none. The
+  // function Error always returns false.
   bool Error(const char* format, ...) const __attribute__((format(printf, 2, 3)));
   bool InputError(size_t position, const char* format, ...) const __attribute__((format(printf, 3, 4)));
   bool OutputError(const char* format, ...) const __attribute__((format(printf, 2, 3)));

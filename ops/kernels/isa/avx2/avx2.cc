@@ -28,16 +28,17 @@ static_assert(kMaxWords <= Offsets::MaxWords());
 // tile.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 
-// The sums of this many pixel pairs are computed before their outputs are written. The CPU then overlaps stores with
-// the next sums.
+// For this many pixel pairs, all sums are computed before the outputs are written. The CPU then overlaps the stores
+// with the next sums.
 constexpr int32_t kBatchPairs = 8;
 
 // The memory in which one thread keeps intermediate results.
 struct Scratch {
   alignas(64) ByteSums batch[kBatchPairs * kTileVectors];  // [pairs of a batch][vectors]
   alignas(64) __m256i compensation[kTileVectors * 2];      // [vectors][2], minus the depth
-  // The sums over all blocks of nibbles but the last, whose sums stay in `batch`. The values are 16-bit numbers. They
-  // are four times the sums of lookups, because a lookup counts four times in the dot product. The dimensions are
+  // The sums over all blocks of nibbles but the last, whose sums stay in `batch`. They have 16 bits, and are four times
+  // the sums of lookups, because a lookup counts four times in the dot product. The layout is [pixel pairs][vectors][2
+  // pixels][even bytes, odd bytes].
   // [pixel pairs][vectors][2 pixels][even bytes, odd bytes].
   alignas(64) __m256i sums[kMaxBlockPixels / 2 * kTileVectors * 4];
   alignas(64) uint8_t weights[kUnpackedBytes];  // [nibbles][vectors][kVectorChannels], one nibble a byte
@@ -47,13 +48,14 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Sums the lookups of `count` pixel pairs, whose table offsets are at `pairs`. `sums` gets [count][4 / kPairs vectors].
+// Sums the table lookups of `count` pixel pairs, whose table offsets are at `pairs`. The layout of `sums`
+// is [count][4 / kPairs vectors].
 template <int kPairs>
 void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& block, const uint8_t* weights,
               ByteSums* sums) {
   for (int32_t pair = 0; pair < count; pair += kPairs, sums += 4) {
     const uint16_t* offsets[kPairs];
-    // If fewer than kPairs pixel pairs are left, the last pair is summed several times.
+    // If fewer than kPairs pixel pairs are left, the loop fills the tile with copies of the last pair.
 #pragma GCC unroll 4
     for (int p = 0; p < kPairs; ++p) offsets[p] = pairs[Min(pair + p, count - 1)];
     const TileSums<kPairs> tile(offsets, block.pieces, block.count, weights);
@@ -65,8 +67,8 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
   }
 }
 
-// Adds the sums of a batch over one block of nibbles to `sums`. If the block is the first of the window, the function
-// stores the sums there instead of adding.
+// Adds the sums of a batch of pixel pairs over one block of nibbles to `sums`. For the first block of a window, the
+// function stores the sums instead of adding them.
 void KeepSums(const ByteSums* batch, int32_t count, bool first, __m256i* sums) {
   const auto keep = [first](__m256i value, __m256i* sum) { *sum = first ? value : _mm256_add_epi16(*sum, value); };
   for (int32_t i = 0; i < count; ++i, sums += 4) {
@@ -78,7 +80,7 @@ void KeepSums(const ByteSums* batch, int32_t count, bool first, __m256i* sums) {
   }
 }
 
-// Computes one channel tile of a block of pixels, whose offsets have been written to `scratch`.
+// Computes one tile of channels for a block of pixels, whose table offsets are already in `scratch`.
 void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, int64_t first_pixel, int64_t last_pixel,
                int32_t channel, int32_t channels) {
   const int32_t vectors = TileChannels(channels) / kVectorChannels;
@@ -99,8 +101,8 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, 
     packed += static_cast<ptrdiff_t>(unpacked_nibbles / 2) * nibble_bytes;
     for (int32_t pair = 0; pair < pairs; pair += kBatchPairs) {
       const int32_t batch_pairs = Min(kBatchPairs, pairs - pair);
-      // If all nibbles are unpacked at once, all batches use the same memory for sums, which then stays in the L1
-      // cache.
+      // If all nibbles of a window are unpacked at once, all batches of pixels use the same memory for sums. This
+      // memory then stays in the L1 cache.
       __m256i* sums = scratch.sums + (unpacked_nibbles >= plan.nibbles ? 0 : ptrdiff_t{pair} * vectors * 4);
       for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
         const uint8_t* weights = scratch.weights + (nibble - unpacked) * nibble_bytes;

@@ -14,8 +14,8 @@ namespace litebnn {
 namespace {
 
 constexpr int32_t kVectorChannels = 32;
-// The distance between two adjacent tables is given in units of two bytes. Sixteen tables have 128 units, the largest
-// factor that a multiplication of bytes takes.
+// The distance between two adjacent tables, in units of two bytes. Sixteen tables have 128 units, the largest factor
+// that a multiplication of bytes takes.
 constexpr int32_t kTableStride = 8;
 
 alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F,
@@ -29,13 +29,14 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "movzwl 2*" #i "(%[offsets" #pair "]), %%e" #index "\n"   \
   "vbroadcasti128 (%[tables],%%r" #index ",2), %%ymm" #to "\n"
 #define LITEBNN_WEIGHTS(at) "vmovdqa " at "(%[weights]), %%ymm14\n"
-// LITEBNN_START sets a sum to a value from a table, LITEBNN_ADD adds one to it. `spare` may be the table's register.
+// LITEBNN_START sets a sum to a value from a table, and LITEBNN_ADD adds such a value to a sum. `spare` may be the
+// table's register.
 #define LITEBNN_START(sum, weights, table, spare) "vpshufb " weights ", %%ymm" #table ", %%ymm" #sum "\n"
 #define LITEBNN_ADD(sum, weights, table, spare)             \
   "vpshufb " weights ", %%ymm" #table ", %%ymm" #spare "\n" \
   "vpaddb %%ymm" #spare ", %%ymm" #sum ", %%ymm" #sum "\n"
 
-// The macros look up nibble i of each pixel, for a tile of 1, 2 or 4 pixel pairs.
+// The macros look up nibble i of each pixel. Each macro is for a tile of 1, 2 or 4 pixel pairs.
 #define LITEBNN_NIBBLE_OF_1(DO, i)                                             \
   LITEBNN_TABLE(0, ax, i, 12)                                                  \
   DO(8, #i "*128(%[weights])", 12, 13) DO(9, #i "*128+32(%[weights])", 12, 13) \
@@ -58,8 +59,8 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "add $2*" #i ", %[offsets0]\n add $2*" #i ", %[offsets1]\n" \
   "add $2*" #i ", %[offsets2]\n add $2*" #i ", %[offsets3]\n add $32*" #i ", %[weights]\n"
 
-// The macro adds a group's sums to `even` and `odd`. MASK is a register if the tile leaves a register free, otherwise a
-// constant in memory.
+// The macro adds the sums of a group of nibbles to `even` and `odd`. MASK is a register if the tile leaves one free,
+// otherwise a constant in memory.
 #define LITEBNN_FOLD(sum, even, odd, MASK)                                             \
   "vpsrlw $4, %%ymm" #sum ", %%ymm12\n vpand " MASK ", %%ymm" #sum ", %%ymm" #sum "\n" \
   "vpaddw %%ymm12, %" #odd ", %" #odd "\n vpaddb %%ymm" #sum ", %" #even ", %" #even "\n"
@@ -101,12 +102,12 @@ template <int kPairs>
 struct TileSums {
   static constexpr int kVectors = 4 / kPairs;
   // The sums of pair p and vector v are at index p * kVectors + v. `even` has the sums of pixel 0, one byte per
-  // channel. Each 16 bits of `odd` have two sums of pixel 1, at bits 0 and 8, plus 16 times the odd byte of pixel 0.
-  // Subtracting the odd byte after the loop saves a mask in the loop.
+  // channel. Each 16-bit element of `odd` has two sums of pixel 1, at bits 0 and 8, plus 16 times pixel 0's odd byte.
+  // These multiples are subtracted after the loop, which is faster than a mask in the loop.
   __m256i even[4], odd[4];
 
-  // The array `offsets` has the table offsets of each pair, and a piece is a range of these offsets. The weights have
-  // the layout [nibbles of all pieces][kVectors][32 channels], one nibble a byte.
+  // The array `offsets` has the table offsets of each pair of pixels. A piece is a range of these offsets. The weights
+  // have the layout [nibbles of all pieces][kVectors][32 channels], one nibble a byte.
   TileSums(const uint16_t* const* offsets, const Piece* pieces, int32_t count, const uint8_t* weights) {
     // The sums are local variables of the loop, because compilers would keep members in memory instead of registers.
     __m256i even0 = _mm256_setzero_si256(), even1 = even0, even2 = even0, even3 = even0;

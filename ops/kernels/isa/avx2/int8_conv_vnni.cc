@@ -9,7 +9,8 @@ namespace litebnn {
 namespace {
 
 struct Dots : EightDots {
-  // The instruction is in assembly, because GCC would copy the sums before and after an intrinsic.
+  // The inline assembly contains a single instruction. If it were an intrinsic, GCC would copy the sums before and
+  // after it.
   static void Add(Ints& sums, Ints step, Weights weights) {
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(step), "x"(weights));
   }

@@ -1,4 +1,4 @@
-// The int8 convolutions of AVX2 and AVX-VNNI share everything in this file: all but the multiplications by weights.
+// The parts of int8 convolutions that AVX2 and AVX-VNNI have in common: everything but the multiplications by weights.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct EightDots {
   static constexpr int32_t kLanes = 8;
   static constexpr bool kIsExact = false;
 
-  // A Check keeps the largest distance between a scaled sum and the integer to which the sum was rounded.
+  // A Check records the largest distance between a scaled sum and the integer to which the sum was rounded.
   struct Check {
     __m256 farthest = _mm256_setzero_ps();
     // The rounding is uncertain if a sum is nearly halfway between two integers. The error of a float below 256 is less

@@ -10,8 +10,8 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// The class converts floats to int8 levels, as Int8Epilogue does. The flag kAdds means an int8 sum without exceptions,
-// and kFuses means a sum that may use fused multiply-adds.
+// The class converts floats to int8 levels, as Int8Epilogue does. The flag kAdds means that an int8 sum without
+// exceptions follows. The flag kFuses means that this sum may use fused multiply-adds.
 template <bool kAdds, bool kFuses>
 struct Levels {
   const __m256 low, high, first_scale, second_scale, offset;
@@ -36,14 +36,14 @@ struct Levels {
   static char Level(int32_t value) { return static_cast<char>(value); }
 
   // Applies an operation to four vectors. The loop interleaves them, because the operations on one vector depend on
-  // each other, and a CPU waits for each.
+  // each other, and the CPU would have to wait for each result.
   template <typename Function>
   __attribute__((always_inline)) static void ForEach(Function function) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) function(i);
   }
 
-  // Adds a half with the sign of each value, so that truncation rounds halves away from zero.
+  // Adds one half, with the sign of each value, to the values. Truncation then rounds halves away from zero.
   __attribute__((always_inline)) static void AddHalf(__m256 (&values)[4]) {
     __m256 half[4];
     ForEach([&](int i) { half[i] = _mm256_and_ps(values[i], _mm256_set1_ps(-0.0f)); });
@@ -51,7 +51,7 @@ struct Levels {
     ForEach([&](int i) { values[i] = _mm256_add_ps(values[i], half[i]); });
   }
 
-  // Replaces levels, less their zero point, by their sums with the addend from `index` on.
+  // Adds the int8 addend, from `index` on, to the levels (without their zero point).
   __attribute__((always_inline)) void Add(__m256 (&values)[4], int64_t index) const {
     __m256 second[4];
     ForEach([&](int i) { values[i] = _mm256_round_ps(values[i], _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); });

@@ -13,7 +13,7 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Converts dot products, plus kBias, to floats.
+// Converts integers that are dot products plus kBias to floats, and subtracts kBias.
 template <int32_t kBias>
 struct DotFloats {
   __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
@@ -23,7 +23,7 @@ struct DotFloats {
   // unpack.
   DotFloats() { __asm__("" : "+x"(two_to_23)); }
 
-  // Returns the floats of the first or of the last eight channels.
+  // Returns the first or the last eight channels as floats.
   __m256 Low(__m256i dots) const {
     return _mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpacklo_epi16(dots, two_to_23)), base);
   }
@@ -32,8 +32,8 @@ struct DotFloats {
   }
 };
 
-// Writes float outputs of whole vectors of channels, in memory order, which suits the caches best. The function is not
-// inlined, because the caller would run out of registers.
+// Writes float outputs of whole vectors of channels, in the order of their addresses, which is fastest for the caches.
+// The function is not inlined, because the caller would run out of registers.
 template <bool kRelu, bool kWhole, typename Epilogue>
 __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel,
                                            int32_t count, Epilogue epilogue) {

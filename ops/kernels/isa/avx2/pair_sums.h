@@ -16,11 +16,11 @@ namespace {
 __m256i FourTimesEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
 __m256i FourTimesOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
 
-// A ByteSums has the sums of lookups of a pixel pair in one vector of channels, in the format of TileSums.
+// A ByteSums has the sums of table lookups of a pixel pair for one vector of channels, in the format of TileSums.
 struct ByteSums {
   __m256i even, odd;
 
-  // Returns the sums of pixel 1, one byte per channel, like those of pixel 0 in `even`. FourTimesOdd(even) costs
+  // Returns the sums of pixel 1, one byte per channel, in the format of `even`. The call FourTimesOdd(even) costs
   // nothing extra, because callers of Pixel1 compute the same value.
   __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourTimesOdd(even), 2)); }
 };
@@ -34,7 +34,7 @@ struct SummedPairs {
   int32_t vectors;
   int64_t pixel_begin, pixel_end;
 
-  // Sets `wide` to four times a pixel's sums in 32 channels, 16 channels in each vector.
+  // Sets `wide` to four times the sums of one pixel in 32 channels, 16 channels in each vector.
   void Sums(int64_t pixel, int32_t vector, __m256i* wide) const {
     const int64_t i = (pixel - pixel_begin) / 2 * vectors + vector, p = (pixel - pixel_begin) % 2;
     const __m256i bytes = p == 0 ? batch[i].even : batch[i].Pixel1();
@@ -49,8 +49,9 @@ struct SummedPairs {
   __m256i Parity(int64_t pixel) const { return _mm256_set1_epi32(parity[pixel - pixel_begin]); }
 };
 
-// The class has the dot products of one batch of pixel pairs, as unsigned 16-bit numbers. The flag kRelu means a RELU
-// without corrections, and kWhole means whole pixel pairs and one block of nibbles.
+// The class has the dot products of one batch of pixel pairs, as unsigned 16-bit numbers. The flag kRelu means that a
+// RELU and no padding corrections follow. The flag kWhole means that all pixel pairs are whole and there is one block
+// of nibbles.
 template <bool kRelu, bool kWhole>
 struct PairDots {
   // An unsigned 16-bit number n in the mantissa of the float 2^23 gives 2^23 + n, and a subtraction of 2^23 leaves
@@ -96,7 +97,7 @@ struct PairDots {
           sum = _mm256_add_epi16(sum, parity[p]);
           if (corrects) {
             const int32_t* const values = corrections[p] + vector * kVectorChannels + half * 16;
-            // Packing within 128-bit lanes gives the corrections the same order as the sums.
+            // The corrections are packed within 128-bit lanes, so that they are in the same order as the sums.
             sum = _mm256_add_epi16(sum, _mm256_packs_epi32(EightLanes::Load(values), EightLanes::Load(values + 8)));
           }
           return kRelu ? _mm256_subs_epu16(sum, compensation)

@@ -16,9 +16,9 @@ static_assert(kVectorChannels == kUnitChannels);
 constexpr int32_t kTileVectors = kTileChannels / kVectorChannels;
 
 struct VectorOrder {
-  // Returns the position of channel `lane` in a vector of bytes. Even bytes become the 16-bit sums of the first 16
-  // channels, odd bytes become the sums of the last 16. Unpacking the low or the high halves of the 128-bit lanes in a
-  // vector of these sums then gives 8 channels in order.
+  // Returns the byte of a vector that channel `lane` has. The sums of even bytes become a vector of 16-bit sums for the
+  // first 16 channels, those of odd bytes one for the last 16. Unpacking the halves of their 128-bit lanes then gives 8
+  // channels in order.
   static constexpr int32_t Byte(int32_t lane) {
     return lane % 8 / 4 * 16 + lane % 16 / 8 * 8 + lane % 4 * 2 + lane / 16;
   }

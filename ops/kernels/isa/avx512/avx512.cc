@@ -20,7 +20,8 @@ namespace {
 constexpr int kTilePixels = 6;
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
-// The windows of this many pixels stay in the L1 cache while all channels are computed.
+// For this many output pixels at a time, all channels are computed, so that the windows of the pixels stay in the L1
+// cache.
 constexpr int64_t kBlockPixels = 40 * kTilePixels;
 
 // The constant is the largest depth (multiply-adds per output) for which floats represent all dot products exactly.
@@ -30,7 +31,8 @@ int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kV
 
 using Weights = TiledWeights<uint32_t, kTileChannels, kVectorChannels>;
 
-// Computes the popcount sums of a tile. The function is inlined, so that the sums stay in registers.
+// Computes the popcount sums of a tile of pixels and channels. The function is inlined, so that the sums stay in
+// registers.
 template <int kPixels, int kVectors>
 __attribute__((always_inline)) inline TileSums<kPixels, kVectors> SumsOf(const BconvTask& task,
                                                                          const uint8_t* const* windows,
@@ -71,8 +73,8 @@ __m512 ToDots(__m512i popcounts, __m512 depth) {
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(popcounts), _mm512_set1_ps(-2.0f), depth);
 }
 
-// Computes a whole tile of float or int8 outputs from the sums in registers. The flag kPlain excludes corrections and
-// an upper clamp.
+// Computes a whole tile of float or int8 outputs from sums in registers. The flag kPlain means that there are no
+// padding corrections and no upper clamp.
 template <bool kPlain, typename Epilogue>
 void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
                int32_t channel) {
@@ -133,7 +135,7 @@ TileFunction FloatTileOf(const BconvTask& task) {
 }
 
 // Computes the same outputs as FloatTile<true> for windows of kWords words, but pixel by pixel, with weights and
-// constants in registers. For so few words, FloatTile would spend up to a third of its time on setup.
+// constants in registers. For so few words, FloatTile would spend up to a third of its time on preparations.
 template <int kWords>
 void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, int64_t pixel_end, int32_t channel) {
   const __m512 depth = _mm512_set1_ps(static_cast<float>(task.depth));
@@ -148,7 +150,8 @@ void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, 
 #pragma GCC unroll 8
     for (int w = 0; w < kWords; ++w) filter[w][v] = _mm512_load_si512(weights + w * kTileChannels + first);
   }
-  // The kind of epilogue is tested for each pixel, because a copy of the loop for each kind would make the code large.
+  // The loop tests the kind of epilogue for each pixel, because a copy of the loop for each kind would make the code
+  // large.
   const EpilogueKind kind = task.epilogue_kind;
   const ptrdiff_t pixel_stride = task.pixel_stride, stride = task.output_channels;
   const int64_t width = task.output_width;
@@ -213,7 +216,7 @@ PixelsFunction FloatPixelsOf(const BconvTask& task) {
   return nullptr;
 }
 
-// Computes pixels from `pixel` on, kPixels at a time. Returns the first pixel that is left.
+// Computes kPixels pixels at a time, from `pixel` on. Returns the first pixel that it has not computed.
 template <int kPixels>
 int64_t AnyTiles(const BconvTask& task, WindowWalk& walk, const uint32_t* weights, int64_t pixel, int64_t pixel_end,
                  int32_t channel, int32_t channels) {
@@ -262,7 +265,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512Isa = {
     .name = "avx512",
     .available = CpuHasAvx512Popcount,
-    // Memory bounds the speed of packing, so vectors of sixteen lanes would gain next to nothing.
+    // The speed of packing is limited by memory, so vectors of sixteen lanes would gain next to nothing.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,

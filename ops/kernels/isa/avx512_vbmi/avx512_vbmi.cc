@@ -34,7 +34,7 @@ size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 // Chooses between popcounts by VPOPCNTD (avx512) and by table lookups. Making tables pays off if windows share them, or
 // if many channels use them.
 const Isa* Better(const Bconv2dSpec& spec) {
-  // A layer of one or two output pixels would leave most of the four lanes idle.
+  // Layers of one or two output pixels would leave most of the four lanes (pixels that share a table) idle.
   if (spec.output_pixels == 1 || spec.output_pixels == 2) return &kAvx512Isa;
   const int32_t channels = spec.channels_out / spec.groups;
   const int64_t tap_tables = Chunks(PackedWords(spec.channels_in / spec.groups));
@@ -47,22 +47,23 @@ const Isa* Better(const Bconv2dSpec& spec) {
                               tables_of_two <= int64_t{kMaxSharedTables} * Vectors(channels);
   const int64_t new_rows = shares_rows ? 1 : spec.filter_height;
   const int64_t new_columns = shares_columns ? step : spec.filter_width;
-  // Making a table costs as much time as its lookups save for this number of vectors of channels. Both values were
-  // measured with bench/kernels.
+  // This number of vectors of channels must share a table, so that its lookups save the time for making it. Both values
+  // were measured with bench/kernels.
   static const int64_t table_vectors = CpuCountsBitsFast() ? 28 : 6;
   const bool pays = table_vectors * kVectorChannels * new_rows * new_columns < channels * taps;
   return taps > 1 && pays ? nullptr : &kAvx512Isa;
 }
 
-// LanePixels has the output pixels of four lanes, and for each pixel's window twice its number of odd-parity chunks.
+// LanePixels has the output pixels of four lanes. For each pixel, it also has twice the number of odd-parity chunks in
+// the pixel's window.
 struct LanePixels {
   int32_t count;
   int64_t pixel[kLanePixels];
   int32_t twice_parity[kLanePixels];
 };
 
-// Adds four times the sums of 16 channels of pixel p to `dots`. The 16 sums are every fourth byte of vector `sum`, from
-// byte `quarter` on.
+// Multiplies the sums of pixel p in 16 channels by four, and adds them to `dots`. The 16 sums are every fourth byte of
+// vector `sum`, from byte `quarter` on.
 template <bool kFitsByte>
 __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSums& sums, int p, int32_t sum,
                                                       int quarter) {
@@ -72,7 +73,7 @@ __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSu
 }
 
 // Writes float or int8 outputs of four pixels in groups of 16 channels. The sums of the pixels begin at vector `sum` of
-// the array `sums`. The flag kPlain means outputs without corrections and an upper clamp.
+// the array `sums`. The flag kPlain means that there are no padding corrections and no upper clamp.
 template <bool kFitsByte, bool kPlain, typename Epilogue>
 void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums,
                  int32_t sum) {
@@ -139,8 +140,8 @@ FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
   });
 }
 
-// Adds the sums over some chunks of a window to the dot products, from vector `sum` on. `first` is true for a window's
-// first chunks, whose sums start the dot products.
+// Adds the sums over some chunks of a window to the dot products, from vector `sum` on. If `first` is true, these are
+// the first chunks of the window, and the dot products start with their sums.
 void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sums, int32_t sum, bool fits_byte,
              bool first, int32_t (&dots)[kLanePixels][kTileChannels]) {
   const __m512i depth = _mm512_set1_epi32(task.depth);
@@ -157,8 +158,8 @@ void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sum
   }
 }
 
-// Writes outputs of any type. `dots` are dot products without the term for the parity of the windows, which this
-// function adds.
+// Writes outputs of any type. The caller's `dots` lack the term for the parity of the windows, which this function adds
+// to get the dot products.
 void WriteAny(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes,
               int32_t (&dots)[kLanePixels][kTileChannels]) {
   for (int p = 0; p < lanes.count; ++p) {
@@ -171,8 +172,8 @@ void WriteAny(const BconvTask& task, const TileWeights& tile, const LanePixels& 
   }
 }
 
-// A Region is a rectangle of output pixels. A region of one row may have more columns than the output. Such a region
-// continues in the next output rows.
+// A Region is a rectangle of output pixels. If a region of one row has more columns than the output, it continues in
+// the next output rows.
 struct Region {
   int64_t pixel;  // the first pixel
   int64_t rows, columns;
@@ -192,8 +193,8 @@ struct StagedTask {
     return task.input + row * task.row_stride + column * task.pixel_stride;
   }
 
-  // Calls body(tile) for each tile of channels, until all channels are covered. A tile is computed for `windows`
-  // adjacent windows.
+  // Calls body(tile) for tiles of channels, one after the other, until all channels are covered. Each tile is
+  // for `windows` adjacent windows.
   template <typename Body>
   void ForEachTile(int32_t windows, Body body) const {
     for (int32_t channel = channel_begin; channel < channel_end;) {
@@ -211,8 +212,8 @@ struct StagedTask {
     WriteAny(task, tile, lanes, scratch.dots);
   }
 
-  // Computes a block of output pixels in each of four lanes. `windows` and `first_lanes` are the windows and the
-  // numbers of the blocks' first pixels.
+  // Computes a block of output pixels in each of four lanes. For the first pixel of each block, `windows` has the
+  // window and `first_lanes` the number of the pixel.
   void Blocks(const uint8_t* const* windows, const LanePixels& first_lanes, const Block& block) const {
     const int64_t row_taps = shape.row_taps(block.columns);
     const ptrdiff_t window_bytes = ptrdiff_t{shape.stride_taps} * shape.tap_chunks * kTableBytes;
@@ -252,8 +253,8 @@ struct StagedTask {
     }
   }
 
-  // Computes windows whose sums do not fit ByteSums. Each tap is summed in pieces, whose sums are added to 32-bit dot
-  // products.
+  // Computes windows whose sums do not fit ByteSums. Each tap is summed in pieces, and the sums of the pieces are added
+  // to 32-bit dot products.
   void LongWindows(const uint8_t* const* windows, LanePixels lanes) const {
     ForEachTile(1, [&](const TileWeights& tile) {
       for (int p = 0; p < kLanePixels; ++p) lanes.twice_parity[p] = 0;
@@ -278,7 +279,7 @@ struct StagedTask {
     });
   }
 
-  // Computes a region that consists of whole blocks. The function is not inlined, because each inlined copy would have
+  // Computes a region that consists of whole blocks. The function is not inlined, because each inlined copy would take
   // tens of kilobytes.
   __attribute__((noinline)) void Pixels(const Region& region, const Block& block) const {
     const int64_t band_lanes = region.columns / block.columns, lane_count = region.rows / block.rows * band_lanes;
@@ -290,7 +291,7 @@ struct StagedTask {
       LanePixels lanes = {static_cast<int32_t>(Min<int64_t>(kLanePixels, together - lane)), {}, {}};
       const uint8_t* windows[kLanePixels];
       for (int p = 0; p < kLanePixels; ++p) {
-        // If fewer than four blocks are left, the last one is computed in several lanes.
+        // If fewer than four blocks are left, several lanes compute the last block.
         lanes.pixel[p] = first_pixel(lane + Min(p, lanes.count - 1));
         windows[p] = Window(lanes.pixel[p]);
       }
@@ -322,7 +323,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512VbmiIsa = {
     .name = "avx512_vbmi",
     .available = CpuHasAvx512Vbmi,
-    // Memory bounds the speed of packing, so vectors of sixteen lanes would gain next to nothing.
+    // The speed of packing is limited by memory, so vectors of sixteen lanes would gain next to nothing.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,

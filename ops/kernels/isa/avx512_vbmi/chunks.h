@@ -20,8 +20,8 @@ constexpr int32_t kCutWords = 6;
 
 constexpr int32_t Chunks(int32_t tap_words) { return (tap_words * kBitsPerWord + kChunkBits - 1) / kChunkBits; }
 
-// Returns the number of 16-bit values in a staged tap: the table offsets of its chunks, then the number of odd-parity
-// chunks.
+// Returns the number of 16-bit values in a staged tap: the table offsets of its chunks, and one count of the chunks of
+// odd parity.
 constexpr int32_t StagedLength(int32_t tap_words) { return Chunks(tap_words) + 1; }
 size_t StagedBytes(int32_t tap_words) { return static_cast<size_t>(StagedLength(tap_words)) * sizeof(uint16_t); }
 
@@ -33,15 +33,15 @@ struct ChunkCutter {
   alignas(64) uint16_t shifts[kCutChunks] = {};
   alignas(64) uint16_t masks[kCutChunks] = {};
 
-  // The argument `length` is the number of offsets from one tap to the next. If it is one more than the number of a
-  // tap's chunks, the last offset has no chunk.
+  // The argument `length` is the distance from the offsets of one tap to those of the next. If it is one more than a
+  // tap's number of chunks, the last element has no chunk.
   constexpr ChunkCutter(int32_t tap_words, int32_t length) {
     for (int32_t i = 0, chunk = 0, first_byte = 0; i < kCutChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));
       const int32_t bit = chunk * kChunkBits, bits = Max(Min(tap_words * kBitsPerWord - bit, kChunkBits), 0);
       bytes[2 * i] = static_cast<uint8_t>(first_byte + bit / 8);
       bytes[2 * i + 1] = static_cast<uint8_t>(bytes[2 * i] + 1);
-      // The shift multiplies a chunk by the 64 bytes of a table.
+      // The shift multiplies the number of a chunk's table by 64, the bytes of a table.
       shifts[i] = static_cast<uint16_t>(kChunkBits - bit % 8);
       masks[i] = static_cast<uint16_t>(((1 << bits) - 1) * kTableBytes);
     }
@@ -78,7 +78,7 @@ void StageLongTaps(const uint32_t* words, int64_t taps, int32_t tap_words, uint1
   }
 }
 
-// Stages taps that have few words each: one vector holds the table offsets of several taps.
+// Stages taps of few words: one vector holds the table offsets of several taps.
 template <int32_t kTapWords>
 void StageShortTaps(const uint32_t* words, int64_t taps, int32_t, uint16_t* staged) {
   constexpr int32_t kLength = StagedLength(kTapWords), kTaps = kCutChunks / kLength;

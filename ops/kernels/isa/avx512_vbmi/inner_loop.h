@@ -1,7 +1,7 @@
 // The file has the inner loop of AVX-512 with VBMI. bench/kernels also times the loop alone.
 //
-// A dot product is looked up in chunks of six bits. Each value of an input chunk has a table of 64 bytes, one for each
-// value of a filter chunk. One byte permutation looks up 64 channels.
+// A dot product is computed by table lookups for chunks of six bits. Each value of an input chunk has a table of 64
+// bytes, one for each value of a filter chunk. One byte permutation looks up 64 channels.
 //
 // An entry, as in shared/lookup_tables.h, is half the number of matching bits, after a compensation for the parities of
 // both chunks. An entry is a number from 0 to 3, which takes two bits, so a byte serves four pixels. With the combined
@@ -31,11 +31,13 @@ constexpr int32_t kChunkBits = 6;
 constexpr int32_t kLanePixels = 4;
 constexpr int32_t kMaxVectors = 4;
 constexpr int32_t kMaxWindows = 2;
-// The weights of each vector of channels follow this many bytes of compensations: one int32 per channel (chunks.h).
+// The weights of each vector of channels follow after this many bytes of compensations, one int32 per
+// channel (chunks.h).
 constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
-// The sum of this many chunks fits a byte, because a chunk adds at most 3.
+// The largest number of chunks whose sum fits a byte, because a chunk adds at most 3.
 constexpr int32_t kMaxByteChunks = 255 / 3;
-// The sum of this many chunks fits ByteSums. `high` counts sixteens, and grows by at most 3 in sixteen chunks.
+// The largest number of chunks whose sum fits ByteSums. Its member `high` counts sixteens, and grows by at most 3 in
+// sixteen chunks.
 constexpr int32_t kMaxChunks = 16 * kMaxByteChunks;
 
 constexpr int Parity(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)) % 2; }
@@ -75,8 +77,8 @@ __attribute__((always_inline)) inline __m512i Unpack(__m512i bits, int pixel, in
   return _mm512_gf2p8affine_epi64_epi8(bits, _mm512_set1_epi64(PixelBits(pixel, to)), 0);
 }
 
-// A ByteSums has the sums of lookups of four pixels. The sum of a channel is low + 16 * high, of one byte each. The
-// vectors of one window are adjacent.
+// A ByteSums has the sums of lookups of four pixels. The sum of a channel is low + 16 * high, where `low` and `high`
+// are one byte each. The vectors of one window are adjacent.
 struct ByteSums {
   __m512i low[kLanePixels][kMaxVectors], high[kLanePixels][kMaxVectors];
 };
@@ -93,7 +95,7 @@ struct Level {
 };
 
 // Looks up 2^kLevel chunks and counts the bits of the entries. `carries` gets the overflow of the lowest kLevel bits of
-// the counts.
+// the counters.
 template <int kLevel, int kVectors, typename Lookups>
 __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCounts<kVectors>& counts,
                                                        __m512i* carries) {
@@ -106,15 +108,15 @@ __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCoun
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       __m512i& sum = counts.bits[kLevel - 1][v];
-      // The carry is the majority of the three inputs. The carry does not depend on the new sum, so the CPU computes
-      // carry and sum in parallel.
+      // The carry is the majority of the three input bits. It does not depend on the new sum, so the CPU computes carry
+      // and sum in parallel.
       carries[v] = _mm512_ternarylogic_epi32(first[v], second[v], sum, 0xE8);
       sum = _mm512_ternarylogic_epi32(sum, first[v], second[v], 0x96);
     }
   }
 }
 
-// Adds `carries` to the counts from bit kLevel on, and leaves the overflow of the counts in `carries`.
+// Adds `carries` to the counters, from bit kLevel on. Afterwards `carries` has the overflow of the counters.
 template <int kLevel, int kVectors>
 __attribute__((always_inline)) inline void AddCarries(__m512i* carries, BitCounts<kVectors>& counts) {
 #pragma GCC unroll 4
@@ -170,7 +172,8 @@ struct ChannelLookups {
   }
 };
 
-// GroupCounts has the counts of one group of kVectors vectors of results, and their sums of sixteens.
+// GroupCounts has the bit counters of kVectors vectors of results, and the multiples of sixteen that were already moved
+// out of these counters.
 template <int kVectors>
 struct GroupCounts {
   BitCounts<kVectors> counts;
@@ -204,8 +207,8 @@ struct GroupCounts {
 };
 
 // Sums the lookups of `run_count` runs, which have at most kMaxChunks chunks. If they have at most kMaxByteChunks
-// chunks, `low` alone has the sum. Groups of vectors take turns every sixteen chunks, because the registers hold the
-// counts of only one group of two vectors.
+// chunks, `low` alone has the sum. After every sixteen chunks, the next group of two vectors has its turn, because the
+// registers hold the counters of only one group.
 template <int kGroups, typename Lookups>
 __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t run_count, int32_t run_chunks,
                                                       ByteSums& sums) {
@@ -231,8 +234,8 @@ __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t r
       }
       lookups.Advance(1 << kLevel);
     };
-    // The chunks beyond a multiple of sixteen are counted first. In the first run, the counts of fewer than sixteen
-    // chunks cannot overflow.
+    // The chunks beyond a multiple of sixteen are counted first, because fewer than sixteen chunks cannot make the
+    // counters overflow.
     const auto add_left_over = [&](auto level) __attribute__((always_inline)) {
       if ((run_chunks >> decltype(level)::kValue & 1) != 0) add(level, run > 0);
     };
@@ -258,8 +261,8 @@ __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t r
 }
 
 // Sums the lookups of kWindows windows over runs of tables, for kGroups * kVectors * 64 channels. `vector_bytes` is the
-// number of bytes from one vector of weights to the next. `window_bytes` is the number of bytes from the tables of one
-// window to those of the next.
+// distance in bytes between the weights of two vectors. `window_bytes` is the distance in bytes between the tables of
+// two windows.
 template <int kGroups, int kVectors, int kWindows>
 __attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks,
                                          ptrdiff_t window_bytes, const uint8_t* weights, ptrdiff_t vector_bytes,

@@ -1,7 +1,8 @@
 // The file makes the lookup tables of four output pixels, and chooses the pixels that are computed together.
 //
-// One table combines a chunk of the input of four pixels, which are in different lanes. Each lane computes a block of
-// output pixels, row by row. Adjacent windows share the tables of common taps, so most tables are made once.
+// One table serves four output pixels, which are in different lanes: it combines one chunk of the input for each of
+// them. Each lane computes a block of output pixels, row by row. Adjacent windows share the tables of common taps, so
+// most tables are made once.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +18,11 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Adjacent windows share at most this many tables per vector of channels. With more shared tables, fewer tables would
+// Adjacent windows share at most this many tables for each vector of channels. With a larger limit, fewer tables would
 // be made, but they would not stay in the L1 cache.
 constexpr int32_t kMaxSharedTables = 360;
-// At most this many tables are in memory. One window needs fewer, so that even windows with many chunks can share
-// tables.
+// At most this many tables are in memory at a time. A single window needs fewer, so that even windows with many chunks
+// can share tables.
 constexpr int32_t kMaxTables = 2048;
 static_assert(kMaxTables >= kMaxChunks, "");
 
@@ -53,17 +54,17 @@ struct WindowShape {
 // A Block is the shape of the block of output pixels that one lane computes.
 struct Block {
   int64_t rows, columns;
-  // True if the last blocks, when fewer than four are left, are computed pixel by pixel. The four lanes then share a
-  // block.
+  // True if the last blocks, when fewer than four are left, are computed pixel by pixel. The four lanes then take
+  // pixels of the same block.
   bool splits_remainder;
 };
 
 constexpr Block kPixel = {1, 1, false};
 
-// Chooses the block for `rows` rows of output. Larger blocks share more tables; smaller blocks leave fewer of the last
-// four lanes idle.
+// Chooses the shape of blocks for `rows` rows of output. Larger blocks share more tables; with smaller blocks, fewer of
+// the four lanes are idle at the end.
 Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t vectors) {
-  // This many lookups take about as long as making one table.
+  // Making one table takes about as long as this many lookups.
   constexpr int64_t kTableLookups = 3;
   const auto cost_of_lanes = [&](int64_t lane_rows, int64_t columns) {
     const int64_t made_rows = shape.rows_overlap ? lane_rows + shape.runs - 1 : lane_rows * shape.runs;
@@ -91,8 +92,8 @@ Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t v
   return best;
 }
 
-// Makes the tables of `chunks` chunks of four lanes, whose offsets are at `staged`. The function is not inlined, so
-// that it has enough registers.
+// Makes the tables of `chunks` chunks, each for four lanes. `staged` has the chunks' offsets in the tables of single
+// pixels. The function is not inlined, so that it has enough registers.
 __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t chunks, uint8_t* tables) {
   const uint8_t* lanes[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
   // The lambda makes the tables of up to four chunks. The offsets of the chunks are loaded together, because loads are
@@ -117,17 +118,17 @@ __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t 
   for (; chunks > 0; --chunks) make(uint16_t{}, 1);
 }
 
-// LaneTables has the tables that four lanes share, and the parities of the taps.
+// LaneTables has the tables that four lanes use together, and the parities of the taps.
 struct LaneTables {
   static constexpr int32_t kMaxTaps = kMaxTables / Chunks(1);
-  // The layout of `tables` is [runs][taps of a row of windows][chunks]. It is a ring buffer of input rows, in which a
-  // new row replaces the oldest row.
+  // The layout of `tables` is [rows of the input][taps of a row of windows][chunks]. The array is a ring buffer of
+  // input rows, in which a new row replaces the oldest row.
   alignas(64) uint8_t tables[kMaxTables][kTableBytes];
   alignas(64) int32_t parity[kMaxTaps][kLanePixels];  // number of odd-parity chunks of each tap
   const uint8_t* runs[kMaxTaps];                      // tables of the current window's runs
 
-  // Makes the tables of a row of taps, which are at `staged` for each lane, and stores them in row `slot` of the ring
-  // buffer.
+  // Makes the tables of a row of taps, and stores them in row `slot` of the ring buffer. `staged` has the row's address
+  // for each lane.
   void WriteRow(const WindowShape& shape, const uint8_t* const* staged, int64_t row_taps, int64_t slot) {
     const uint8_t* tap[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
     for (int64_t i = slot * row_taps; i < (slot + 1) * row_taps; ++i) {

@@ -14,7 +14,7 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// TileWeights has the weights of a tile of channels.
+// TileWeights points to the packed weights of a tile of channels.
 struct TileWeights {
   const uint8_t* vectors;
   ptrdiff_t vector_bytes;
@@ -29,8 +29,8 @@ struct TileWeights {
     vectors = task.weights + channel / kVectorChannels * vector_bytes;
   }
 
-  // Sums the lookups in some runs of adjacent windows. `chunk` is the position of the runs' first chunk in the whole
-  // window.
+  // Sums the lookups of adjacent windows over some of their runs. `chunk` is the position of the first chunk of these
+  // runs in the whole window.
   void Sum(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks, int64_t chunk, int32_t windows,
            ptrdiff_t window_bytes, ByteSums& sums) const {
     const uint8_t* const first = vectors + kCompensationBytes + chunk * kVectorChannels;
@@ -41,7 +41,7 @@ struct TileWeights {
     sum_chunks(runs, run_count, run_chunks, window_bytes, first, vector_bytes, sums);
   }
 
-  // Returns the compensations of 16 channels of a vector.
+  // Returns the compensations of 16 channels in a vector of 64 channels.
   __m512i Compensation(int32_t vector, int quarter) const {
     return _mm512_load_si512(reinterpret_cast<const int32_t*>(vectors + vector * vector_bytes) + 16 * quarter);
   }

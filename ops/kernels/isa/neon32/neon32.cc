@@ -23,7 +23,8 @@ namespace {
 constexpr int kTilePixels = 2;
 // The sums of this many words fit bytes. A byte sum grows by at most 8 per half-word, so 30 half-words reach 240.
 constexpr int32_t kMaxBlockWords = 15;
-// The windows of this many pixels stay in the L1 cache while all channels are computed.
+// For this many output pixels at a time, all channels are computed, so that the windows of the pixels stay in the L1
+// cache.
 constexpr int64_t kBlockPixels = 64;
 
 #define LITEBNN_PAIR(sum0, sum1, x, w0, w1)        \
@@ -63,7 +64,7 @@ inline void AddWords(int32_t words, const uint16_t* (&x)[1], const uint8_t*& wei
 }
 
 // Sets sums[pixel][vector] to the popcounts of kPixels pixels over at most kMaxWords words, from word `first` of their
-// windows on. The function advances `weights` past the weights of the summed words.
+// windows on. Afterwards `weights` points to the weights of the next word.
 template <int kPixels>
 void SumTile(const BconvTask& task, const uint8_t* const* windows, int32_t first, const uint8_t*& weights,
              uint16x8_t* sums) {
@@ -134,7 +135,7 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
   }
 }
 
-// The function is not inlined, because the inlined code would take registers that the sums need.
+// The function is not inlined, because the inlined code would take registers away from the sums.
 __attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
                                           const uint16x8_t* sums) {
   WriteOutputs<FourLanes>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
@@ -162,7 +163,7 @@ void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8
   }
   uint16x8_t sums[kPixels * kTileVectors];
   SumTile<kPixels>(task, windows, 0, weights, sums);
-  // WriteFloats has 16-bit dot products, and clamps them only from below.
+  // The writer WriteFloats takes 16-bit dot products, and has no upper clamp.
   const bool simple_floats = task.epilogue_kind != EpilogueKind::kBits && task.corrections == nullptr &&
                              task.clamp_max == INT32_MAX && task.depth <= INT16_MAX;
   if (channels == kTileChannels && simple_floats) {

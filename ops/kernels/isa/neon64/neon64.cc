@@ -17,8 +17,8 @@
 namespace litebnn {
 namespace {
 
-// The windows of this many pixels stay in the L1 cache while all channels are computed. A block has more pixels if they
-// fit kBlockBytes.
+// For this many output pixels at a time, all channels are computed, so that the windows of the pixels stay in the L1
+// cache. A block of pixels may be larger if its windows fit kBlockBytes.
 constexpr int64_t kBlockPixels = 64;
 constexpr int64_t kBlockBytes = 8192;
 // If bconv itself stages windows of one pixel, a block has this many bytes, so that it stays in the L1 cache.
@@ -30,7 +30,7 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   int64_t count = taps * tap_words;
   const auto* halves = reinterpret_cast<const uint16_t*>(words);
   auto* out = reinterpret_cast<uint16_t*>(staged);
-  // The loop body is in assembly, because the compiler would advance the pointers by separate instructions.
+  // The loop body is in assembly, because the compiler would use separate instructions to advance the pointers.
   const auto stage_two = [&] {
     __asm__ volatile(
         "ld4r {v0.8h, v1.8h, v2.8h, v3.8h}, [%0], #8\n"
@@ -64,8 +64,8 @@ struct Plan {
     while (task.run_words % chunk->words != 0) ++chunk;
     loop = chunk->loops[in_order];
     chunk_words = chunk->words;
-    // At a chunk's end, the window pointers of the out-of-order loop are at the last word. The pointers of the in-order
-    // loop are at the first word.
+    // After each chunk, the pointers of the out-of-order loop are at the chunk's last word. The pointers of the
+    // in-order loop are at its first word.
     const ptrdiff_t moved = in_order ? 0 : ptrdiff_t{chunk->words - 1} * kStagedWordBytes;
     int64_t* increment = increments;
     ptrdiff_t position = 0;
@@ -104,7 +104,7 @@ size_t ScratchBytes(int32_t words) {
   return PlanBytes(words) + static_cast<size_t>(StagedBlockPixels(words)) * word_bytes;
 }
 
-// Computes the sums of one pixel, for the pixels that do not fill a tile of four.
+// Computes the sums of one pixel. The function is for the last pixels, which do not fill a tile of four.
 void SumWindow(const BconvTask& task, const uint8_t* window, const uint8_t* weights, uint16x8_t* sums) {
   uint16x8_t wide[kTileVectors] = {};
   for (int32_t run = 0; run < task.runs; ++run) {
@@ -144,7 +144,8 @@ __attribute__((always_inline)) inline void FloatDots(int32_t depth, uint16x8_t s
   }
 }
 
-// Writes float32 or int8 outputs, tile after tile of pixels, with RELU or no activation: the most common cases.
+// Writes float32 or int8 outputs with RELU or no activation, which are the most common cases. The function writes one
+// tile of pixels after the other.
 template <bool kRelu, typename Epilogue>
 struct FloatWriter {
   const BconvTask& task;
@@ -187,7 +188,7 @@ struct FloatWriter {
   }
 };
 
-// The function is not inlined, because the inlined code would take registers that the sums need.
+// The function is not inlined, because the inlined code would take registers away from the sums.
 __attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
                                           const uint16x8_t* sums) {
   WriteOutputs<FourLanes, kTileChannels>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));

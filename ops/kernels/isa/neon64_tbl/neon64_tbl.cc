@@ -47,7 +47,7 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Computes four times a pixel's byte sums, plus `before` if kHasBefore.
+// Multiplies a pixel's byte sums by four. If kHasBefore, adds `before`.
 template <bool kHasBefore>
 __attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x8_t* before, uint16x8_t* wide) {
   if (kHasBefore) {
@@ -60,7 +60,7 @@ __attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x
   }
 }
 
-// TileOfChannels has the channels of a tile and their constants.
+// TileOfChannels has the channels of a tile, with their constants.
 struct TileOfChannels {
   const BconvTask& task;
   const ChannelConstants* constants;  // [vectors]
@@ -69,7 +69,7 @@ struct TileOfChannels {
   bool has_before;         // true if there is more than one block of nibbles
 };
 
-// SummedTile has the sums of lookups for a tile of pixels in a tile of channels.
+// SummedTile has the lookup sums of one tile of pixels and channels.
 struct SummedTile {
   const ByteSums* bytes;   // sums over the last block of nibbles, [pairs][vectors]
   const WideSums* before;  // sums over the earlier blocks; unused if there is one block
@@ -112,7 +112,8 @@ struct FloatWriter {
     }
   }
 
-  // FourEpilogues has the epilogues for the sixteen channels of a vector, one for each four channels.
+  // FourEpilogues has the epilogues for the sixteen channels of a vector. Each of the four epilogues is for four
+  // channels.
   struct FourEpilogues {
     typename Epilogue::Channels of[4];
   };
@@ -124,7 +125,8 @@ struct FloatWriter {
   __attribute__((always_inline)) void WriteVector(const ByteSums& bytes, const WideSums& before,
                                                   const ChannelConstants& constants, const uint16x8_t* parities,
                                                   int32_t first, Value* const* pixels) const {
-    // Local copies stay in registers, because the output cannot overlap them.
+    // The values are copied to local variables, which can stay in registers, because stores to the output cannot modify
+    // them.
     const ChannelConstants channels = constants;
     const FourEpilogues epilogues = EpiloguesOf(first + kVector * kVectorChannels);
     const uint8x16_t sums[2] = {bytes.Pixel0(), bytes.pixel1};
@@ -137,7 +139,7 @@ struct FloatWriter {
     }
   }
 
-  // Writes eight channels of a pixel, whose sums are half a vector of bytes.
+  // Writes eight channels of a pixel. The sums of these channels are one half of a vector of bytes.
   template <int kVector, int kHalf>
   __attribute__((always_inline)) void WriteHalf(uint16x8_t sums, const ChannelConstants& constants,
                                                 const FourEpilogues& epilogues, Value* pixel) const {
@@ -182,7 +184,8 @@ __attribute__((noinline)) void WritePixel(const TileOfChannels& tile, const Summ
   WriteOutputs<FourLanes>(tile.task, summed.pixel + i, tile.channel, tile.channels, popcounts);
 }
 
-// Lookups has the arguments of SumTiles: the lookups in the part of a channel tile's weights that is unpacked.
+// Lookups has the arguments of SumTiles. They describe the lookups that use the unpacked part of a channel tile's
+// weights.
 struct Lookups {
   SumLookupsCode* loop;
   const NibbleBlock *first, *last;  // blocks of nibbles whose sums go to `sums`
@@ -194,8 +197,8 @@ struct Lookups {
   ptrdiff_t sums_stride;  // elements from the sums of one pixel tile to the next
 };
 
-// Computes the sums of the pixels [pixel, last_pixel), and writes the outputs after the last block. In `offsets.pairs`
-// the last pair is repeated to fill a tile.
+// Computes the sums of the pixels [pixel, last_pixel), and writes the outputs after the last block of
+// nibbles. `offsets.pairs` ends with copies of the last pair, which fill the last tile.
 template <typename Writer>
 __attribute__((noinline)) void SumTiles(const TileOfChannels& tile, const Lookups& given,
                                         const Offsets::Memory& offsets, int64_t pixel, int64_t last_pixel,
@@ -237,7 +240,7 @@ constexpr TileLoops kTileLoops[] = {
     {litebnn_sum_lookups_4, litebnn_unpack_weights_2},
 };
 
-// Computes one channel tile of a block of pixels, whose offsets have been written to `scratch`.
+// Computes one tile of channels for a block of pixels, whose table offsets are already in `scratch`.
 template <typename Writer>
 void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scratch, int64_t first_pixel,
                int64_t last_pixel, const uint8_t* packed, const Writer& write) {
@@ -249,8 +252,8 @@ void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scra
   lookups.weights = scratch.weights;
   lookups.block_bytes = plan.block * nibble_bytes;
   lookups.sums = scratch.sums;
-  // If all nibbles are unpacked at once, all pixel tiles use the same memory for sums, which then stays in the L1
-  // cache.
+  // If all nibbles of a window are unpacked at once, all tiles of pixels use the same memory for sums. This memory then
+  // stays in the L1 cache.
   lookups.sums_stride = unpacked_nibbles >= plan.nibbles ? 0 : kTileSums;
   for (int32_t unpacked = 0; unpacked < plan.nibbles; unpacked += unpacked_nibbles) {
     const int32_t unpacked_end = Min(unpacked + unpacked_nibbles, plan.nibbles);
@@ -265,7 +268,7 @@ void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scra
   }
 }
 
-// Calls body(writer) with a writer whose call writer(summed) writes the outputs of a whole tile.
+// Calls body(writer) with the writer for the task. The call writer(summed) writes the outputs of a whole tile.
 template <typename Body>
 void WithWriter(const TileOfChannels& tile, Body body) {
   const BconvTask& task = tile.task;
@@ -340,7 +343,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 }
 
 // This ISA is used for windows of at least this many words. For fewer words, computing table offsets takes longer than
-// counting bits. For more than kMaxWords words, offsets would be recomputed for each tile of channels.
+// counting bits. For more than kMaxWords words, the offsets would have to be computed again for each tile of channels.
 constexpr int32_t kMinWords = 3;
 
 const Isa* Better(const Bconv2dSpec& spec) {

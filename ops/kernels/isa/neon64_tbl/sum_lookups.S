@@ -18,7 +18,7 @@
 #include "kernels/isa/shared/function.S"
 
 // Macros compute register numbers. Registers v0 to v15 are the sums. Registers v16 to v23 are the sums of a group of at
-// most seven nibbles. Each byte has the sums of two pixels, four bits each. From v24 on there is one table per pair,
+// most seven nibbles. Each byte has two sums of four bits, one for each pixel. From v24 on there is one table per pair,
 // then weights of up to four vectors. Registers v30 and v31 are values from tables.
 .altmacro
 
@@ -95,8 +95,8 @@
   nibble grow, \pairs, 1
 .endm
 
-// begin_with and add_up unpack a group's sums by pixel. begin_with starts the totals with these sums, and add_up adds
-// these sums to the totals.
+// The macros begin_with and add_up separate the sums of a group by pixel. The macro begin_with starts the totals with
+// these sums, and add_up adds these sums to the totals.
 .macro begin_with low, high, sum
   ushr v\high\().16b, v\sum\().16b, #4
   mov v\low\().16b, v\sum\().16b
@@ -137,8 +137,8 @@
   add \to, \to, x8, lsl #2
 .endm
 
-// The macro loads the next piece, and sets w19 to its number of nibbles less the 14 of two groups. If the piece is
-// shorter than two groups, w19 is negative.
+// The macro loads the next piece, and sets w19 to the piece's number of nibbles minus 14, the nibbles of two groups. If
+// the piece is shorter than two groups, w19 is negative.
 .macro next_piece pairs
   ldr x8, [x2], #8
   piece_of_pair x6, 0
@@ -155,7 +155,7 @@
 
 .macro sum_lookups pairs
 begin litebnn_sum_lookups_\pairs
-  // x3 becomes the end of the array of pieces. A piece has 16 bytes.
+  // The instruction sets x3 to the end of the array of pieces. A piece has 16 bytes.
   add x3, x2, x3, lsl #4
   next_piece \pairs
   b.lt 0f

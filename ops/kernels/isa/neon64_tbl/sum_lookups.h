@@ -13,9 +13,9 @@ namespace litebnn {
 
 using SumLookupsCode = void();
 
-// The functions are the inner loops, and the endings that store their sums. Only SumLookups may call them. The number
-// in a loop's name is the number of pixel pairs in a tile. One ending stores ByteSums, one stores WideSums, and one
-// adds to stored WideSums.
+// The functions for table lookups are inner loops, and the endings to which a loop jumps to store its sums. Only
+// SumLookups may call them. The number in a loop's name is its number of pixel pairs. The three endings store ByteSums,
+// store WideSums, or add to stored WideSums.
 extern "C" SumLookupsCode litebnn_sum_lookups_1, litebnn_sum_lookups_2, litebnn_sum_lookups_4;
 extern "C" SumLookupsCode litebnn_store_sums, litebnn_start_wide_sums, litebnn_add_wide_sums;
 
@@ -29,7 +29,7 @@ namespace {
 constexpr int32_t kVectorChannels = 16;
 constexpr int kTileSums = 8;
 
-// ByteSums has the sums of lookups of a pixel pair in one vector of channels.
+// ByteSums has the lookup sums of a pixel pair in one vector of channels.
 struct ByteSums {
   uint8x16_t both;  // sums of pixel 0 plus 16 times those of pixel 1, modulo 256
   uint8x16_t pixel1;
@@ -37,7 +37,7 @@ struct ByteSums {
   uint8x16_t Pixel0() const { return vmlsq_u8(both, pixel1, vdupq_n_u8(16)); }
 };
 
-// WideSums has four times the sums of lookups of a pixel pair in one vector of channels.
+// WideSums has the lookup sums of a pixel pair in one vector of channels, multiplied by four.
 struct WideSums {
   uint16x8_t pixels[2][2];
 };

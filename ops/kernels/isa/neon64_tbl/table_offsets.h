@@ -86,7 +86,7 @@ struct OffsetsTraits {
   static void SumParity(const uint8_t* counts, ptrdiff_t row_bytes, int32_t rows, int32_t words, int32_t* before) {
     const uint32x4_t zero = vdupq_n_u32(0);
     uint32x4_t sum_before = zero;
-    // The lambda stores the inclusive prefix sums over four words' parities.
+    // The lambda stores the inclusive prefix sums of four words' odd-parity counts.
     const auto store_sums = [&](uint32x4_t parity) {
       parity = vaddq_u32(parity, vextq_u32(zero, parity, 3));
       parity = vaddq_u32(vaddq_u32(parity, vextq_u32(zero, parity, 2)), sum_before);

@@ -21,7 +21,7 @@ int32_t Popcount(uint32_t bits) {
   return static_cast<int32_t>(bits * 0x01010101u >> 24);
 }
 
-// A tile is one channel, so the weights of each channel are contiguous.
+// A tile of channels is one channel, so the weights of each channel are contiguous.
 using Weights = TiledWeights<uint32_t, 1, 1>;
 
 void SumTile(const BconvTask& task, const uint8_t* window, int32_t channel, int32_t channels, int32_t* sums) {

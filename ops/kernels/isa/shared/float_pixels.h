@@ -1,5 +1,6 @@
-// The templates compute float pixels, channel by channel: max pooling of a window, and the product with a gate,
-// followed by PRELU and a sum. An ISA implements max_window and gate_pixels with these templates.
+// The templates compute pixels of floats, channel by channel. One computes the maximum of a window. The other
+// multiplies a pixel by a gate, applies a PRELU and adds another pixel. An ISA implements max_window and gate_pixels
+// with these templates.
 #pragma once
 
 #include <cstddef>
@@ -49,8 +50,8 @@ inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float f
 
 template <typename Lanes, bool kMultiplies>
 inline void MaxOfWindow(const FloatWindow& window, float floor, float* output) {
-  // The templates compute this many vectors together. The maxima and multipliers of these vectors must fit the
-  // registers, and most layers have at most 64 channels.
+  // This many vectors are computed together, so that their maxima and multipliers fit the registers. Most layers have
+  // at most 64 channels.
   constexpr int kVectors = kMultiplies || Lanes::kLanes > 4 ? 4 : 8;
   int32_t channel = MaxOfChannels<Lanes, kVectors, kMultiplies>(window, 0, floor, output);
   channel = MaxOfChannels<Lanes, 1, kMultiplies>(window, channel, floor, output);
@@ -63,7 +64,7 @@ inline void MaxWindow(const FloatWindow& window, float floor, float* output) {
                                : MaxOfWindow<Lanes, true>(window, floor, output);
 }
 
-// GatedPixel has the addresses of one pixel's operands.
+// GatedPixel has the addresses of the operands for one pixel.
 struct GatedPixel {
   const float *input, *gate, *slope, *addend;
   float* output;

@@ -50,11 +50,11 @@ struct OneLane {
 
   static Ints Add(Ints a, Ints b) { return a + b; }
   static Ints Subtract(Ints a, Ints b) { return a - b; }
-  // Returns values + (a == b && c == d ? difference : 0) in each lane.
+  // Returns values + difference in each lane in which a == b and c == d, and `values` elsewhere.
   static Ints AddIfEqual(Ints values, Ints difference, Ints a, Ints b, Ints c, Ints d) {
     return values + (a == b && c == d ? difference : 0);
   }
-  // Halves values, which are all even, so an ISA may shift instead of dividing.
+  // Halves integers. All of them are even, so an ISA may shift instead of dividing.
   static Ints Half(Ints values) { return values / 2; }
   static Ints Clamp(Ints values, Ints low, Ints high) {
     const Ints above = values > low ? values : low;

@@ -15,7 +15,7 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// The long windows of this many pixels are computed together.
+// For this many pixels, the long windows are computed together.
 constexpr int32_t kLongPixels = 16;
 
 // PiecesMemory is the memory in which one thread keeps intermediate results.

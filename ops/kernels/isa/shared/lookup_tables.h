@@ -1,8 +1,8 @@
 // The file makes the tables for dot products by table lookups, and defines the number of lookups whose sum fits a byte.
 //
-// A dot product is looked up four bits at a time. Each value of an input nibble has a table of 16 bytes, one for each
-// value of a filter nibble. One byte shuffle looks up one channel per byte. With parity(n) = 1 for a nibble with an odd
-// number of ones and 0 otherwise, an entry is:
+// A dot product is computed by table lookups, four bits (a nibble) at a time. Each value of an input nibble has a table
+// of 16 bytes, one for each value of a filter nibble. One byte shuffle looks up one channel per byte. With parity(n) =
+// 1 for a nibble with an odd number of ones and 0 otherwise, an entry is:
 //
 //   (matching bits - parity(input) + parity(filter)) / 2
 //
@@ -22,8 +22,8 @@ namespace {
 
 constexpr int32_t kNibblesPerWord = kBitsPerWord / 4;
 constexpr int32_t kGroupNibbles = 7;
-// Byte sums are widened to 16 bits after this many nibbles. A byte can hold the sum of 127 entries, which are 2 at
-// most. The number is the largest even multiple of a group.
+// Sums in bytes are widened to 16 bits after this many nibbles. A byte can hold the sum of 127 entries, each at most 2.
+// The constant is the largest even multiple of a group's nibbles below this limit.
 constexpr int32_t kMaxBlockNibbles = 126;
 
 // A Piece is a number of consecutive nibbles of a window whose table offsets are contiguous. `first` is the index of

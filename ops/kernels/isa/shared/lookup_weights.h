@@ -13,7 +13,7 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// A tile consists of one, two or four units, which have 32 channels each.
+// A tile of channels consists of one, two or four units. A unit is 32 channels.
 constexpr int32_t kUnitChannels = 32;
 constexpr int32_t kTileChannels = 4 * kUnitChannels;
 
@@ -30,7 +30,8 @@ size_t PiecesBytes(int32_t channels, int32_t words) {
   return static_cast<size_t>((channels + kUnitChannels - 1) / kUnitChannels) * UnitBytes(words);
 }
 
-// Returns the number of words in each piece of a long filter's tap. The last piece of a tap may have fewer.
+// A long filter's tap is split into pieces. Returns the number of words of each piece but the last, which may have
+// fewer.
 int32_t PieceWords(int32_t tap_words) { return Min(tap_words, kMaxWords); }
 
 // Calls visit(tap, word, words) for each piece of a long filter: `words` words of `tap`, from `word` on.
@@ -68,7 +69,8 @@ void PackPiece(const uint32_t* filter, int32_t channels, int64_t row_words, int3
       const int32_t lane = channel % kUnitChannels, unit = channel - first - lane;
       const uint32_t* row = filter + channel * row_words;
       int32_t parity = 0;
-      // Nibbles are in the order of TableOffsets: the low nibbles of a word's bytes, then the high ones.
+      // The order of nibbles is that of TableOffsets: the low nibbles of a word's bytes come first, then the high
+      // nibbles.
       for (int32_t nibble = 0; nibble < words * kNibblesPerWord; ++nibble) {
         const int32_t in_word = nibble % kNibblesPerWord, shift = in_word % 4 * 8 + in_word / 4 * 4;
         const auto value = static_cast<int32_t>(row[nibble / kNibblesPerWord] >> shift & 15u);

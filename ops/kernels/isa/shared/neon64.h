@@ -31,7 +31,7 @@ void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels,
   PackFloat32Signs<FourLanes>(input, words, kBitsPerWord, output);
 }
 
-// LoadPair and StorePair access two adjacent vectors, at an offset of kFirst floats, by one instruction. Without these
+// LoadPair and StorePair access two adjacent vectors by one instruction, at an offset of kFirst floats. Without these
 // functions, the compiler would use two instructions if other loads and stores are in between.
 template <int kFirst>
 __attribute__((always_inline)) inline void LoadPair(const float* constants, float32x4_t& low, float32x4_t& high) {

@@ -21,7 +21,7 @@ constexpr int32_t kWeightsWordBytes = kTileChannels * static_cast<int32_t>(sizeo
 // The longest window whose sums fit 16 bits has this many words. Longer windows are computed in pieces.
 constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
 
-// Adds the 16-bit sums of one pixel, for one piece of its window, to the 32-bit `popcounts`.
+// Adds a pixel's 16-bit sums over one piece of its window to the 32-bit sums `popcounts`.
 inline void AddPiece(const uint16x8_t* sums, int32_t* popcounts) {
   for (int v = 0; v < kTileVectors; ++v, popcounts += kVectorChannels) {
     const int32x4_t low = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(sums[v])));

@@ -11,27 +11,28 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// The longest window whose sums fit 16 bits has this many words. A nibble adds at most 10: four times a lookup, and
-// twice a parity.
+// The number of words in the longest window whose dot products fit 16 bits. Each nibble adds at most 10 to a dot
+// product: four times a lookup (at most 2), and twice a parity (at most 1).
 constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 
-// A NibbleBlock has consecutive nibbles of a window, few enough for their sums to fit bytes. The nibbles are listed as
-// pieces of contiguous table offsets.
+// A NibbleBlock has consecutive nibbles of a window, few enough for their lookup sums to fit bytes. It lists them as
+// pieces. The table offsets of a piece are contiguous.
 struct NibbleBlock {
-  // If a window has several runs, each has at least two words. The first and the last piece of a block may be parts of
-  // a run.
+  // A window consists of runs of contiguous words. If it has several, each run has at least two words. A block's first
+  // and last pieces may be parts of runs.
   Piece pieces[kMaxBlockNibbles / (2 * kNibblesPerWord) + 2];
   int32_t count;
 };
 
-// A NibblePlan is a window of `runs` runs, split into blocks of nibbles.
+// A NibblePlan describes a window that consists of `runs` runs (contiguous words), and splits it into blocks of
+// nibbles.
 struct NibblePlan {
   NibblePlan(int32_t runs, int32_t run_nibbles, ptrdiff_t run_stride) : nibbles(runs * run_nibbles) {
     const int32_t count = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
     const auto round_up = [](int32_t value, int32_t unit) { return (value + unit - 1) / unit * unit; };
     block = round_up((nibbles + count - 1) / count, 2);
-    // A block consists of whole runs or of an even number of whole groups, because weights are packed in pairs of
-    // nibbles.
+    // Weights are packed in pairs of nibbles, so a block consists of whole runs, or of an even number of whole groups
+    // of nibbles.
     const int32_t units[] = {run_nibbles, 2 * kGroupNibbles};
     for (const int32_t unit : units) {
       if (round_up(block, unit) > kMaxBlockNibbles) continue;

@@ -1,5 +1,5 @@
 // The file converts popcount sums to outputs. Every ISA uses these operations in this order, on the vectors of its own
-// lanes.h, so that all ISAs compute the same bits. Code with another order explains why.
+// lanes.h, so that all ISAs compute the same bits. Where code uses another order, a comment gives the reason.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,13 @@ inline ptrdiff_t OutputIndex(const BconvTask& task, int64_t pixel, int32_t chann
   return static_cast<ptrdiff_t>(pixel * task.output_channels + task.first_channel + channel);
 }
 
-// The class is the epilogue of float outputs. The call epilogue(channel, count) returns the epilogue for `count`
-// channels from `channel` on. The method Store applies the operations to values and stores the results.
+// The class has the operations that follow a convolution with float outputs (its epilogue). The call epilogue(channel,
+// count) returns the epilogue for `count` channels from `channel` on. The method Store applies the operations to values
+// and stores the results.
 template <typename Lanes, EpilogueKind kKind>
 struct Epilogue {
   using Floats = typename Lanes::Floats;
-  // The constant is true if enough layers have this epilogue to justify specialized code.
+  // The constant is true if so many layers have this kind of epilogue that specialized code is worthwhile.
   static constexpr bool kIsCommon = true;
   using Value = float;
   const float* addend;
@@ -97,8 +98,9 @@ struct Epilogue<Lanes, EpilogueKind::kGateAndAdd> {
   }
 };
 
-// The class is the epilogue of int8 outputs. Each channel's multiplier and bias have been divided by the output's
-// scale. Values are clamped before they are rounded, so that the conversion to integers cannot overflow.
+// The class has the operations that follow a convolution with int8 outputs (its epilogue). Each channel's multiplier
+// and bias have been divided by the output's scale. Values are clamped before they are rounded, so that the conversion
+// to integers cannot overflow.
 template <typename Lanes, bool kAdds>
 struct Int8Epilogue {
   using Floats = typename Lanes::Floats;
@@ -121,7 +123,8 @@ struct Int8Epilogue {
         sum(task.epilogue.int8_sum),
         exceptions(kAdds && sum.exceptions > 0 ? &task.epilogue.int8_sum : nullptr) {}
 
-  // Adds the exceptions of `sum` to rounded results. The function is not inlined, because few sums have exceptions.
+  // Adds the exceptions of the int8 sum `sum` to rounded results. The function is not inlined, because few sums have
+  // exceptions.
   __attribute__((noinline)) static Ints AddExceptions(const FloatSum& sum, Ints results, Ints first, Ints second) {
     for (int32_t i = 0; i < sum.exceptions; ++i) {
       const FloatSum::Exception& e = sum.exception[i];
@@ -151,8 +154,8 @@ struct Int8Epilogue {
   using Channels = Int8Epilogue;
 };
 
-// Stores two adjacent vectors of values, the first one at `channel`. If outputs are bytes, one store writes both
-// vectors.
+// Stores two adjacent vectors of output values, the first of them at `channel`. If outputs are bytes, a single store
+// writes both vectors.
 template <typename Lanes, typename Epilogue>
 __attribute__((always_inline)) inline void StorePair(const Epilogue& epilogue, int32_t channel,
                                                      typename Lanes::Floats first, typename Lanes::Floats second,
@@ -183,8 +186,8 @@ __attribute__((always_inline)) inline auto WithEpilogue(const BconvTask& task, B
   return WithFloatEpilogue<Lanes>(task, body);
 }
 
-// Writes the outputs of kPixels pixels in `channels` channels from `channel` on. `sums` are popcounts; those of the
-// next pixel follow after `stride` elements. The sums and the channel constants are padded to whole vectors. All
+// Writes the outputs of kPixels pixels in `channels` channels from `channel` on. `sums` are popcounts, and the distance
+// from one pixel to the next is `stride` elements. The sums and the channel constants are padded to whole vectors. All
 // functions are inlined, so that the compiler unrolls loops over a constant number of channels.
 template <typename Lanes, int kPixels, typename Sum>
 struct TileOutputs {
@@ -214,7 +217,7 @@ struct TileOutputs {
   // Calls store(first channel, output index, values, count) for all channels of all pixels.
   template <typename Store>
   __attribute__((always_inline)) void ForEachValues(Store store) const {
-    // The local copy can stay in registers, because no store can modify it.
+    // The value is copied to a local variable, which can stay in a register, because no store can modify it.
     const TileOutputs tile = *this;
     const float* const multipliers = task.multiplier + channel;
     const float* const biases = task.bias + channel;

@@ -21,7 +21,7 @@ inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, ui
   }
   for (int64_t row = 0; row < rows; ++row) {
     for (int32_t word = 0; word < words; ++word, input += kBitsPerWord) *output++ = pack_word(input);
-    // The row's last 32 values overlap the previous word; the shift drops the overlap.
+    // The last 32 values of a row overlap the previous word. The shift removes bits that this word already has.
     uint32_t bits = words > 0 ? pack_word(input + tail - kBitsPerWord) >> (kBitsPerWord - tail) : 0;
     for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < limit) << i;
     *output++ = bits;
@@ -31,7 +31,7 @@ inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, ui
 
 template <typename Lanes>
 inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
-  // The lambda is inlined, whereas a function pointer might not be.
+  // A lambda is certain to be inlined here, whereas a pointer to a function might not be.
   const auto pack_word = [](const float* values) { return Lanes::BitsBelowZero(values); };
   PackRows(input, rows, channels, 0.0f, output, pack_word);
 }
@@ -46,7 +46,7 @@ __attribute__((always_inline)) inline uint32_t AffineBitsBelowZero(const float* 
     const auto product = Lanes::Multiply(Lanes::LoadFirst(input + i, lanes), Lanes::LoadFirst(multiplier + i, lanes));
     bits = Lanes::AppendBelowZero(bits, Lanes::Add(product, Lanes::LoadFirst(addend + i, lanes)));
   }
-  // The mask clears the unused lanes of a tail, which are undefined.
+  // The mask clears the bits of unused lanes, because the values in these lanes are undefined.
   return Lanes::ToWord(bits) & ~0u >> (kBitsPerWord - count);
 }
 
@@ -78,8 +78,8 @@ inline void PackAffineWords(const float* input, const float* multiplier, const f
 template <typename Lanes>
 inline void PackAffineSigns(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output, int64_t output_words) {
-  // The multipliers and addends of this many words fit the registers. Words beyond a multiple of kWords are packed one
-  // by one.
+  // The multipliers and addends of kWords words fit the registers. The remaining words, fewer than kWords, are packed
+  // one by one.
   constexpr int32_t kWords = Lanes::kLanes > 8 ? 2 : 1;
   int32_t c = 0;
   for (; c <= channels - kWords * kBitsPerWord; c += kWords * kBitsPerWord, output += kWords) {

@@ -13,7 +13,8 @@ namespace {
 struct WindowWalk {
   const BconvTask& task;
   int64_t pixel;  // the first pixel
-  // The members copy the task's values, so that no store of a kernel can modify them and they can stay in registers.
+  // The members are copies of the task's values. Stores of a kernel cannot modify these copies, so they can stay in
+  // registers.
   ptrdiff_t row_stride = task.row_stride, pixel_stride = task.pixel_stride;
   int64_t output_width = task.output_width;
   int64_t left_in_row = output_width - pixel % output_width;

@@ -17,12 +17,12 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// A byte can sum the odd-parity nibbles of at most this many runs, because each run adds at most 2.
+// The largest number of runs for which a byte can count the nibbles of odd parity, because each run adds at most 2.
 constexpr int32_t kMaxRuns = 127;
 constexpr int32_t kMaxBlockPixels = 448;
-// The last tile is filled up with at most this many copies of the last pair.
+// A block of pixel pairs ends with at most this many copies of the last pair, which fill the last tile.
 constexpr int32_t kSparePairs = 3;
-// The offsets of a block have this many bytes of memory, and stay in the L2 cache.
+// The size in bytes of the memory for the offsets of a block, which then stays in the L2 cache.
 constexpr int32_t kTableOffsetsBytes = 160 << 10;
 
 // TableOffsetsMemory has the table offsets and the parities of one block of output pixels.
@@ -34,7 +34,8 @@ struct TableOffsetsMemory {
   alignas(64) Offset offsets[kTableOffsetsBytes / sizeof(Offset)];
 };
 
-// Returns twice a window's number of odd-parity nibbles, in both 16-bit halves. Kernels add the number in this format.
+// Returns twice a window's number of odd-parity nibbles, in both 16-bit halves of the result, because kernels add it in
+// this form.
 int32_t TwiceInHalves(int32_t parity) { return parity * 2 * 0x10001; }
 
 // The class computes the offsets for the output pixels of one thread, block by block. `Traits` has the operations that
@@ -50,7 +51,7 @@ int32_t TwiceInHalves(int32_t parity) { return parity * 2 * 0x10001; }
 //   kWritesShortWindows
 //                      true if the traits have WriteShortWindows<words>(windows, offsets, parity), which writes the
 //                      offsets and `parity` (see TableOffsetsMemory) of 2 * kWords / words windows of 2 or 4 words
-// Each of these functions of `Traits` may write the results of up to kWords words past the end.
+// Each of these functions of `Traits` may write up to kWords results too many, past the end of its output.
 template <typename Traits>
 class TableOffsets {
  public:
@@ -64,7 +65,7 @@ class TableOffsets {
   TableOffsets(const BconvTask& task, int64_t first, int64_t last, Memory& memory)
       : task_(task), memory_(memory), words_(task.runs * task.run_words) {
     constexpr auto kWordBytes = static_cast<ptrdiff_t>(sizeof(uint32_t));
-    // Sharing offsets pays off only if windows overlap; otherwise half of a row's offsets would be unused. An
+    // Sharing offsets saves time only if windows overlap; otherwise half of a row's offsets would be unused. An
     // overlapping window reads one run of each input row.
     if (task.run_words * kWordBytes <= task.pixel_stride) return;
     input_row_bytes_ = task.runs > 1 ? task.run_offsets[1] : task.row_stride;
@@ -89,13 +90,13 @@ class TableOffsets {
     row_offsets_ = reinterpret_cast<Offset*>(row_parity_ + rows * row_bytes() + kSlack);
   }
 
-  // runs(), run_nibbles() and run_stride() describe the layout of a window's offsets.
+  // The functions runs(), run_nibbles() and run_stride() describe the layout of a window's offsets.
   int32_t runs() const { return shared_ ? task_.runs : 1; }
   int32_t run_nibbles() const { return words_ / runs() * kNibblesPerWord; }
   ptrdiff_t run_stride() const { return shared_ ? row_offsets() : 0; }
 
-  // Returns the end of the block that begins at `pixel`. Blocks up to `last` have nearly equal sizes. A block with
-  // shared offsets consists of whole rows, or of a part of one row if rows are long.
+  // Returns the end of the block of pixels that begins at `pixel`. The blocks up to `last` have nearly equal sizes. A
+  // block with shared offsets consists of whole rows, or of a part of one row if rows are long.
   int64_t BlockEnd(int64_t pixel, int64_t last) const {
     const int64_t width = task_.output_width;
     const bool by_rows = shared_ && width <= kMaxBlockPixels;
@@ -114,7 +115,7 @@ class TableOffsets {
   // The functions of `Traits` may write this many bytes past the end of the offsets.
   static constexpr int32_t kSlack = Traits::kWords * kWordOffsetsBytes;
 
-  // Returns the maximum number of pairs in a block if each pair has its own offsets.
+  // Returns the maximum number of pixel pairs in a block, for the case that each pair has its own offsets.
   int32_t MaxWindowPairs() const {
     return Min((kTableOffsetsBytes - kSlack) / (words_ * kWordOffsetsBytes), kMaxBlockPixels / 2);
   }
@@ -122,8 +123,8 @@ class TableOffsets {
   ptrdiff_t row_offsets() const { return row_words_ * ptrdiff_t{kNibblesPerWord}; }
   ptrdiff_t row_bytes() const { return row_words_ * static_cast<ptrdiff_t>(sizeof(uint32_t)); }
 
-  // Calls write(windows, i) with the windows of kCount pixels from first + i on. From `last` on, the last window is
-  // repeated.
+  // Calls write(windows, i) for groups of kCount windows, which begin at pixel first + i. From pixel `last` on, the
+  // last window is repeated.
   template <int kCount, typename Write>
   __attribute__((always_inline)) void ForEachWindows(int64_t first, int64_t last, Write write) const {
     WindowWalk walk{task_, first};
@@ -138,7 +139,7 @@ class TableOffsets {
     }
   }
 
-  // Writes the offsets of several short windows at a time, because a single short window would not fill a vector.
+  // Writes the offsets of several short windows together, because a single short window would not fill a vector.
   template <int32_t kWindowWords>
   void WriteShortWindows(int64_t first, int64_t last) const {
     constexpr int kWindows = 2 * Traits::kWords / kWindowWords;
@@ -210,7 +211,7 @@ class TableOffsets {
   Memory& memory_;
   const int32_t words_;
   bool shared_ = false;
-  // The members below are used only if offsets are shared.
+  // The members below are used only if windows share offsets.
   ptrdiff_t input_row_bytes_ = 0;
   int64_t stride_rows_ = 0;           // input rows from one output row to the next
   int32_t pixel_words_ = 0;           // input words from one output pixel to the next

@@ -4,9 +4,9 @@
 // Everything that runs in streaming mode is therefore assembly, the conversion to outputs included.
 //
 // N is the number of words in a vector, 4 to 64, which depends on the CPU. The windows of N pixels are transposed
-// through the tile za0 to the layout [words][N]. Then, for each 4 N channels, all words are multiplied, and the sums in
-// the four tiles are converted to outputs. A row of the tiles has the sums of one pixel. Weights are in tiles of 64
-// channels for every N.
+// through the tile za0 to the layout [words][N]. Then 4 N channels are computed at a time: all words are multiplied,
+// and the sums in the four tiles are converted to outputs. A row of the tiles has the sums of one pixel. Weights are in
+// tiles of 64 channels for every N.
 
 #if defined(__aarch64__)
 
@@ -50,7 +50,7 @@ members corrections, row_correction, column_correction, column, panel, tile
 //   x24  channels left, x25 the tile of weights, x27 channels from its first to the group's last, x28 its row in words
 // The predicates p0 and pn8 select all elements. The predicates p1 to p4 and pn9 select the elements of existing
 // channels, and p5 those of existing pixels. While outputs are written, z24 to z31 and z8 hold constants of the layer,
-// z16 to z23 those of the channels.
+// and z16 to z23 hold constants of the channels.
 
 .macro member_of to, name
   ldr \to, [x0, #\name]
@@ -180,8 +180,8 @@ members corrections, row_correction, column_correction, column, panel, tile
   b.ne 1b
 .endm
 
-// The macro adds outer products to the four tiles: a word of all pixels, z`a`, times those of four vectors of
-// channels, z`b0` to z`b3`.
+// The macro adds outer products to the four tiles. The first factor, z`a`, has one word of every pixel. The second
+// factors, z`b0` to z`b3`, have the same word of every channel.
 .macro add_word a, b0, b1, b2, b3
   count_agreeing 0, 1, \a, \b0
   count_agreeing 1, 2, \a, \b1
@@ -283,7 +283,8 @@ begin litebnn_sme2_bconv
   mov x26, #0
   member_of x27, channels_left
 11:
-  // x28 becomes the tile's channels, at most 64. The last tile of weights has a multiple of 16 channels.
+  // The instruction sets x28 to the number of channels in this tile of weights, at most 64. The last tile of weights
+  // has a multiple of 16 channels.
   add x28, x27, #15
   and x28, x28, #-16
   mov x9, #tile_channels

@@ -11,8 +11,8 @@ constexpr int32_t kMaxLanes = 64;
 // A tile of weights has this many channels.
 constexpr int32_t kTileChannels = 64;
 
-// TilePixels has the window of each pixel of a tile, and its padding corrections from the first channel on. The
-// corrections are not used if the layer has none.
+// TilePixels has the window of each pixel of a tile, and its padding corrections from the first channel on. If the
+// layer has no corrections, this pointer is not used.
 struct TilePixels {
   const uint8_t* windows[kMaxLanes];
   const int32_t* corrections[kMaxLanes];

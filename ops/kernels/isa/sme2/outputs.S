@@ -50,8 +50,8 @@
   four fadd, 20, 21, 22, 23
 .endm
 
-// The macro advances to the next pixel: w12 to its row of sums, and x10, by the stride x15, to its outputs. The macro
-// branches to `label` if pixels are left.
+// The macro advances to the next pixel: w12 to the pixel's row of sums, and x10, by the stride x15, to the pixel's
+// outputs. It branches to `label` if pixels are left.
 .macro next_pixel label
   add x10, x10, x15
   add w12, w12, #4

@@ -23,15 +23,15 @@ int32_t Round(const FloatSum& sum, int32_t first, int32_t second) {
   return rounded;
 }
 
-// The same by fused multiply-adds.
+// The sum of two levels by fused multiply-adds.
 int32_t RoundFused(const FloatSum& sum, int32_t first, int32_t second) {
   const float offset = -static_cast<float>(sum.second_zero_point) * sum.second_scale;
   const float product = std::fma(static_cast<float>(second), sum.second_scale, offset);
   return static_cast<int32_t>(std::nearbyint(std::fma(static_cast<float>(first), sum.first_scale, product)));
 }
 
-// Scales of operands are up to four times the sum's scale. Half of them are simple fractions of it, which put many sums
-// halfway between two levels.
+// Scales of operands are up to four times the scale of the sum. Half of the scales are simple fractions of the sum's
+// scale, which put many sums halfway between two levels.
 Int8SumSpec RandomSpec(std::mt19937& random) {
   const auto pick = [&random](int32_t low, int32_t high) {
     return low + static_cast<int32_t>(random() % static_cast<uint32_t>(high - low + 1));

@@ -35,7 +35,7 @@ struct Int8Tile {
     Dots::template AddWindows<kPixels, kVectors>(task, window, weights, sums);
   }
 
-  // Computes one pixel with exact integers. The function is not inlined, because it is called for few pixels.
+  // Computes one pixel with exact integers. The function is not inlined, because few pixels need it.
   __attribute__((noinline, cold)) static void WriteExactly(const Int8ConvTask& task, const uint8_t* window,
                                                            int32_t channel, int8_t* output) {
     Ints sums[1][kVectors];
@@ -67,8 +67,8 @@ struct Int8Tile {
     }
   }
 
-  // Writes one row of output pixels. The last tile is moved back to end with the row, so the function may compute some
-  // pixels again.
+  // Writes one row of output pixels. If the row does not consist of whole tiles, the last tile overlaps the one before,
+  // and computes some pixels again.
   __attribute__((noinline)) static void WriteRow(const Int8ConvTask& task, const uint8_t* row, int32_t channel,
                                                  int8_t* output) {
     const Int8ConvTask copy = task;  // because a compiler must assume that any store may modify the original
@@ -79,8 +79,8 @@ struct Int8Tile {
   }
 };
 
-// Adds the products of windows and weights, one step after the other. A trait that has instructions for several steps
-// at once replaces this function by its own.
+// Adds the products of windows and weights, one step after the other. A trait `Dots` that has instructions for several
+// steps at once replaces this function by its own.
 template <typename Dots, int kPixels, int kVectors>
 __attribute__((always_inline)) inline void AddSteps(const Int8ConvTask& task, const uint8_t* window,
                                                     const uint8_t* weights,
@@ -126,7 +126,8 @@ inline void WriteTileRow(const Int8ConvTask& task, int64_t y, int32_t channel) {
 // fill a tile are computed vector by vector.
 template <typename Dots, int kPixels, int kVectors>
 void Int8ConvRows(const Int8ConvTask& task, int64_t begin, int64_t end) {
-  // A tile of one vector has more pixels, so that enough sums are independent of each other.
+  // A tile of one vector of channels has more pixels than other tiles, so that enough sums are independent of each
+  // other.
   constexpr int kNarrowPixels = 8;
   for (int64_t y = begin; y < end; ++y) {
     for (int32_t channel = 0, vectors; channel < task.channels; channel += vectors * Dots::kLanes) {

@@ -29,7 +29,7 @@ struct FourDots {
   __attribute__((always_inline)) static Ints Round(Ints sums, const Int8ConvTask& task, int32_t channel, Check&) {
     const Ints right = vnegq_s32(Load(task.shift + channel));
     const Ints high = vqrdmulhq_s32(sums, Load(task.multiplier + channel));
-    // Negative numbers that are shifted are first decremented, so that halves round away from zero.
+    // Negative numbers are decremented before they are shifted, so that halves round away from zero.
     return vrshlq_s32(vaddq_s32(high, vshrq_n_s32(vandq_s32(high, right), 31)), right);
   }
 
@@ -81,8 +81,8 @@ __attribute__((always_inline)) inline void AddStepsByFours(const Int8ConvTask& t
   }
 }
 
-// LongDots has the multiplications for CPUs without dot product instructions. The sum of two products of bytes fits 16
-// bits, because no weight is -128.
+// LongDots has the multiplications for CPUs without dot product instructions. A 16-bit number has room for the sum of
+// two products of bytes, because no weight is -128.
 struct LongDots : FourDots {
   template <int kPixels, int kVectors>
   __attribute__((always_inline)) static void AddWindows(const Int8ConvTask& task, const uint8_t* window,
@@ -90,7 +90,8 @@ struct LongDots : FourDots {
     AddStepsByFours<LongDots>(task, window, weights, sums);
   }
 
-  // The low half of each w[v] has taps 0 and 1 of four channels. The high half has taps 2 and 3 of these channels.
+  // The low half of each w[v] has the weights of taps 0 and 1 for four channels. The high half has the weights of taps
+  // 2 and 3 for the same channels.
   template <int kStep, int kVectors>
   __attribute__((always_inline)) static void AddStep(int8x16_t x, const int8x16_t (&w)[kVectors],
                                                      Ints (&sums)[kVectors]) {
