@@ -65,18 +65,18 @@ class Target:
 
     @property
     def profile(self) -> Path:
-        """The path of the coverage profile that a run of a C++ target writes."""
+        """The path of the coverage profile that a C++ target writes when it runs."""
         return WORK / self.name / "coverage.profraw"
 
 
 def targets() -> dict[str, Target]:
-    """All targets by name."""
+    """The targets by their names."""
     found = (Target(path) for path in sorted((FOLDER / "targets").glob("*_fuzz.*")) if path.suffix in (".cc", ".py"))
     return {target.name: target for target in found}
 
 
 def needs_of(target: Target) -> tuple[str, ...]:
-    """The requirements for building and running a target, by the names of toolchains/needs.py."""
+    """The names of the rows in toolchains/needs.py without which the target cannot be built or run."""
     if not target.is_cpp:
         return ("atheris",)
     return ("clang", "runtime") if target.name == "images" else ("clang",)
@@ -108,10 +108,11 @@ def build(chosen: list[Target]) -> None:
 
 
 def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
-    """Runs a built target; returns the number of inputs that the target was given.
+    """Runs a built target; returns the number of inputs that it processed.
 
-    The target runs for `seconds`, or runs only the committed inputs if that is 0. `corpus` is the folder of further
-    initial inputs, and of new ones. The same code, an empty corpus and the same `seed` give the same inputs.
+    The target runs for `seconds`, or runs only the committed inputs if that is 0. `corpus` is a folder of further
+    inputs to start from, in which new inputs are stored. The same code, an empty corpus and the same `seed` give the
+    same inputs.
 
     Raises:
         ToolkitError: there is a finding; the message has its kind, place and input.
@@ -129,7 +130,8 @@ def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
         "print_final_stats": 1,
     }
     command = [*program, *(f"-{name}={value}" for name, value in flags.items()), str(corpus)]
-    # libFuzzer's memory limit counts memory inherited from the parent process, so a small shell starts the target.
+    # libFuzzer's memory limit also counts memory that is inherited from the parent process. Therefore a small shell
+    # starts the target.
     finished = subprocess.run(
         ["sh", "-c", '"$@"; exit $?', "sh", *command, str(FOLDER / "corpus" / target.name)],
         cwd=ROOT,

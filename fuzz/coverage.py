@@ -68,7 +68,7 @@ def python_coverage(runs: list[tuple[Path, list[Path]]]) -> str:
         base = [sys.executable, "-m", "coverage"]
         data = str(Path(folder) / "data")
         for program, inputs in runs:
-            # The program runs each input once, and an empty one that libFuzzer adds.
+            # The program runs each input once, and also an empty input, which libFuzzer adds.
             count = 1 + sum(len(list(corpus.iterdir())) for corpus in inputs)
             measured = [*base, "run", "--branch", "--append", f"--data-file={data}", f"--include={parts}"]
             flags = [f"-atheris_runs={count}", f"-artifact_prefix={folder}/"]

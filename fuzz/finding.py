@@ -20,7 +20,7 @@ def describe(output: str) -> str:
     exception = _EXCEPTION.search(output)
     if exception:
         kind, frames = exception[1].strip(), exception[2].splitlines()[1:]
-        # Python prints the innermost call last, each call in two lines.
+        # In a traceback, Python prints the innermost call last, and each call takes two lines.
         stack = frames[-2 * _FRAMES :]
     else:
         reports = re.findall(r"^.*(?:runtime error:|ERROR:|SUMMARY:).*$", output, re.MULTILINE)

@@ -64,7 +64,7 @@ GraphTensor ReadTensor(Reader& reader) {
   return tensor;
 }
 
-// Lists one op type for each name, because the delegate has several types for some builtin ops.
+// The delegate has several op types for some builtin ops. The list has only one type for each name.
 std::vector<const OpType*> OpsOfDifferentNames() {
   std::vector<const OpType*> ops;
   for (const OpType* type : kOpTypes) {

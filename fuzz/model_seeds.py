@@ -5,7 +5,7 @@ Usage:
     python -m fuzz.model_seeds
 
 Each seed reaches code of the converter that the other seeds do not reach. A committed seed of the target `conversions`
-is kept as long as that holds.
+is kept as long as no other seed reaches the same code.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ TESTS = (
 LARGEST = 20000
 # The largest seed for the reader in bytes. The tests of the reader have models of thousands of parts, which are slow.
 LARGEST_READ = 7000
-# The largest seed in bytes per newly covered step, because large seeds slow down every run.
+# The maximum size of a seed in bytes for each step that only this seed covers, because large seeds slow down every run.
 BYTES_OF_A_STEP = 6000
 # The options to try, as bits of `options` in conversions_fuzz.py: none, all compatible ones, and combinations of int8
 # inputs and outputs.
@@ -41,7 +41,9 @@ OPTIONS = (0b00000000, 0b00000011, 0b00011100, 0b00100001, 0b11000010)
 
 
 def tested() -> tuple[list[bytes], list[bytes]]:
-    """The models that the tests convert, and those that they read or check, without duplicates."""
+    """The models that the converter's tests convert, and the models that they only read or check, without
+    duplicates.
+    """
     made: set[bytes] = set()
     given: set[bytes] = set()
     make: Any = FloatModel.model
@@ -61,7 +63,8 @@ def tested() -> tuple[list[bytes], list[bytes]]:
         check_model(model)
 
     FloatModel.model = record
-    # The functions are replaced before tests are collected, because test modules import them then.
+    # The functions are replaced before pytest collects the tests, because test modules import the functions at that
+    # time.
     litebnn.flatbuffer.read_model = record_read
     litebnn.graph.check_model = record_checked
     pytest.main(["-q", *TESTS])
@@ -69,7 +72,8 @@ def tested() -> tuple[list[bytes], list[bytes]]:
 
 
 def needed(target: Callable[[bytes], None], candidates: list[bytes], known: set[Any]) -> Iterator[tuple[str, bytes]]:
-    """Selects inputs one by one: always the one that reaches the most new steps for its size.
+    """Selects inputs one by one. Each selected input is the one that reaches the most new steps in proportion to its
+    size.
 
     The function adds the steps from line to line that the selected inputs reach to `known`.
     """

@@ -11,7 +11,7 @@ from typing import Any
 import atheris
 
 ROOT = Path(__file__).resolve().parents[1]
-# Python adds only the folder of the script to the path, not that of the project.
+# Python puts only the folder of the script on its path. This line adds the folder of the project.
 sys.path.insert(0, str(ROOT))
 
 

@@ -54,7 +54,7 @@ void CheckEqual(const std::vector<std::vector<uint8_t>>& results) {
 void RunOnEveryIsa(const Graph& graph, const RunSettings& settings) {
   Results results;
   std::vector<std::string> isas = IsaNames();
-  // The empty name selects no ISA: the library chooses one, which may differ from filter to filter.
+  // The empty name stands for the library's own choice of an ISA, which may differ from filter to filter.
   isas.push_back("");
   for (const std::string& isa : isas) {
     setenv("LITEBNN_ISA", isa.c_str(), 1);

@@ -11,7 +11,7 @@ namespace litebnn::testing {
 struct RunSettings {
   int num_threads = 1;
   size_t partition_size = 1;
-  // The shape of the graph's first input in a second run; empty for no second run.
+  // The shape that the graph's first input gets for a second run; empty if there is no second run.
   std::vector<int> new_shape;
 };
 

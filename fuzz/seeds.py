@@ -44,8 +44,8 @@ OPS = [
     *(LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D),
     *("ADD", "MUL", "MAX_POOL_2D", "CONCATENATION", "CONV_2D", "AVERAGE_POOL_2D", "PRELU"),
 ]
-# The options of the builtin ops: TfLitePoolParams with SAME padding for pools, TfLiteConvParams with SAME padding for
-# CONV_2D, the last axis for CONCATENATION. Other ops have zeros.
+# The options of the builtin ops. Pools have TfLitePoolParams with SAME padding, CONV_2D has TfLiteConvParams with SAME
+# padding, and CONCATENATION has the last axis. Other ops have zeros.
 BUILTIN_OPTIONS = {
     "MAX_POOL_2D": (1, 2, 2, 2, 2, 0),
     "AVERAGE_POOL_2D": (1, 2, 2, 2, 2, 0),
@@ -79,8 +79,8 @@ def graphs() -> Iterator[tuple[str, bytes]]:
 
 
 def joined() -> Graph:
-    """A graph with a concatenation of signs and an image, and a batch norm with a max pool between its MUL and ADD. A
-    packing of signs follows.
+    """A graph with a concatenation of unpacked signs and an image. A batch norm follows, with a max pool between its
+    MUL and ADD, and then a packing of signs.
     """
     model = FloatModel()
     signs = model.op(LCE_DEQUANTIZE, [model.packed(model.input(1, 3, 3, 3))], (1, 3, 3, 3), table=None)
@@ -142,7 +142,7 @@ def graph_bytes(graph: Graph) -> bytes:
 
 def tensor_bytes(tensor: Tensor) -> bytes:
     scale, zero_point = tensor.per_tensor_quantization or (0.0, 0)
-    # The scales of other tensors than constant int8 ones have no effect, so they are left out.
+    # Only the scales of constant int8 tensors have an effect, so all other scales are left out.
     grids = tensor.quantization if tensor.is_constant and tensor.type == "INT8" else None
     data = b"" if tensor.buffer.data is None else tensor.buffer.data.tobytes()
     return (
@@ -197,12 +197,12 @@ def files() -> Iterator[tuple[str, bytes]]:
         data = path.read_bytes()
         if len(data) <= LARGEST // 2:
             yield path.stem, data
-    # This file has the parts of the schema that the golden models lack.
+    # This file contains the parts of the .tflite schema that no golden model contains.
     yield "everything", pack(everything())
 
 
 def decisions(count: int, size: int) -> Iterator[tuple[str, bytes]]:
-    """Random bytes, which select a model and its damage; fuzzing discovers better ones."""
+    """Random bytes, each of which selects a model and its damage; fuzzing discovers better inputs."""
     for seed in range(count):
         yield f"{seed:02}", np.random.default_rng(seed).bytes(size)
 

@@ -33,22 +33,22 @@ OP_TESTS = [
     *("ops_test", "partition_test", "prepare_time_test", "mutation_test"),
 ]
 KERNEL_TESTS = ["kernels_test"]
-# The test of the library as it is shipped.
+# The C++ test that runs the shared library as it is shipped.
 LIBRARY_TEST = "failed_allocation_test"
 NUMPY_TESTS = ["pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "tests/ops/test_properties.py"]
 # Only the portable ISA's tests run, because the mutated code is common to all ISAs.
 FILTER = "--gtest_filter=-*/avx*:*/neon*:*/sme*"
 KERNELS = "ops/kernels"
-# The folders with the mutated code, without their subfolders: kernels/isa has one folder per ISA, and kernels/platform
-# asks the system.
+# The folders with the code that is mutated, without their subfolders. The folders of single ISAs are left out, and so
+# is kernels/platform, whose code depends on the system.
 FOLDERS = (KERNELS, f"{KERNELS}/bconv2d", "ops/tflite/ops", "ops/tflite/partition", "ops/tflite/runtime")
 FILES = sorted(str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).glob("*.cc"))
-# The time limits of a test program in seconds: of processor time, and of elapsed time. A program that exceeds them
-# hangs.
+# The time limits of a test program in seconds: one for processor time, one for elapsed time. A program that exceeds a
+# limit counts as hanging.
 SECONDS, PATIENCE = 30, 600
 
-# The changes that make mutants: patterns and their replacements. Spaces around an operator distinguish it from a
-# template's bracket.
+# The changes that make mutants: regular expressions and their replacements. The spaces around an operator distinguish
+# it from a template's angle bracket.
 CHANGES = [
     (re.compile(r" < "), " <= "),
     (re.compile(r" <= "), " < "),
@@ -69,7 +69,7 @@ CHANGES = [
     (re.compile(r"\bfalse\b"), "true"),
     (re.compile(r"\bstd::min\b"), "std::max"),
     (re.compile(r"\bstd::max\b"), "std::min"),
-    # This change removes a statement of one line.
+    # This change removes a statement that takes one line.
     (re.compile(r"^( +)(?!return|const|auto|int|size_t|using|break|continue)[\w>\-.*(\[][^;]*;$"), r"\1;"),
 ]
 # The lines that are not mutated: comments, preprocessor lines, declarations, messages, and cost estimates, which only
@@ -100,7 +100,7 @@ class Workshop:
 
     def __init__(self) -> None:
         compiler = find_gcc(find_target("host"))
-        # CMake adds no compiler flags of its own for a configuration name that it does not know.
+        # CMake adds no compiler flags of its own if the configuration has a name that CMake does not know.
         options = {
             "LITEBNN_BUILD_TESTS": "ON",
             "CMAKE_CXX_FLAGS": "-O1 -w",
@@ -136,10 +136,11 @@ class Workshop:
             return mutant, outcome
 
     def _link_tests(self, compiled: Path, programs: Sequence[str], linked: Path) -> None:
-        """Links the programs' tests into one program. The linker takes only symbols from the libraries that are missing
-        in the mutant's file."""
+        """Links the programs' tests into one program. From the libraries, the linker takes only symbols that the
+        mutant's file does not define.
+        """
         objects = [path for program in programs for path in sorted((TEST_FILES / f"{program}.dir").rglob("*.o"))]
-        # Each test program has its own copy of common objects, of which only one is linked.
+        # Each test program has its own copy of some object files. If several copies exist, only one is linked.
         shared = {path.name: path for path in objects}
         sources = [self._compiler, *shared.values(), compiled]
         libraries = ["-Wl,--start-group", *sorted(WORK.rglob("*.a")), "-Wl,--end-group", "-ldl", "-pthread"]
@@ -186,8 +187,9 @@ class Workshop:
 
 
 def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
-    """Tries a random sample of the mutants that are not known to be equivalent, `jobs` at once: see `survivors` in
-    mutant.py."""
+    """Tries a random sample of the mutants that are not known to be equivalent to the original code, `jobs` at once.
+    The function `survivors` in mutant.py describes the arguments.
+    """
     candidates = (mutant for file in FILES for mutant in mutants_of(file) if not mutant.is_equivalent)
     workshop = Workshop()
     with ThreadPoolExecutor(jobs) as executor:

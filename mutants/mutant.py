@@ -1,4 +1,6 @@
-"""Mutants in both languages, the list of known equivalent ones, and the trial of a random sample."""
+"""Mutants of C++ and Python code, the list of those that are known to be equivalent, and the trial of a random
+sample.
+"""
 
 import itertools
 import random
@@ -57,7 +59,8 @@ def survivors(
 ) -> tuple[int, list[Mutant]]:
     """Tries a random sample of the candidates that are mutants, and prints those for which no test fails.
 
-    A mutant that takes too long counts as killed. It is printed too, so that one can check if it would have ended.
+    A mutant that takes too long counts as killed. Such a mutant is printed too, so that users can check if it would
+    have ended.
 
     `count` is the number of mutants to try; fewer are tried if there are no more. `seed` is the random seed of the
     sample. `executor` runs the trials, with its own degree of parallelism. `trial` tries one candidate, and returns

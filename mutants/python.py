@@ -1,8 +1,8 @@
 """Tries mutants of the converter's Python code: reader and writer, graph, rules.
 
-The package cosmic-ray makes a mutant by changing one operator, number or condition of one module. A mutant is tried
-with those tests of its folder and of whole models that execute the changed line. It is killed if one of these tests
-fails or takes far too long.
+The package cosmic-ray makes a mutant by changing one operator, number or condition of one module. The tests of the
+module's folder and of whole models are run on the mutant, if they execute the changed line. The mutant is killed if one
+of these tests fails or takes far too long.
 """
 
 import ast
@@ -30,7 +30,7 @@ PARTS = ("flatbuffer", "graph", "rules")
 SOURCES = [str(PACKAGE / part) for part in PARTS]
 # The files and folders to copy: everything that the tests read.
 COPIED = ("conftest.py", "converter", "fuzz", "pyproject.toml", "tests", "toolchains")
-# The tests that run whole models through all rules, need no TensorFlow, and take only seconds.
+# The tests that run whole models through all rules, need no TensorFlow, and take only some seconds.
 WHOLE = (
     "tests/convert/test_subgraphs.py",
     "tests/convert/test_golden.py",
@@ -48,17 +48,20 @@ IMPORTED = (
     "ai_edge_litert.schema_py_generated",
     "rich.table",
 )
-# The operator |, which occurs in annotations. Nothing evaluates these, so such a mutant is equivalent.
+# The operator | occurs in annotations, which nothing evaluates. A mutant that changes it is therefore equivalent to the
+# original.
 ANNOTATIONS = "BitOr_"
-# A comparison is replaced only by another one of its kind. Names, for example, are equal or not, but have no meaningful
-# order.
+# A comparison is replaced only by another comparison of its kind. Names, for example, can be equal or not, but have no
+# meaningful order.
 COMPARISON = "core/ReplaceComparisonOperator_"
 KINDS = [{"Eq", "NotEq"}, {"Lt", "LtE", "Gt", "GtE"}, {"Is", "IsNot"}, {"In", "NotIn"}]
 
 
 @dataclass(frozen=True)
 class Site:
-    """The nth position in a module at which one of cosmic-ray's operators can change something."""
+    """A place in a module at which one of cosmic-ray's operators can change something. `occurrence` counts these
+    places.
+    """
 
     module: str
     operator: str
@@ -103,7 +106,7 @@ def mutated(site: Site) -> tuple[Mutant, str, str] | None:
         ast.parse(changed)
     except SyntaxError:
         return None
-    # Blank lines are ignored, because the removal of a decorator also removes the blank lines before it.
+    # Blank lines are not compared, because the removal of a decorator also removes the blank lines before it.
     written = [
         [(n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip()] for text in (code, changed)
     ]
@@ -154,8 +157,8 @@ class Workshop:
             return try_in_new_process(self._folder, self._recording, tests)
         finally:
             copy.write_text(before, encoding="utf-8")
-            # The old modification time is restored too, because Python compares it to find out if the module's compiled
-            # form is valid.
+            # The file also gets its old modification time again, because Python uses it to find out if the module's
+            # compiled form is valid.
             os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
@@ -168,8 +171,8 @@ def _trial(site: Site) -> Verdict | None:
 
 
 def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
-    """Tries a random sample of the mutants that are not known to be equivalent, `jobs` at once: see `survivors` in
-    mutant.py.
+    """Tries a random sample of the mutants that are not known to be equivalent, `jobs` at once. The
+    function `survivors` in mutant.py describes the arguments.
 
     Raises:
         ToolkitError: cosmic-ray or coverage is not installed, or the tests fail without a mutant.

@@ -1,8 +1,8 @@
 """Tries mutants of Python code with only the tests that execute the changed lines, the quickest first.
 
-The process that imports this module must not import the mutated package itself. Each trial is a fork of this process,
-or of another fork that has already imported the package and collected the tests. The latter fork can only replace the
-code of functions.
+The process that imports this module must not import the mutated package itself. Each trial runs in a fork of this
+process, which imports the changed package. If only functions have changed, it runs in a fork that has already imported
+the package and collected the tests.
 """
 
 import ast
@@ -27,15 +27,15 @@ from mutants.mutant import Outcome
 FORK = multiprocessing.get_context("fork")
 # The limits of a trial: seconds for all tests together, and bytes of memory.
 SECONDS, BYTES = 60.0, 8 << 30
-# The time limit of a test, and of the import: SLOWER times the normal time, plus MORE seconds.
+# The time limit of a test, and of the import of the package: SLOWER times the normal time, plus MORE seconds.
 SLOWER, MORE = 5.0, 20.0
-# The Hypothesis profile of trials. It does not search for the smallest failing example, because any failing one
+# The Hypothesis profile of trials. It does not search for the smallest failing example, because any failing example
 # suffices.
 PROFILE = "mutants"
 
 
 def _pytest(folder: Path, arguments: Sequence[str], plugin: object, *, keep_compiled: bool = False) -> int:
-    """Runs pytest and returns its exit code; changes the process, which must end afterwards."""
+    """Runs pytest and returns its exit code. The process must end afterwards, because pytest leaves changes in it."""
     import hypothesis
 
     os.chdir(folder)
@@ -68,8 +68,9 @@ def _outcome(target: Callable[..., object], *arguments: object) -> Outcome:
 
 
 def _limit(seconds: float) -> None:
-    """Limits the processor time of this process, which is killed when it exceeds the limit. A later call sets a new
-    limit. `seconds` is the normal time."""
+    """Limits the processor time of this process, which is killed when it exceeds the limit. A later call replaces
+    the limit. `seconds` is the time that the work normally takes.
+    """
     end = time.process_time() + MORE + SLOWER * seconds
     resource.setrlimit(resource.RLIMIT_CPU, (int(end), resource.RLIM_INFINITY))
 
@@ -78,8 +79,8 @@ def _limit(seconds: float) -> None:
 class Recording:
     """A plugin of pytest that records which lines the tests execute.
 
-    `tests` has the tests for each file and each of its lines; "" stands for the import. `seconds` has each test's
-    duration.
+    For each file and each of its lines, `tests` has the names of the tests; "" stands for the import. `seconds` has
+    each test's duration.
     """
 
     folder: Path
@@ -123,7 +124,7 @@ class Recording:
         self._coverage.switch_context("")
 
     def tests_of(self, file: str, lines: range) -> tuple[list[str], bool]:
-        """The tests to try for a change of these lines, in order, and True if an import executes one of the lines.
+        """The tests to run if these lines change, in order, and True if an import executes one of the lines.
 
         The tests of the file's own test module come first, then those of its folder, then all others, each sorted by
         time. A line that an import executes can affect any test of the file. Tests of code near this line may depend on
@@ -182,7 +183,7 @@ class Chosen:
 
 
 def try_in_new_process(folder: Path, recording: Recording, tests: Sequence[str]) -> Outcome:
-    """Runs the tests in a new process, which imports the package from its current files."""
+    """Runs the tests in a new process, which imports the changed package from its files."""
 
     def run() -> int:
         _limit(0)
@@ -203,7 +204,7 @@ class Collected:
         self._theirs.close()
 
     def outcome(self, before: str, after: str, tests: Sequence[str]) -> Outcome:
-        """Runs the tests on the new text of a module, in which only functions have changed."""
+        """Runs the tests on a module whose new text differs only in functions."""
         self._ours.send((before, after, tests))
         return Outcome(self._ours.recv())
 

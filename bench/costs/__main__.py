@@ -55,8 +55,8 @@ class IsaRow:
         return None if self.without else self.isa
 
 
-# The ISAs are in the library's order, fastest first. `tables` and `shared_tables` are the limits of the function
-# Better() in the ISA's source. `without` is the ISA that layers are delegated to.
+# The ISAs are in the library's order, fastest first. `tables` and `shared_tables` are the limits with which the
+# function Better() in the ISA's source delegates layers. `without` is the ISA to which it delegates them.
 ISAS = (
     IsaRow("avx512_vbmi", (*_AVX512, "avx512vbmi", "avx512_bitalg", "avx512_vnni", "gfni"), 64, 384, 360, "avx512"),
     IsaRow("avx512", _AVX512, 16),
@@ -68,8 +68,8 @@ ISAS = (
 def fitted(
     networks: Mapping[str, bytes], seconds: Mapping[str, float], row: Costs, free: Collection[str] = ()
 ) -> Cycles:
-    """Fits the costs of the row's own ISA. The costs of the ISA to which it delegates layers are known. The kinds of
-    work in `free` get no cost.
+    """Fits the costs of the row's own ISA. The costs of the ISA to which this ISA delegates layers are already known.
+    The kinds of work in `free` get no cost.
     """
     found = []
     for name, model in networks.items():
@@ -103,7 +103,7 @@ def zoo_errors(networks: Mapping[str, bytes], seconds: Times, row: Costs) -> dic
 
 
 def this_cpu() -> tuple[str, float, set[str]]:
-    """The CPU's name, its clock in GHz, and all words of /proc/cpuinfo, which include the CPU's features.
+    """The CPU's name, its clock in GHz, and the set of all words in /proc/cpuinfo, among them the CPU's features.
 
     Raises:
         ToolkitError: the system does not report the CPU.
@@ -128,7 +128,7 @@ def measured_rows(passes: int, times: str) -> list[Costs]:
         # Each pass times all networks once, so that they see the same states of the machine.
         least(seconds, measure(others, slowest, 1))
         least(seconds, measure(binary, isa_option, 1))
-        # Long inferences are interrupted more often, so they need more repetitions.
+        # Long inferences are more often interrupted by other programs, so they need more repetitions.
         least(seconds, measure(zoo, isa_option, 1, least_runs=20))
         if times:
             write_whole(Path(times), json.dumps([[*key, value] for key, value in seconds.items()]).encode())

@@ -4,9 +4,10 @@ Usage:
 
     python -m bench.costs.boards
 
-A binary layer costs the cycles that llvm-mca models for its loops on the board's core (see bench/kernels/model.py). The
-instructions of the runtime's own ops are counted. Each instruction costs as many cycles as in the inner loop of a
-matrix product. Memory bandwidths are published figures. No estimate has been compared with a real board.
+A binary layer costs the cycles that llvm-mca models for its loops on the board's core (see bench/kernels/model.py). For
+the runtime's own ops, an emulator counts the instructions. The cycles for an instruction are those in the inner loop of
+a matrix product. The memory bandwidths are figures that others have published. No estimate has been compared with a
+real board.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class BoardFacts:
     # The memory bandwidth of copying data, in GB/s.
     gigabytes: float
     tile: int
-    # The 64-bit ISA whose loops llvm-mca models if it cannot model the loops of `isa`; "" if it can.
+    # An ISA for 64-bit whose loops llvm-mca models instead, if it cannot model the loops of `isa`; "" if it can.
     counted: str = ""
 
 
@@ -59,9 +60,9 @@ LAYERS = (
     *((56, 64, 64, 1), (28, 128, 128, 1), (14, 256, 256, 1), (7, 512, 512, 1)),
     *((27, 32, 64, 3), (14, 96, 96, 3), (1, 1024, 1024, 1), (14, 512, 64, 3)),
 )
-# The kinds of work that get no cost in a fit, because emulators and llvm-mca do not model caches.
+# The kinds of work for which the fit finds no cost, because neither emulators nor llvm-mca model caches.
 _MEMORY = ("bytes past the cache", "bytes past the last cache")
-# The instructions of one iteration of XNNPACK's float matrix product with tiles of 6 × 8: loads of both operands, and
+# The instructions of one iteration in XNNPACK's float matrix product, for tiles of 6 × 8: loads of both operands, and
 # multiply-adds.
 GEMM_LOOP = (
     *(f"ldr q{i}, [x{i}], #16" for i in range(6)),
@@ -75,8 +76,9 @@ GEMM_LOOP = (
     "subs x9, x9, #16",
     "b.ne #0",
 )
-# Networks of the suite whose instructions are counted. They cover all kinds of ops, and are small enough for an
-# emulator. GREATER replaces SIGN, which the newest runtime that works in the emulator does not know.
+# The networks of the suite whose instructions an emulator counts. They cover all kinds of ops, and are small enough for
+# an emulator. The networks use GREATER instead of SIGN, because the newest runtime that works in the emulator does not
+# know SIGN.
 COUNTED = (
     *("conv float 1x1 14x14x256", "conv float 1x1 28x28x64", "conv float 3x3 14x14x128", "conv float 3x3 7x7x512"),
     *("conv float 7x7 / 2 224x224x3-64", "conv float 3x3 / 2 224x224x3-16", "conv float 1x1 56x56x64-128"),
@@ -106,7 +108,7 @@ def single(size: int, channels: int, outputs: int, taps: int) -> bytes:
 
 
 def own_ops() -> Mapping[str, bytes]:
-    """Networks of the ops that litebnn computes itself, except LceBconv2d."""
+    """Networks of the ops that litebnn computes itself, without LceBconv2d."""
     networks = {}
     for size, channels in ((56, 64), (28, 128), (14, 256)):
         networks[f"pack {size}"] = Chain(1, size, size, channels).pack().bytes()
@@ -135,14 +137,14 @@ def binary_cycles(facts: BoardFacts, row: Costs) -> Cycles:
         totals = cycles_of_layers(target, program, layers, facts.core)
     works = [workloads_of(single(*shape), row)[0] for shape in LAYERS]
     found = fit([Network(name, work, total) for name, work, total in zip(names, works, totals, strict=True)], _MEMORY)
-    # Only layers with float outputs are modelled. Outputs of the other types get the same cost.
+    # Only layers with float outputs are modelled. For outputs of other types, the same cost is assumed.
     of_floats = found["LceBconv2d"].get("floats", 0.0)
     found["LceBconv2d"] |= dict.fromkeys(("signs", "int8s", "added floats"), of_floats)
     return found
 
 
 def counted_instructions() -> dict[str, float]:
-    """Instructions per inference of the networks without LceBconv2d, on 64-bit Arm."""
+    """Instructions per inference of the networks that have no LceBconv2d, on 64-bit Arm."""
     target, suite = find_target("rpi4"), dict(other_networks())
     build(target)
     networks = {**{name: suite[name] for name in COUNTED}, **own_ops()}

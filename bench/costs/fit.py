@@ -44,7 +44,7 @@ def workloads_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[
 
 
 def fit(networks: Sequence[Network], free: Collection[str] = ()) -> Cycles:
-    """Fits a cost in cycles, 0 or more, to each kind of work of each kind of op. The kinds in `free` get no cost."""
+    """Fits a cost in cycles, 0 or more, to each kind of work of each kind of op. The kinds in `free` get the cost 0."""
     kinds = {(work.kind, name) for net in networks for work in net.works for name in work.amounts}
     terms = sorted(term for term in kinds if term[1] not in free)
     column = {term: index for index, term in enumerate(terms)}

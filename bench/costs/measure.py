@@ -14,7 +14,8 @@ import numpy as np
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import find_runtime
 
-# An array that is summed before each run. It is twice as large as a core's own caches.
+# An array that is summed before each run, so that it displaces other data from the caches. It is twice as large as the
+# caches of one core.
 _OTHER_DATA = np.ones(1 << 20, np.float32)
 _SECONDS_OF_A_TURN, _MOST_RUNS = 0.012, 30
 

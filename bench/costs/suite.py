@@ -18,7 +18,7 @@ from litebnn.contract import (
 )
 from litebnn.graph import constant
 
-# The maximum number of bytes of weights in a network that repeats a layer, and the maximum number of its layers.
+# The limits of a network that repeats a layer: the number of bytes of weights, and the number of layers.
 _ROW_BYTES, _ROW_LAYERS = 3 << 20, 6
 
 
@@ -42,7 +42,7 @@ OTHER_SIZES = (
 
 
 def binary_networks() -> Iterator[tuple[str, bytes]]:
-    """Networks of LceBconv2d, of the op that packs its input, and of the following ops that the delegate takes over."""
+    """Networks with LceBconv2d, the op that packs its input, and the ops after it that the delegate claims."""
     for taps in (3, 1, 5):
         for size, channels in (*SIZES, *(OTHER_SIZES if taps < 5 else ())):
             yield from _same_shape(size, channels, taps)
@@ -98,7 +98,7 @@ def _same_shape(size: int, channels: int, taps: int) -> Iterator[tuple[str, byte
 
 
 def other_networks() -> Iterator[tuple[str, bytes]]:
-    """Networks of the ops that the runtime computes itself, in floats and, for some ops, in int8 too."""
+    """Networks with ops that the runtime computes itself, in floats and, for some ops, in int8 too."""
     for kind, type in (("float", "FLOAT32"), ("int8", "INT8")):
         yield from _convolutions(kind, type)
         yield from _narrow(kind, type)

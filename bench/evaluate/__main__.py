@@ -46,8 +46,8 @@ def make_images(model: Path, seconds: float, path: Path) -> int:
 
 
 def evaluate(model: Path, data: Path, workers: int) -> tuple[tuple[float, float, float], str]:
-    """Runs the command; returns seconds of the command, of its inferences and of processor time, and its results as
-    JSON.
+    """Runs the command. Returns the seconds of the command, of its inferences and of processor time, and the results
+    as JSON.
     """
     command = [sys.executable, "-m", "litebnn", "evaluate", str(model), f"--data={data}", f"--workers={workers}"]
     started, before = time.perf_counter(), os.times()

@@ -33,7 +33,7 @@ LAYERS = (
 
 
 def grid(scales: Any, zero_point: int = 0) -> Quantization:
-    """Makes a quantization with the given scales: one for all values, or one a channel."""
+    """Makes a quantization with these scales, either one for all values or one for each channel."""
     scale = np.atleast_1d(np.asarray(scales, np.float32))
     return Quantization(scale, np.full(scale.shape, zero_point, np.int64))
 

@@ -43,7 +43,7 @@ CORES = {
     "sme2": (),
 }
 OUTPUTS = ("float", "float_sum", "int8", "int8_sum")
-# The CPU with SME2 that the emulator emulates. Its vector length of 64 bytes is that of the first real CPUs with SME2.
+# The CPU with SME2 that the emulator imitates. Its vectors have 64 bytes, like those of the first real CPUs with SME2.
 SME2_CPU = "max,sme512=on,sme-default-vector-length=64"
 
 Command = Sequence[str | Path]
@@ -137,14 +137,14 @@ class Layer:
 def count_layer(
     counter: Counter | LogCounter, program: Path, isa: str, name: str, which: str = "only", output: str = "float"
 ) -> Layer:
-    """Counts one run of a layer. `name` is the name of a layer of kernels_bench or, if `which` is "layer", a shape."""
+    """Counts one run of a layer. `name` is the name of a layer in kernels_bench, or a shape if `which` is "layer"."""
 
     def command(iterations: int) -> Command:
         chosen = [f"--output={output}", *([f"--isa={isa}"] if isa else [])]
         return [program, "--only=bconv", f"--{which}={name}", f"--iterations={iterations}", *chosen]
 
     macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
-    # A run of three iterations and a run of two iterations differ only by one iteration of the layer.
+    # The emulator counts a run with three iterations and a run with two. The difference is one iteration of the layer.
     blocks = counter.blocks(command(3))
     blocks.subtract(counter.blocks(command(2)))
     return Layer(name, macs, blocks)
@@ -193,7 +193,7 @@ def model_layers(target: Target, program: Path, layers: list[Layer], cores: Sequ
 
 @cache
 def benchmark_model(target: Target) -> Path:
-    """Builds benchmark_model for the target, with another runtime than LiteRT, because LiteRT does not work in an
+    """Builds benchmark_model for the target with TensorFlow Lite's C library, because LiteRT does not work in an
     emulator with plugins.
 
     Raises:
@@ -235,7 +235,7 @@ def _count_inference(counter: Counter, program: Path, library: Path | None, mode
 
 def count_model(counter: Counter, target: Target, library: Path, name: str) -> None:
     try:
-        # The runtime is looked for first, because without it the model cannot be counted.
+        # The runtime is looked for first, because the model cannot be counted without a runtime.
         c_library_of(target)
         model, program = model_file(name, "lce"), benchmark_model(target)
     except ToolkitError as reason:

@@ -8,8 +8,8 @@ int64_t InnerLoopAvx2(int64_t macs) {
   constexpr int32_t kNibbles = 16 * kGroupNibbles;
   alignas(32) static uint8_t weights[kNibbles * kVectors * kVectorChannels];
   static uint16_t offsets[kNibbles];
-  // The weights are written once. Pages that were never written would all map to one physical page, which is slow to
-  // read under several addresses.
+  // The program writes the weights once. Pages that were never written would all map to one physical page, which is
+  // slow to read under several addresses.
   if (weights[1] == 0) {
     for (size_t i = 0; i < sizeof(weights); ++i) weights[i] = static_cast<uint8_t>(i * 7 % 16);
   }

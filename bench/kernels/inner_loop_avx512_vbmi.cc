@@ -7,8 +7,8 @@ int64_t InnerLoopAvx512Vbmi(int64_t macs) {
   constexpr int32_t kChunks = 64;
   // The loop is fastest with two vectors of channels, because the counts of two vectors stay in registers.
   constexpr int32_t kVectors = 2;
-  // The number of bytes from one vector of weights to the next, as in packed weights. A distance of exactly 4 KiB would
-  // take a tenth longer on AMD's Zen 5.
+  // The distance in bytes from one vector of weights to the next, as in packed weights. A distance of exactly 4 KiB
+  // would take a tenth longer on AMD's Zen 5.
   constexpr size_t kVectorBytes = kCompensationBytes + kChunks * kVectorChannels;
   alignas(64) static uint8_t weights[kVectors * kVectorBytes];
   alignas(64) static uint8_t tables[kChunks * kTableBytes];

@@ -6,7 +6,7 @@
 
 namespace litebnn {
 
-// Does at least `macs` binary multiply-adds and returns their number.
+// Does at least `macs` binary multiply-adds, and returns the number that it did.
 using InnerLoop = int64_t (*)(int64_t macs);
 
 // Converts sums in registers to `count` float outputs, a multiple of 16, and stores them in the L1 cache.
@@ -30,7 +30,7 @@ struct Loops {
 // Returns the loops of the ISA with this name, or null pointers if there are none.
 Loops LoopsOf(const char* isa);
 
-// Sums the bits of `count` floats as integers, which is as fast as memory delivers them.
+// Adds up `count` floats, read as integers. The speed is limited only by the memory.
 uint64_t ReadAll(const float* values, int64_t count);
 
 }  // namespace litebnn

@@ -1,20 +1,20 @@
-// Times the kernels on the layer shapes of real networks, on this CPU:
+// The benchmark times the kernels on the layer shapes of real networks, on this CPU, as in the following line:
 //   kernels_bench [--isa=NAME] [--against=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
-// or runs exactly N iterations of one layer, for an emulator that counts instructions:
+// For an emulator that counts instructions, it runs exactly N iterations of one layer:
 //   kernels_bench --only=NAME --iterations=N
 // The option --layer times one layer of any shape instead of the networks' layers. Its value has eight numbers: image
 // width, input channels, output channels, filter width, stride, dilation, groups, and padding. The padding is 1 if the
 // border of the image is filled with zeros, and 0 if with ones:
 //   kernels_bench --layer=56,64,64,3,1,1,1,0 [...]
-// The option --output chooses what the layers write: float (the default), float_sum, int8 or int8_sum. A sum adds an
-// earlier layer's output in the epilogue, as residual networks do:
+// The option --output chooses what the layers write: float (the default), float_sum, int8 or int8_sum. The two sums add
+// an earlier layer's output in the epilogue, as residual networks do:
 //   kernels_bench --only="bconv 3x3" --output=int8_sum
 //
 // The program prints one line per layer: median and best times, and billions of binary multiply-adds per second. The
 // program also prints two lower bounds as shares of the layer's time. The first is the time of the ISA's inner loop on
-// data in the L1 cache. The second adds conversions and stores of the layer's outputs. The bounds and the ISA of the
-// flag --against take turns with the layer, so that all run at the same CPU clock. The last line has the speeds that
-// bound whole networks.
+// data in the L1 cache. The second adds conversions and stores of the layer's outputs. The loops for the bounds and the
+// ISA of --against take turns with the layer, so all run at the same CPU clock. The last line has speeds that bound
+// whole networks.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -84,7 +84,8 @@ bool ParseLayer(const std::string& text, Layer* layer) {
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// The measured seconds of each single call of a layer. Calls are so short that most are not interrupted.
+// The measured seconds of each single call of a layer. A single call is so short that other programs seldom interrupt
+// it.
 struct Times {
   std::vector<double> seconds;
 
@@ -163,7 +164,8 @@ struct BconvBench {
 
   ThreadPool& pool;
   std::vector<uint32_t> input;
-  // The output is aligned like a runtime's tensors. Otherwise every second store would cross a cache line.
+  // The output is aligned like a runtime's tensors. With another alignment, every second store would cross a cache
+  // line.
   AlignedBuffer<float> output, addend;
   Bconv2dEpilogue epilogue;
   std::unique_ptr<Bconv2d> conv;
@@ -205,14 +207,14 @@ void TimeBconv(const Isa& isa, const Isa* against, ThreadPool& pool, const Layer
                                                        : new BconvBench(*against, pool, layer, options.output));
   BoundTimes bounds(LoopsOf(IsaName(bench.conv->isa())));
   Times times, other_times;
-  // The number of seconds for which layers run before the measurement, because further cores of a virtual machine may
-  // wake up slowly.
+  // For this number of seconds, layers run before the measurement begins, because further cores of a virtual machine
+  // may wake up slowly.
   constexpr double kSecondsToWakeUp = 0.2;
   const double awake = Now() + (options.threads > 1 ? kSecondsToWakeUp : 0.0);
   while (Now() < awake) bench.Run();
   for (int round = 0; round < options.rounds; ++round) {
     bounds.Add(bench.outputs);
-    // The first run is not timed, because the caches hold other data and the pool's threads may sleep.
+    // The first run is not timed: the caches still hold other data, and the pool's threads may sleep.
     bench.Run();
     times.Add([&] { bench.Run(); });
     if (other == nullptr) continue;
@@ -230,7 +232,7 @@ void TimeBconv(const Isa& isa, const Isa* against, ThreadPool& pool, const Layer
   std::printf("\n");
 }
 
-// Times the packing of signs, and the mere reading of the same floats.
+// Times the packing of signs, and also only reading the same floats.
 void TimePackSigns(const Isa& isa, ThreadPool& pool, const Options& options) {
   for (int64_t kilobytes : {256, 131072}) {
     const int64_t values = kilobytes * 256;
@@ -258,7 +260,7 @@ void TimePackSigns(const Isa& isa, ThreadPool& pool, const Options& options) {
   }
 }
 
-// Sums one value of each cache line, because summing all values would take longer than loading them.
+// Adds up one value of each cache line, because adding all values would take longer than loading them.
 float ReadLines(const float* values, size_t count) {
   constexpr size_t kLineValues = kAlignment / sizeof(float);
   float sums[4] = {};

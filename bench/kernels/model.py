@@ -23,7 +23,9 @@ ITERATIONS = 100
 INSTRUCTION_BYTES = 4
 
 Blocks = Counter[tuple[int, int]]
-"""Execution counts of blocks, by offset in the program and number of instructions."""
+"""The execution counts of basic blocks. A block is its offset in the program and
+Blocks = Counter[tuple[int, int]]its number of instructions.
+Blocks = Counter[tuple[int, int]]"""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Times binary imitations of layers that have no binary op, in turns with XNNPACK's float ops.
 
 Transposed convolutions of signs are timed as litebnn converts them, including the packing of their input. litebnn has
-no binary depthwise convolution. Ops that compute as many results from as few bits are timed in its place, as lower
-bounds. For float results this op is a 1×1 LceBconv2d of 32 channels, for signs an LceBMaxPool2d with the same window.
+no binary depthwise convolution. In its place, the program times ops that compute as many results from as few bits.
+Their times are lower bounds. For float results this op is a 1×1 LceBconv2d of 32 channels, for signs an LceBMaxPool2d
+with the same window.
 
 Usage:
 

@@ -5,9 +5,9 @@ Usage:
     python -m bench.micro [--target=cortex-m4] [--write]
 
 The layers have random 3x3 filters, no padding and packed inputs. Their outputs are compared with those of NumPy. The
-command prints the instructions for each 32 products, of all code from input to output. With `--write` it measures
-layers of many shapes instead, and fits each kernel's costs to the counts. It writes the costs, by which the converter
-chooses a kernel, to converter/litebnn/micro/costs.json.
+command prints the instructions for each 32 products, counted over all code from input to output. With `--write` it
+measures layers of many shapes instead, and fits each kernel's costs to the counts. It writes the costs, by which the
+converter chooses a kernel, to converter/litebnn/micro/costs.json.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def fitted_costs(target: Target) -> dict[str, list[float]]:
         )
         pixels = np.array([case.geometry.output_height * case.geometry.output_width for case in cases])
         found = np.array(instructions(target, cases), np.float64) / pixels
-        # The fit minimizes relative errors, so that small layers are as important as large ones.
+        # The fit minimizes the relative errors, so that small layers count as much as large ones.
         solution = np.linalg.lstsq(rows / found[:, None], np.ones(len(found)), rcond=None)[0]
         error = np.abs(rows @ solution / found - 1).max()
         print(f"{target.name}, {kernel}: {len(cases)} layers, at most {error:.0%} off", flush=True)
@@ -53,7 +53,9 @@ def fitted_costs(target: Target) -> dict[str, list[float]]:
 
 
 def measure(target: str, write: bool) -> None:
-    """Prints or, if `write`, stores the counts of one microcontroller, or of all if `target` is empty."""
+    """Counts the instructions of one microcontroller, or of all if `target` is empty. Prints the counts or,
+    if `write` is true, stores them.
+    """
     rows = [find_target(target)] if target else [row for row in load_targets().values() if row.is_bare]
     if write:
         costs = json.loads(COSTS_FILE.read_text(encoding="utf-8")) if target else {}

@@ -28,7 +28,7 @@ from tests.micro import networks
 from toolchains.bare.network import run_selftest
 from toolchains.targets import find_target
 
-# The heights and channels of the inputs of ops that random networks seldom contain.
+# The heights and channels of the inputs, for ops that random networks seldom contain.
 SIZES = ((3, 8), (7, 40), (12, 100))
 Work = dict[tuple[str, str], float]
 
@@ -49,7 +49,7 @@ def measured(target: str, count: int) -> Iterator[tuple[Work, int]]:
 
 def fitted(samples: list[tuple[Work, int]]) -> dict[str, dict[str, float]]:
     """Fits the costs of each function's work, which are 0 or more, to the measured instructions."""
-    # Samples of fewer instructions are left out, because the boards' timers are too coarse for them.
+    # A sample with few instructions is left out, because the boards' timers are too coarse for it.
     known = [(work, count) for work, count in samples if count >= 1000]
     names = sorted({name for work, _ in known for name in work if name[1] != INSTRUCTIONS})
     column = {name: index for index, name in enumerate(names)}

@@ -22,8 +22,8 @@ def random_case(
     """Makes a random layer without padding, with its input and its expected output.
 
     `kernel` is a name of `KERNELS`, and `output` one of OUTPUTS. `channels` is the number of input channels, a multiple
-    of 32. If `channels_out` is 0, there are as many output channels. `side` is the height and width of the output, and
-    `filter_size` that of the filter.
+    of 32. If `channels_out` is 0, the number of output channels is the same. `side` is the height and width of the
+    output, and `filter_size` that of the filter.
     """
     rng = np.random.default_rng(channels)
     outputs, size = channels_out or channels, side + filter_size - 1
@@ -44,8 +44,8 @@ def random_case(
         packed = pack_bconv2d(kernel, geometry, words_of(weights), thresholds)
         return Case(kernel, geometry, packed, words, words_of(signs))
     fixed = None
-    # For a few multipliers and biases, no integer arithmetic gives the same outputs. The loop draws new values in that
-    # case.
+    # For a few multipliers and biases, no integer arithmetic gives the same outputs as floats. In that case the loop
+    # draws other values.
     while fixed is None:
         multiplier = rng.normal(0, 60 / depth**0.5, outputs).astype(np.float32)
         bias = rng.normal(0, 10, outputs).astype(np.float32)

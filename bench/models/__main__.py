@@ -27,7 +27,7 @@ RUNTIMES = {"lce-best": LARQ, "lce-default": LARQ_DEFAULT, "xnnpack": XNNPACK}
 
 
 def contender(kind: str, name: str, threads: int) -> Contender:
-    """The model and the runtime to time for a `kind`, which is a key of RUNTIMES, "litebnn", or "litebnn-ISA"."""
+    """The model and the runtime that a `kind` stands for. A kind is a key of RUNTIMES, "litebnn", or "litebnn-ISA"."""
     runtime = RUNTIMES.get(kind, LITEBNN)
     isa = kind.partition("-")[2] if runtime == LITEBNN else ""
     python = str(PEER_PYTHON) if kind.startswith("lce-") else ""
@@ -36,8 +36,8 @@ def contender(kind: str, name: str, threads: int) -> Contender:
 
 
 def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Times a network. Prints a line for each kind: median and best time, ratios to the first kind's times, and peak
-    memory.
+    """Times a network. Prints a line for each kind: the median and best times, their ratios to those of the first kind,
+    and the peak memory.
 
     Returns:
         The printed values by kind: `median_ms`, `best_ms`, `runs` and `peak_bytes`.

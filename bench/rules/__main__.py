@@ -30,13 +30,13 @@ from toolchains.targets import Target, ToolkitError, find_system_target
 
 # The number of output channels in one tile of each Arm ISA.
 TILES = {"neon64_tbl": 32, "neon64": 32, "neon64_in_order": 32, "neon32": 32}
-# The core on which llvm-mca models an ISA's prices in cycles. SME2 has no such core, because llvm-mca models none with
-# SME2.
+# For each ISA, the core on which llvm-mca models prices in cycles. SME2 has no such core, because llvm-mca models no
+# core with SME2.
 CORE = {"neon64_tbl": "neoverse-n1", "neon64": "cortex-a72", "neon64_in_order": "cortex-a53"}
 
 
 def price(pair: Pair, isa: str, tile: int, unit: str, kept: float, broken: float) -> Price:
-    """A row of the table of prices, from the measured costs `kept` and `broken` of a pair's networks."""
+    """Makes a row of the table of prices from the measured costs of a pair's networks, `kept` and `broken`."""
     each = (f"{total / side.amount:.4g}" for total, side in ((kept, pair.kept), (broken, pair.broken)))
     first, second = map(float, each)
     return Price(pair.rule, isa, unit, first, second, round(pair.degree(tile), 4), pair.per_value)
@@ -55,8 +55,8 @@ def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
 
 
 def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
-    """Counts the price of breaking each rule on another target, in instructions. Pairs of single layers also get prices
-    in cycles, if llvm-mca can model a core of the ISA.
+    """Counts the price of breaking each rule on another target, in instructions. If llvm-mca can model a core of the
+    ISA, pairs of single layers also get prices in cycles.
     """
     program = build(target) / "bench" / "kernels" / "kernels_bench"
     counter = Counter(target)
@@ -76,7 +76,7 @@ def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
 def _layers(
     target: Target, program: Path, counter: Counter, isa: str, sides: tuple[Side, Side]
 ) -> dict[str, list[float]]:
-    """The costs of two layers by unit: instructions and, if a core can be modelled, cycles."""
+    """The costs of two layers by unit: instructions, and cycles if llvm-mca can model a core."""
     layers = [count_layer(counter, program, isa, side.layer, "layer") for side in sides]
     instructions = {"instructions": [float(layer.instructions) for layer in layers]}
     if isa not in CORE:

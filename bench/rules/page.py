@@ -43,7 +43,7 @@ def _table(rules: Iterable[str], isas: Sequence[str], cell: Callable[[str, str],
 
 
 def _share(price: Price | None) -> str:
-    """The time of breaking a rule, divided by the time of the same work with the rule kept."""
+    """The time of a network that breaks a rule, divided by the time of the same work in a network that keeps it."""
     return "–" if price is None else f"{price.broken / price.kept:.2f}"
 
 

@@ -16,7 +16,8 @@ class Side:
     """One network of a pair, which keeps or breaks a rule."""
 
     model: bytes
-    # The divisor of the network's time: millions of useful multiply-adds or, if `Pair.per_value`, the number of values.
+    # The divisor of the network's time: millions of multiply-adds that are needed or, if `Pair.per_value` is true, the
+    # number of values.
     amount: float
     # The network as an option --layer of kernels_bench; "" if it is not a single LceBconv2d.
     layer: str = ""
@@ -31,7 +32,7 @@ class Pair:
     example: str
     kept: Side
     broken: Side
-    # Returns the degree to which the network `broken` breaks the rule (`Finding.degree`), for tiles of `tile` channels.
+    # Returns how strongly the network `broken` breaks the rule (`Finding.degree`), for tiles of `tile` channels.
     degree: Callable[[int], float] = lambda tile: 1.0
     # True if the price is the cost of moving one more value through memory.
     per_value: bool = False

@@ -29,7 +29,7 @@ DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
 
 @contextmanager
 def busy_process() -> Iterator[None]:
-    """Runs a second process, which keeps a core busy, until the context ends."""
+    """A context manager that runs a second process, which keeps a core busy until the context ends."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield
@@ -39,7 +39,7 @@ def busy_process() -> Iterator[None]:
 
 
 def print_table(title: str, measured: list[Measurement]) -> None:
-    """Prints a line for each measurement, with ratios to the same model on one thread."""
+    """Prints a line for each measurement, with its ratio to the same model's time on one thread."""
     print(title)
     alone = {one.contender.model: one for one in reversed(measured) if one.contender.threads == 1}
     for one in measured:

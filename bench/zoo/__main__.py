@@ -5,15 +5,15 @@ Usage:
     python -m bench.zoo [--target=NAME] [--rounds=N] [--output=FILE] [MODEL ...]
 
 MODEL is a network of bench/zoo; the default is all. Three runtimes take turns on one thread. XNNPACK runs the float
-file. Larq Compute Engine, with its best options, and litebnn run their own conversions. A second row is for litebnn's
-conversion to int8 layers around the binary ones. It repeats the first row's times of Larq Compute Engine and XNNPACK.
+file. Larq Compute Engine, with its best options, and litebnn run their own conversions. A second row shows litebnn's
+conversion with int8 layers around the binary ones. It repeats the times of Larq Compute Engine and XNNPACK.
 
 The floor is the sum of two times. The first is the runtime's time for all layers of litebnn's file that are not binary.
 The second is the time of the binary multiply-adds at the speed of the inner loop. In int8 files, litebnn itself
 computes the first layer.
 
-The bound adds three costs to the floor (bench/zoo/floor.py). They are the outputs of binary layers, the bytes that
-other ops move, and the weights of binary dense layers from beyond the L2 cache.
+The bound adds three costs to the floor (bench/zoo/floor.py). The costs are the outputs of binary layers, the bytes that
+other ops move, and reads of dense binary weights from beyond the L2 cache.
 
 For other targets everything but Larq Compute Engine and the bound is counted in an emulator, in millions of
 instructions.
@@ -42,7 +42,9 @@ COLUMNS = ("litebnn", "lce-best", "xnnpack", "floor", "bound")
 
 
 def prepare(name: str, *, int8: bool = False) -> BinaryWork:
-    """Converts a network, writes its file and one with only its float layers, and returns the work of all other ops."""
+    """Converts a network. Writes its file and a second file with only its float layers, and returns the work of all
+    other ops.
+    """
     converted = convert_network(name, int8=int8).read_bytes()
     (ZOO / f"{name}.{'int8-' if int8 else ''}floor.tflite").write_bytes(float_layers(converted))
     return binary_work(converted)
@@ -51,7 +53,7 @@ def prepare(name: str, *, int8: bool = False) -> BinaryWork:
 def time_network(name: str, rounds: int, speed: BinaryWork) -> dict[str, Row]:
     """Measures two rows of the table in median milliseconds: with float layers, and with int8 layers.
 
-    There is no column for Larq Compute Engine if it cannot convert the network.
+    The figure for Larq Compute Engine is missing if it cannot convert the network.
     """
     works = [prepare(name, int8=int8).seconds(speed) for int8 in (False, True)]
     contenders = {
@@ -82,8 +84,8 @@ def time_network(name: str, rounds: int, speed: BinaryWork) -> dict[str, Row]:
 def count_zoo_network(name: str, target: str, instructions: float) -> dict[str, Row]:
     """Counts a row of the table in millions of instructions, with the columns that an emulator can run.
 
-    There is no column for XNNPACK if the float file has an op that the emulated runtime, which is from 2022, does not
-    know.
+    The figure for XNNPACK is missing if the float file has an op that the emulated runtime, which is from 2022, does
+    not know.
     """
     binary, found = prepare(name).macs, find_system_target(target)
 

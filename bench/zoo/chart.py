@@ -68,7 +68,8 @@ def table(times: dict[str, Any]) -> str:
 def draw(times: dict[str, Any], figure: Figure) -> None:
     """Draws a group of bars for each network: the median time of each runtime in ms, sorted by litebnn's times.
 
-    Larq Compute Engine with its defaults is left out, because its long bars would make the others too short to compare.
+    Larq Compute Engine with its default options is left out, because its long bars would make the other bars too short
+    to compare.
     """
     light = {name: colours[0] for name, colours in COLOURS.items()}
     networks = by_time(times)
@@ -111,7 +112,7 @@ def with_dark_colours(svg: str) -> str:
 def main() -> int:
     """Runs the command line and returns the exit code."""
     times = json.loads(TIMES.read_text(encoding="utf-8"))
-    # These settings make equal times give an equal file, and keep text as text.
+    # The settings make equal times give an equal file, and keep the picture's text as text instead of outlines.
     settings = {"svg.hashsalt": "litebnn", "svg.fonttype": "none", "font.family": "sans-serif"}
     with matplotlib.rc_context(settings):
         figure = Figure(

@@ -38,8 +38,8 @@ def figures_of(name: str) -> Figures:
     labels = tuple(each.name for each in imagenet_classes())
     converted = with_metadata(convert_keras_model(model), metadata_of(NETWORKS[name], True, labels))
     found = inspect_model(converted)
-    # Estimates are rounded to three digits. They are good to 10 %, and more digits would change with every fit of the
-    # costs.
+    # Estimates are rounded to three digits. Their error is up to 10 %, and more digits would change with every fit of
+    # the costs.
     seconds = {board: float(f"{time:.3g}") for board, time in found.seconds.items() if board != HOST}
     return Figures(len(converted), found.macs.binary, found.macs.int8 + found.macs.float, seconds)
 

@@ -56,12 +56,14 @@ class BinaryWork(NamedTuple):
     weights: float
 
     def seconds(self, speeds: "BinaryWork") -> "BinaryWork":
-        """The seconds that each kind of work takes at the given speeds, which are amounts per second."""
+        """The seconds that each kind of work takes. `speeds` has the amount of each kind that the CPU does in a
+        second.
+        """
         return BinaryWork(*(work / speed for work, speed in zip(self, speeds, strict=True)))
 
 
 def binary_work(model: bytes) -> BinaryWork:
-    """The work of a converted model, without that of its float layers."""
+    """The work of a converted model, apart from its float layers."""
     graph = read_model(model).graphs[0]
     layers = [op for op in graph.ops if op.name == LCE_BCONV_2D]
     values = sum(math.prod(op.output.shape) for op in layers if op.output.type != "INT32")
@@ -96,8 +98,8 @@ def speeds() -> BinaryWork:
 
     The speeds of multiply-adds and outputs are those of the ISA's loops in the L1 cache. Bytes move at the speed of
     copying a tensor of 56x56x64 floats. Weights are read at the speed of reading 8 MiB, because other data displaces
-    them from the L2 cache between two inferences. Their multiply-adds overlap with the reads, so the time of a weight
-    is only the difference.
+    them from the L2 cache between two inferences. The multiply-adds with these weights overlap with the reads, so only
+    the time that exceeds the multiply-adds counts.
 
     Raises:
         ToolkitError: the kernels' benchmark cannot be built, or has no loops for this CPU.

@@ -120,8 +120,8 @@ Json ToJson(const Settings& settings, const Measurement& measurement, double pea
   });
 }
 
-// True if the output file is written elsewhere and then renamed, which holds for regular files. Links, pipes and
-// devices are opened and written in place.
+// True if the output is first written to another file, which is then renamed. Only regular files are written in this
+// way. Links, pipes and devices are opened and written in place.
 bool IsReplaced(const std::string& path) {
   std::error_code missing;
   const std::filesystem::file_type type = std::filesystem::symlink_status(path, missing).type();

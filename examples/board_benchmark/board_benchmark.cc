@@ -27,7 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kLargestTensor = size_t{1} << 30;
-// The allowed difference of a golden model's output, relative to the largest value.
+// The largest allowed difference between a golden model's output and its expected output, relative to the largest
+// value.
 constexpr double kTolerance = 1e-4;
 const char* const kKinds[] = {"golden", "layer", "network"};
 
@@ -103,7 +104,7 @@ std::vector<char> SyntheticInput(const Tensor& tensor, size_t size) {
   return bytes;
 }
 
-// Returns the largest relative difference of a golden model's outputs from the expected outputs.
+// Returns the largest difference of a golden model's outputs from the expected outputs, relative to the largest value.
 double Difference(Session& session, const std::string& wanted) {
   std::string found;
   for (size_t i = 0; i < session.outputs().size(); ++i) {

@@ -2,7 +2,7 @@
 
 namespace litebnn::examples {
 
-// Makes stdin and stdout carry bytes unchanged. Otherwise Windows would translate line ends.
+// Switches stdin and stdout to binary mode, so that Windows does not translate line ends.
 void MakeStreamsBinary();
 
 }  // namespace litebnn::examples

@@ -19,8 +19,8 @@ CaughtStderr::~CaughtStderr() {
 std::string CaughtStderr::errors() const {
   std::string text;
   if (caught_ != nullptr) {
-    // stderr shares the position in the temporary file. Reading to the file's end leaves the position where the next
-    // message must be written.
+    // stderr and this reader share one position in the temporary file. After the file was read to its end, the position
+    // is where the next message must be written.
     std::rewind(caught_);
     for (int letter = std::fgetc(caught_); letter != EOF; letter = std::fgetc(caught_)) {
       text += static_cast<char>(letter);

@@ -13,12 +13,12 @@ namespace litebnn::examples {
 
 using Delegate = std::unique_ptr<::TfLiteDelegate, std::function<void(::TfLiteDelegate*)>>;
 
-// Makes the delegates that the options ask for, in the order in which they claim nodes. XNNPACK is not included,
-// because each runtime creates it differently. Throws Error if a delegate cannot be created.
+// Makes the delegates that the options name, in the order in which they claim nodes. XNNPACK is not among them, because
+// each runtime creates it differently. Throws Error if a delegate cannot be created.
 std::vector<Delegate> MakeDelegates(const SessionOptions& options);
 
-// Makes a delegate that claims no node. When the runtime passes it the model's first graph, it stores the address of
-// this graph in `graph`.
+// Makes a delegate that claims no node. When the runtime passes the model's first graph to the delegate, the delegate
+// stores the graph's address in `graph`.
 Delegate ObservingDelegate(TfLiteContext** graph);
 
 }  // namespace litebnn::examples

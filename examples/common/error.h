@@ -6,7 +6,7 @@
 
 namespace litebnn::examples {
 
-// A problem that the user can fix. what() is one line that says what was found and what was expected.
+// A problem that the user can fix. Its what() is one line, which says what was found and what was expected.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -14,7 +14,8 @@ struct Error : std::runtime_error {
 // Formats a string as printf does, and returns it.
 [[gnu::format(printf, 1, 2)]] std::string Format(const char* format, ...);
 
-// Runs a program and returns its exit code. If the program throws an exception, prints a line to stderr and returns 1.
+// Calls the main function of a program and returns its exit code. If the function throws an exception, prints a line to
+// stderr and returns 1.
 int RunProgram(void (*program)(int argc, char** argv), int argc, char** argv);
 
 }  // namespace litebnn::examples

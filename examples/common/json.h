@@ -6,7 +6,7 @@
 
 namespace litebnn::examples {
 
-// A JSON value, which holds its own text.
+// A JSON value, stored as its JSON text.
 class Json {
  public:
   Json(const std::string& text);

@@ -1,6 +1,6 @@
 // The part of LiteRT's C interface that the example programs use. LiteRT publishes its library in the wheel
 // ai-edge-litert, but no package with its headers. Therefore this file declares the interface, as in litert/c/*.h of
-// LiteRT 2.3. The layouts are those of 64-bit machines, because LiteRT has no other wheels.
+// LiteRT 2.3. The layouts are those of 64-bit machines, because LiteRT has wheels only for such machines.
 #pragma once
 
 #include <cstddef>

@@ -14,8 +14,8 @@ constexpr int64_t kTfLiteDelegateFlagsPerOperatorProfiling = 4;
 const std::vector<Delegate>* delegates_of_environment = nullptr;
 std::vector<LiteRtAccelerator> accelerators_of_delegates;
 
-// Finds XNNPACK's accelerator in LiteRT's library. Returns null if the library was built without XNNPACK, or for
-// Windows, where it is not exported.
+// Finds XNNPACK's accelerator in LiteRT's library. Returns null if the library was built without XNNPACK. Returns null
+// on Windows too, where the library does not export this accelerator.
 const LiteRtAcceleratorDef* FindXnnpack() {
   void* library = FindLoadedLibrary("libLiteRt" LITEBNN_LIBRARY_SUFFIX);
   void* address = FindSymbol(library, "LiteRtStaticLinkedAcceleratorCpuDef");
@@ -32,7 +32,7 @@ LiteRtStatus WrapDelegate(void*, LiteRtEnvironment, LiteRtAccelerator accelerato
   return LiteRtWrapDelegate((*delegates_of_environment)[index].get(), [](::TfLiteDelegate*) {}, wrapper);
 }
 
-// An accelerator that gives LiteRT the delegate with the same index.
+// An accelerator that LiteRT calls to get the delegate with the same index.
 constexpr LiteRtAcceleratorDef kDelegateAccelerator = {
     {sizeof(LiteRtAcceleratorDef), 1, 0, 0},
     [](LiteRtAccelerator, const char** name) {
@@ -109,7 +109,7 @@ Owned<LiteRtEnvironment> MakeEnvironment(const std::vector<Delegate>& delegates,
   LiteRtEnvironment environment = nullptr;
   Check(LiteRtCreateEnvironment(static_cast<int>(std::size(options)), options, &environment), "start");
   Owned<LiteRtEnvironment> owned(environment, LiteRtDestroyEnvironment);
-  // Each accelerator claims nodes that earlier accelerators have left.
+  // Accelerators are asked in their order. Each one claims nodes that the earlier ones have left.
   for (size_t i = 0; i < delegates.size(); ++i) {
     accelerators_of_delegates.push_back(Register(environment, kDelegateAccelerator));
   }

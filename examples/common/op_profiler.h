@@ -12,8 +12,8 @@
 namespace litebnn::examples {
 
 // A delegate that claims no node. When the interpreter passes it the graph, it wraps every node's invoke function in a
-// stopwatch. The profiler must come after all other delegates. XNNPACK and others allow no delegate after them, so the
-// profiler takes the place of the last delegate and applies that delegate first.
+// stopwatch. The profiler must come after all other delegates. Some delegates, such as XNNPACK, allow no delegate after
+// them. Therefore the profiler takes the place of the last delegate, and applies that delegate first.
 //
 // Only one profiler may exist at a time, and the profiler must outlive its interpreter.
 class OpProfiler {

@@ -46,7 +46,7 @@ class Session {
 
   // Returns the size of an input in bytes. Throws Error for a string input.
   virtual size_t InputSize(size_t index) const = 0;
-  // Copies InputSize(index) bytes into an input.
+  // Copies the data of an input, InputSize(index) bytes, into the model.
   virtual void FillInput(size_t index, const void* data) = 0;
   // Returns the size of an output in bytes after the last run.
   virtual size_t OutputSize(size_t index) const = 0;
@@ -70,7 +70,7 @@ std::string RuntimeName();
 // Returns type and shape of a tensor as text, such as "float32 [1, 224, 224, 3]".
 std::string Describe(const Tensor& tensor);
 
-// The following functions are helpers of both implementations of Session.
+// The following functions help both implementations of Session:
 // - ReadModel: the content of a model file.
 // - NoModel: the error for a file that is not a model.
 // - ModelError: the error for an unusable model, which ends with the runtime's own message.

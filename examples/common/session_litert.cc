@@ -80,7 +80,7 @@ class LiteRtSession final : public Session {
   // The compiled model is declared last, because it uses the members before it and must be destroyed before they are.
   SessionOptions options_;
   std::string model_bytes_;
-  // the model's graph, from which tensors are read because LiteRT does not expose them
+  // The member is the model's graph, from which tensors are read because LiteRT does not expose them.
   TfLiteContext* graph_ = nullptr;
   std::vector<Delegate> delegates_;
   Owned<LiteRtEnvironment> environment_{nullptr, LiteRtDestroyEnvironment};
@@ -97,7 +97,7 @@ class LiteRtSession final : public Session {
 
 LiteRtSession::LiteRtSession(const SessionOptions& options)
     : options_(options), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
-  // The first delegate sees the graph as it is in the model's file.
+  // The first delegate gets the graph unchanged, as it is in the model's file.
   delegates_.insert(delegates_.begin(), ObservingDelegate(&graph_));
   environment_ = MakeEnvironment(delegates_, options.xnnpack);
   LiteRtModel model = nullptr;
@@ -151,8 +151,8 @@ void LiteRtSession::CompileModel() {
   }
   compiled_.reset(compiled);
   if (graph_ == nullptr) throw ModelError(options_.model, "LiteRT shows no delegate the model", "");
-  // The count is 0 on purpose: LiteRT allocates the tensors and then reports a wrong number of layouts. With the real
-  // count, LiteRT would write past the layout of an output with more than 8 dimensions.
+  // The passed count of layouts is 0 on purpose: LiteRT then allocates the tensors, and reports a wrong number of
+  // layouts. With the real count, LiteRT would write past the layout of an output with more than 8 dimensions.
   LiteRtLayout none;
   if (LiteRtGetCompiledModelOutputTensorLayouts(compiled, signature_, 0, &none, true) ==
       kLiteRtStatusErrorRuntimeFailure) {
@@ -169,13 +169,14 @@ void LiteRtSession::CompileModel() {
 void LiteRtSession::MakeBuffers() {
   for (const size_t index : inputs_) {
     const TfLiteTensor& tensor = graph_->tensors[index];
-    // LiteRT accepts no model in which a tensor has more dimensions than a layout can hold.
+    // A layout of LiteRT has room for a limited number of dimensions. LiteRT accepts no model with a tensor of more
+    // dimensions.
     const auto rank = static_cast<size_t>(tensor.dims->size);
     LiteRtRankedTensorType type = {};
     type.element_type = tensor.type;
     type.layout.rank = static_cast<unsigned int>(rank) & 0x7f;
     std::copy_n(tensor.dims->data, rank, type.layout.dimensions);
-    // A string tensor has no size until it is filled. Programs that cannot fill string tensors report this error
+    // A string tensor has no size until it is filled. The programs that cannot fill string tensors report an error
     // themselves.
     input_buffers_.push_back(tensor.type == kTfLiteString ? nullptr : MakeBuffer(type, tensor.bytes));
   }
@@ -209,8 +210,8 @@ void LiteRtSession::FillInput(size_t index, const void* data) {
 
 double LiteRtSession::Invoke() {
   using Clock = std::chrono::steady_clock;
-  // LiteRT may have moved an output of computed shape to another buffer. The output stays there until the model is
-  // compiled again.
+  // If an output has a computed shape, LiteRT may have moved it to another buffer. The output stays there until the
+  // model is compiled again.
   if (OutputsMoved()) CompileModel();
   const Clock::time_point start = Clock::now();
   const LiteRtStatus status =
@@ -247,7 +248,7 @@ void LiteRtSession::ReadProfile() {
       LiteRtSubgraph subgraph = nullptr;
       LiteRtOp op = nullptr;
       LiteRtTensor output = nullptr;
-      // The nodes of delegates are no ops of the model, so LiteRT gives no output tensor for them.
+      // The nodes of delegates are not ops of the model, so LiteRT reports no output tensor for them.
       if (LiteRtGetModelSubgraph(model_.get(), node.first, &subgraph) == kLiteRtStatusOk &&
           LiteRtGetSubgraphOp(subgraph, node.second, &op) == kLiteRtStatusOk &&
           LiteRtGetOpOutput(op, 0, &output) == kLiteRtStatusOk) {

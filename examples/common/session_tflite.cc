@@ -32,8 +32,8 @@ XnnpackOptions DefaultXnnpackOptions() {
   return defaults != nullptr ? defaults() : XnnpackOptions();
 }
 #else
-// Some distributions of the library lack XNNPACK's header. In every version, the struct begins with these members, and
-// zero is the default of all later members.
+// Some distributions of the library lack XNNPACK's header. This struct replaces it: every version begins with these
+// members, and zero is the default of all later members.
 struct XnnpackOptions {
   int32_t num_threads;
   uint32_t flags;
@@ -121,8 +121,8 @@ class TfLiteSession final : public Session {
 TfLiteSession::TfLiteSession(const SessionOptions& options)
     : path_(options.model), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
   {
-    // Hides the runtime's message "The model is not a valid Flatbuffer buffer", because the program reports the error
-    // by NoModel.
+    // While the model is loaded, this object hides the runtime's message "The model is not a valid Flatbuffer buffer".
+    // The program reports the error by NoModel.
     const CaughtStderr silent;
     model_.reset(TfLiteModelCreate(model_bytes_.data(), model_bytes_.size()));
   }

@@ -16,7 +16,8 @@ COLOURS = {"float32": "#7a7a7a", "int8": "#e69f00", "int8 trained": "#d55e00", "
 
 Results = dict[tuple[str, str], Figures]  # by framework and form
 
-# The charts, each with its title, the function from figures to a bar's value, and the format of a bar's label.
+# The charts. Each has a title, a function from a form's figures to the length of a bar, and the format of the bar's
+# label.
 CHARTS: tuple[tuple[str, Callable[[Figures], float], str], ...] = (
     ("test accuracy, %", lambda each: each.accuracy * 100, "{:.1f}"),
     ("file, KiB", lambda each: each.bytes / 1024, "{:.1f}"),

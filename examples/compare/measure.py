@@ -1,4 +1,4 @@
-"""Measures the cost and the accuracy of one form of the network: the figures of the table."""
+"""Measures the figures of the table: the cost and the accuracy of one form of the network."""
 
 import json
 import statistics

@@ -9,7 +9,7 @@
 namespace litebnn::examples {
 namespace {
 
-// Sizes of the BMP header in bytes, which also identify the versions of the format.
+// The possible sizes of the BMP header in bytes. Each size identifies a version of the format.
 constexpr uint32_t kOs2Version1 = 12;
 constexpr uint32_t kVersion1 = 40;
 constexpr uint32_t kOs2Version2 = 64;
@@ -18,7 +18,7 @@ constexpr uint32_t kKnownHeaders[] = {kOs2Version1, kVersion1, 52, 56, kOs2Versi
 enum Compression : uint32_t { kNone = 0, kBitFields = 3, kAlphaBitFields = 6 };
 
 constexpr size_t kFileHeader = 14;
-// position of the masks, which follow the header or are part of a longer one
+// The position of the colour masks, which follow the header or are part of a longer header.
 constexpr size_t kMasks = kFileHeader + kVersion1;
 constexpr size_t kMaskBytes = 12;
 constexpr size_t kColors = 256;

@@ -10,8 +10,8 @@
 
 namespace {
 
-// The largest memory block of the decoder: bytes for 2^26 pixels with 4 channels of 16 bits. A small file may ask for
-// far more.
+// The largest memory block of the decoder: bytes for 2^26 pixels with 4 channels of 16 bits. The header of a small file
+// may ask for far more.
 constexpr size_t kLargestBlock = size_t{1} << 29;
 
 void* AllocateBlock(size_t size) { return size <= kLargestBlock ? std::malloc(size) : nullptr; }
@@ -68,7 +68,7 @@ void CheckJpeg(const std::string& bytes, int64_t pixels) {
 }
 
 void CheckPng(const std::string& bytes) {
-  // stb_image copies an empty chunk of pixels to a null pointer if no other pixels came before it.
+  // If no other pixels came before an empty chunk of pixels, stb_image copies the chunk to a null pointer.
   const size_t first = bytes.find("IDAT");
   if (first != std::string::npos && bytes.compare(first - 4, 4, std::string(4, '\0')) == 0) {
     throw Error("its first chunk of pixels is empty");

@@ -20,14 +20,15 @@ struct Image {
 // is dropped. Throws Error for other, damaged or truncated files, and for more than 2^26 pixels.
 Image DecodeImage(const std::string& bytes, int channels);
 
-// An input coordinate that contributes to an output coordinate along one axis.
+// One of the input coordinates that contribute to an output coordinate along one axis, and its weight.
 struct Tap {
   size_t index;
   float weight;
 };
 using Taps = std::vector<std::vector<Tap>>;  // the taps of each output coordinate
 
-// The taps that resize an image: one list for each output row, and one for each output column.
+// The taps (weighted input coordinates) that resize an image: a list for each output row, and a list for each output
+// column.
 struct Resampling {
   Taps rows, columns;
 };
@@ -36,7 +37,8 @@ struct Resampling {
 // half_pixel_centers. Output pixel (y, x) samples the image at (y · image.height / height, x · image.width / width).
 Resampling Bilinear(const Image& image, int height, int width);
 
-// Bicubic resize, the same as TensorFlow 1's resize_bicubic, at the same samples.
+// Bicubic resize, the same as TensorFlow 1's resize_bicubic. The positions of the samples are those of the bilinear
+// resize.
 Resampling Bicubic(const Image& image, int height, int width);
 
 // Returns convert(value, channel) for each value of the resized image, [rows, columns, channels]. A value is from 0 to

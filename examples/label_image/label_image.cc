@@ -34,8 +34,8 @@ struct Settings {
   SessionOptions session;
   std::string image;
   std::string labels;
-  // The mean is NaN if the flag is not given. In that case the model's metadata decides, or the constants kMean and
-  // kDeviation.
+  // The mean is NaN if the user does not give the flag. In that case, the mean is that of the model's metadata or the
+  // constant kMean, and likewise the deviation.
   float input_mean = kNotGiven;
   float input_std = kNotGiven;
   int num_results = 5;
@@ -104,7 +104,8 @@ struct Scale {
   int zero_point;
 };
 
-// The numbers that pixels are reduced by and then divided by: one for all channels, or one for each.
+// The means that are subtracted from pixels, and the deviations by which pixels are then divided: one for all channels,
+// or one for each channel.
 struct Normalization {
   std::vector<float> mean;
   std::vector<float> deviation;
@@ -164,7 +165,8 @@ class PixelConversion {
   Scale scale_;
 };
 
-// The values of a model's input. Each pixel becomes a value of type T at once, so that quantized inputs take no floats.
+// The values of a model's input. Each pixel is converted directly to a value of type T, so that a quantized input needs
+// no image of floats.
 template <class T>
 std::vector<T> InputValues(const Image& image, const Metadata& metadata, const InputFormat& format,
                            const PixelConversion& conversion) {

@@ -11,7 +11,8 @@
 namespace litebnn::examples {
 namespace {
 
-// The slots of the fields that this file reads, in the schema of .tflite files and in that of TFLite Metadata.
+// The slots (positions in the flatbuffer table) of the fields that this file reads, in .tflite files and in TFLite
+// Metadata.
 enum ModelField { kBuffers = 4, kMetadata = 6 };
 enum MetadataField { kMetadataName = 0, kMetadataBuffer = 1 };
 enum BufferField { kBufferData = 0 };
@@ -30,7 +31,8 @@ constexpr char kCropName[] = "litebnn_center_crop";
 
 Error Damaged() { return Error("its metadata is damaged"); }
 
-// The bytes of a file, which are read by position. Throws Error for positions outside the file.
+// The bytes of a file, with functions that read values at given positions. These functions throw Error for positions
+// outside the file.
 class Bytes {
  public:
   explicit Bytes(const std::string& content) : content_(content) {}
@@ -138,7 +140,7 @@ std::string ReadFromArchive(const Bytes& model, const std::string& name) {
   }
   const uint64_t directory_bytes = model.At<uint32_t>(end + 12);
   const uint64_t directory = model.At<uint32_t>(end + 16);
-  // Offsets in the archive count from the start of the file, or from the start of the archive.
+  // Depending on the writer, offsets in the archive count from the start of the file or from the start of the archive.
   if (end < directory_bytes + directory) throw Damaged();
   const uint64_t base = end - directory_bytes - directory;
   const uint16_t entries = model.At<uint16_t>(end + 10);

@@ -71,11 +71,11 @@ NETWORKS = {
 class Result(NamedTuple):
     """The results of running a network on a board."""
 
-    # The name of the board's row in targets.toml.
+    # The name of the board in targets.toml.
     target: str
-    # Bytes of code and constants, without the samples.
+    # The bytes of code and constants, without the samples.
     flash: int
-    # Bytes of static memory and of stack, with the input.
+    # The bytes of static memory and stack, including the input.
     ram: int
     # Instructions that the network executes for one sample.
     instructions: int

@@ -41,7 +41,7 @@ def bundled_digits() -> Digits:
 
 
 def mnist(folder: Path) -> Digits:
-    """MNIST's 10,000 test images from their IDX files in `folder`; the first 9,000 are for training.
+    """Reads MNIST's 10,000 test images from the IDX files in `folder`; the first 9,000 are for training.
 
     Raises:
         ValueError: a file is missing, or is no IDX file of the expected shape.

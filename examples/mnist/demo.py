@@ -1,5 +1,5 @@
-"""Trains and converts a small binarized network. Compares it in the runtime with the trainer's own network and with a
-float .tflite file.
+"""Trains and converts a small binarized network. Compares the converted network in the runtime with two others: the
+trainer's own network and a float .tflite file.
 
 Usage: invoke demo [--trainer=NAME] [--mnist=DIR]
 """

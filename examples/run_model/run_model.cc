@@ -1,5 +1,5 @@
-// Runs a model for another program at the other end of a pipe or of ssh. This program reads the bytes of all inputs of
-// a run from stdin, writes those of all outputs to stdout, and repeats until stdin ends.
+// Runs a model for another program at the other end of a pipe or of ssh. For each run, this program reads the bytes of
+// all inputs from stdin and writes the bytes of all outputs to stdout, until stdin ends.
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -42,7 +42,7 @@ class Batch(NamedTuple):
     images: Array  # float32 [n, size, size, 3]
     labels: Array  # int32 [n]
     weights: Array  # float32 [n], 0 for images that only fill the batch up
-    # The number of real images in the whole batch.
+    # The number of real images in the whole batch, without those that only fill it up.
     count: int
 
 
@@ -79,7 +79,8 @@ class Images:
 
     def validation_batches(self, part: slice) -> Iterator[Batch]:
         """Yields the batches of all validation images, of which one process takes the slice `part`. The last batch is
-        filled up."""
+        filled up with copies of an image, which have the weight 0.
+        """
         batch, shape = self.options.batch, (self.options.size, self.options.size, CHANNELS)
         prepared = open_recipe("zoo").prepared()
 
@@ -147,7 +148,7 @@ def crop_box(random: np.random.Generator, height: int, width: int, least: float)
     """Top, left, height and width of a random part of an image.
 
     The area of the part is a random share of the image's area, from `least` to 1. The part's aspect ratio is from 3/4
-    to 4/3. An image that is too long for such a part gives its middle.
+    to 4/3. If the image is too long for such a part, the result is the middle of the image.
 
     Source: Szegedy et al., "Going deeper with convolutions", 2014, https://arxiv.org/abs/1409.4842
     """

@@ -28,14 +28,14 @@ class Log:
             print(text, flush=True)
 
     def start(self, step: int) -> None:
-        """Makes TensorBoard drop the numbers after `step`, which an interrupted training has written."""
+        """Makes TensorBoard ignore the numbers after `step`, which an interrupted training has written."""
         if self.writer is not None:
             from tensorboard.compat.proto.event_pb2 import SessionLog
 
             self._write(step + 1, session_log=SessionLog(status=SessionLog.START))
 
     def scalars(self, step: int, steps: int, values: dict[str, float], seconds: float | None = None) -> None:
-        """Logs numbers by name after a step, and the time since the last call."""
+        """Logs named numbers after a step, together with the time since the last call."""
         text = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
         self.line(f"step {step} of {steps}: {text}" + ("" if seconds is None else f", {seconds:.1f} s"))
         if self.writer is not None:

@@ -14,8 +14,9 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 def _about(text: str, *, changes_weights: bool = True, **more: Any) -> dict[str, Any]:
-    """Metadata of an option: its help text, further arguments for argparse, and True if the option changes the trained
-    weights."""
+    """Makes the metadata of an option: its help text, further arguments for argparse, and True if the option changes
+    the trained weights.
+    """
     return {"help": text, "changes_weights": changes_weights, "more": more}
 
 

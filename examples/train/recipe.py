@@ -60,7 +60,7 @@ def _train(options: Options, images: Images, engine: Engine, log: Log) -> None:
         engine.step(batch.images, batch.labels, rate, step)
         done = step + 1
         if done % options.log_every == 0 or done == steps:
-            # The loss is the mean over all processes, so each process has to call this method.
+            # The loss is averaged over all processes, so each process has to call this method.
             seconds, started = time.perf_counter() - started, time.perf_counter()
             log.scalars(done, steps, {"loss": engine.loss(), "rate": rate}, seconds)
         if done % options.save_every == 0 or done == steps:
@@ -74,7 +74,9 @@ def _train(options: Options, images: Images, engine: Engine, log: Log) -> None:
 
 
 def _accuracy(images: Images, engine: Engine) -> float | None:
-    """The share of the validation images that get their class; None if there are no validation images."""
+    """The share of the validation images that the network classifies correctly; None if there are no validation
+    images.
+    """
     if not images.validation:
         return None
     return engine.accuracy(images.validation_batches(slice(engine.process, None, engine.processes)))

@@ -1,5 +1,5 @@
-// Fuzzes random layers that bytes select, valid or damaged, with several threads and a resize between two runs. They
-// reach code that needs a valid graph, which random bytes (graphs_fuzz.cc) seldom are.
+// Fuzzes random layers that bytes select, valid or damaged, with several threads and a resize between two runs. This
+// target reaches code that needs a valid graph, which the bytes of graphs_fuzz.cc seldom describe.
 #include <functional>
 
 #include "fuzz/run_graph.h"

@@ -79,8 +79,9 @@ def binary_network() -> Any:
 def make_network(
     convolution: Callable[[int, str | None], Any], dense: Callable[[int], Any], *, pool_first: bool
 ) -> Any:
-    """A network of the layers that are passed. `convolution` gets the number of filters and the input quantizer, which
-    is None for the image."""
+    """A network with the given layers. `convolution` gets the number of filters and the input quantizer, which is
+    None for the layer that reads the image.
+    """
     layers: list[Any] = [keras.Input(SHAPE)]
     for index, filters in enumerate(CONVOLUTIONS):
         pool = [keras.layers.MaxPooling2D()] if index < 2 else []
@@ -96,8 +97,8 @@ def make_network(
 def folded_network(network: Any) -> Any:
     """The float network in Keras 2, with its batch norms folded into the weights and biases of the layers before them.
 
-    The package tensorflow-model-optimization folds the batch norms of convolutions, but leaves dense layers with a
-    batch norm in float.
+    The package tensorflow-model-optimization folds the batch norms of convolutions, but does not quantize dense layers
+    that have a batch norm.
     """
     layers: list[Any] = [tf_keras.layers.InputLayer(SHAPE)]
     weights: list[Any] = []

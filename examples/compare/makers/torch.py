@@ -49,8 +49,8 @@ def make(digits: Digits, epochs: int, on_progress: OnProgress) -> Iterator[tuple
     prepared(samples)
     yield "int8", to_tflite(convert_pt2e(prepared, fold_quantize=False), quantizer)
 
-    # Replaces the quantizer's patterns for training. Those require convolutions with batch norms, and these
-    # convolutions have none.
+    # Replaces the patterns of layers that the quantizer looks for in training. Its own patterns require convolutions
+    # with batch norms, but these convolutions have none.
     trained = get_symmetric_quantization_config(is_per_channel=True, is_qat=True)
     quantizer = PT2EQuantizer().set_global(dataclasses.replace(trained, is_qat=False))
     exported = torch.export.export(folded.train(), (samples,), dynamic_shapes=DYNAMIC_BATCH).module()
@@ -89,8 +89,9 @@ def make_network(
     *,
     pool_first: bool,
 ) -> nn.Sequential:
-    """A network of the layers that are passed. `convolution` gets its numbers of channels and the input quantizer,
-    which is None for the image."""
+    """A network with the given layers. `convolution` gets its numbers of channels and the input quantizer, which is
+    None for the layer that reads the image.
+    """
     layers: list[nn.Module] = []
     for index, (channels, filters) in enumerate(pairwise((1, *CONVOLUTIONS))):
         pool = [nn.MaxPool2d(2)] if index < 2 else []

@@ -46,7 +46,7 @@ def _trace(rng: Rng, path: Callable[[Rng], Array]) -> npt.NDArray[np.int8]:
     along = np.clip((time - rest) / seconds, 0, 1)
     points = path(rng)
     drawn = np.stack([np.interp(along, np.linspace(0, 1, len(points)), axis) for axis in points.T], axis=1)
-    # The path is smoothed, because a hand rounds corners, and noise is added, because a hand trembles.
+    # The path is smoothed, as a hand rounds corners, and noise is added, as a hand trembles.
     rounded = _smoothed(drawn * rng.uniform(0.3, 0.55), rng.uniform(0.05, 0.08))
     force = _smoothed(rng.standard_normal((fine, 3)), 0.04) * 2.5
     force[:, [0, 2]] += np.gradient(np.gradient(rounded, axis=0), axis=0) * (HERTZ * FINE) ** 2
@@ -56,7 +56,7 @@ def _trace(rng: Rng, path: Callable[[Rng], Array]) -> npt.NDArray[np.int8]:
 
 
 def _smoothed(values: Array, seconds: float) -> Array:
-    """Values that are averaged along the first axis, with weights of a bell curve of width `seconds`."""
+    """Averages values along the first axis, with the weights of a bell curve that is `seconds` wide."""
     width = seconds * HERTZ * FINE
     reach = int(4 * width)
     bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
@@ -65,7 +65,7 @@ def _smoothed(values: Array, seconds: float) -> Array:
 
 
 def _askew(rng: Rng) -> Array:
-    """The random rotation of a sensor that is up to 20 degrees off each axis."""
+    """The random rotation of a sensor that is tilted by up to 20 degrees about each axis."""
     rotation = np.eye(3)
     for axis, angle in enumerate(rng.normal(0, 0.17, 3)):
         one, other = (axis + 1) % 3, (axis + 2) % 3
@@ -89,7 +89,7 @@ def _ring(rng: Rng) -> Array:
 
 
 def _slope(rng: Rng) -> Array:
-    """The path of the gesture "slope", which is the sign of an angle: down to the left, then to the right."""
+    """The path of the gesture "slope", which has the form of an angle sign: down to the left, then to the right."""
     corners = np.array([[0.7, 1], [-1, -1], [1, -1]], float)
     return corners + rng.normal(0, 0.12, corners.shape)
 

@@ -23,7 +23,7 @@ from litebnn.model_files import write_whole
 TRAINED_ON, TESTED_ON = 8000, 1000
 # The seeds of the training set and of the test set.
 TRAINING, TEST = 1, 2
-# The number of gestures from which the conversion takes the ranges of values of the int8 layers.
+# The number of gestures on which the conversion measures the ranges of values for the int8 layers.
 SHOWN = 64
 
 
@@ -69,8 +69,8 @@ def train(gestures: Gestures, epochs: int) -> Any:
 def convert(network: Any, gestures: Gestures) -> bytes:
     """The network as a `.tflite` file, which takes the sensor's levels and gives int8 scores."""
     samples = gestures.traces[:SHOWN].astype(np.float32)
-    # One sample covers the whole range of the sensor, so that the levels of the network's input equal the sensor's
-    # levels.
+    # One sample covers the whole range of the sensor. The int8 levels of the network's input therefore equal the levels
+    # of the sensor.
     samples[0, :2, 0, 0] = -128, 127
     shown = [sample[None] for sample in samples]
     options = {"representative_dataset": shown, "inference_input_type": "int8", "inference_output_type": "int8"}

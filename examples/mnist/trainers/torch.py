@@ -61,7 +61,7 @@ def train(digits: Digits, epochs: int, on_epoch: OnEpoch) -> nn.Module:
 
 
 def _moved(images: Tensor) -> Tensor:
-    """The images, each slightly rotated, sheared and shifted at random, so that few images suffice."""
+    """Changes each image slightly: rotates, shears and shifts it at random, so that few images suffice."""
     count = len(images)
     linear = torch.eye(2) + (torch.rand(count, 2, 2) - 0.5) * 0.3
     offset = (torch.rand(count, 2, 1) - 0.5) * 0.25

@@ -19,8 +19,8 @@ Array = npt.NDArray[Any]
 class Engine(Protocol):
     """A network in training. Each process has a copy of it.
 
-    Images are float32 [n, size, size, 3], labels int32 [n]. Each process passes its own part of a batch, if not said
-    otherwise.
+    Images are float32 [n, size, size, 3], labels int32 [n]. Unless a method says otherwise, each process passes its own
+    part of a batch.
 
     Attributes:
         process: the number of this process, which counts from 0.
@@ -38,8 +38,9 @@ class Engine(Protocol):
         this method."""
 
     def accuracy(self, batches: Iterable[Batch]) -> float:
-        """Returns the share of images, over all processes, that get their class. Each process has to call this
-        method."""
+        """Returns the share of images, over all processes, that the network classifies correctly. Each process has
+        to call this method.
+        """
 
     def predict(self, images: Array) -> Array:
         """Returns the scores [n, classes] of the network in evaluation mode. Only this process computes them."""

@@ -108,7 +108,7 @@ class KerasEngine:
 
     @cached_property
     def _trained_network(self) -> Any:
-        """A network in float32 with the trained weights, which only this process has."""
+        """The network in float32, with the trained weights gathered in this process."""
         values = [np.asarray(ops.convert_to_numpy(weight)) for weight in self.network.weights]
         keras.distribution.set_distribution(None)
         keras.config.set_dtype_policy("float32")
@@ -126,7 +126,7 @@ class KerasEngine:
 
 
 class Trained(keras.Model):
-    """A network, and the teacher network from which it learns."""
+    """A pair of networks: the network in training, and the teacher network from which it learns."""
 
     def __init__(self, network: Any, teacher: Any, options: Options) -> None:
         super().__init__()

@@ -30,8 +30,8 @@ class _Sum(torch.autograd.Function):
 
 
 class _Synchronized(_BatchNorm):
-    """A mixin that a class lists before a batch norm among its base classes. Each process has the same number of
-    images."""
+    """A mixin for batch norms. A class lists it before the batch norm among its base classes. Each process has the same
+    number of images."""
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:

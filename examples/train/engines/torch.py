@@ -72,8 +72,8 @@ class TorchEngine:
         self.scaler.update()
 
     def gradients(self, images: Array, labels: Array, step: int) -> None:
-        """Computes the gradients of one batch, which are the mean over all processes."""
-        # The random numbers of a step, such as those of dropout, differ between processes.
+        """Computes the gradients of one batch, averaged over all processes."""
+        # In each step, the random numbers of dropout and similar layers differ between processes.
         torch.manual_seed(np.random.SeedSequence((self.options.seed, step, self.process)).generate_state(1)[0].item())
         self.trained.train()
         given, expected = self._channels_first(images), torch.from_numpy(labels).long().to(self.device)
@@ -126,7 +126,7 @@ class TorchEngine:
         return scores
 
     def _channels_first(self, images: Array) -> Tensor:
-        # The images are permuted without a copy, so they keep their layout in memory, which is the fastest for
+        # The images are only permuted, not copied. They keep their layout in memory, which is the fastest for
         # convolutions.
         return torch.from_numpy(images).to(self.device).permute(0, 3, 1, 2)
 
@@ -164,7 +164,9 @@ class TorchEngine:
 
 
 def _rate_of(group: dict[str, Any]) -> str:
-    """The name of the learning rate in an optimizer's group. For Bop, which has no learning rate, it is gamma."""
+    """The name under which an optimizer's group stores the learning rate. Bop has no learning rate, so its gamma
+    takes that place.
+    """
     return "gamma" if "gamma" in group else "lr"
 
 

@@ -12,7 +12,7 @@ WIDTHS = (32, 64, 128)
 
 
 class _Residual(nn.Module):
-    """The sum of a binary convolution and its input."""
+    """A residual layer: the sum of a binary convolution and its input."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
