@@ -1,7 +1,7 @@
 """Tests that the quick tier does not fail on a machine that lacks any one of the optional tools.
 
-CI also tries a machine that lacks all of these tools. Here each tool is hidden alone, because another tool's skip could
-mask a failure.
+CI also tries a machine that lacks all of these tools. Here only one tool is hidden at a time, because a test that
+another missing tool skips cannot fail.
 """
 
 import re
@@ -18,7 +18,7 @@ from toolchains.targets import ROOT
 pytestmark = [pytest.mark.deep, pytest.mark.needs("mounts")]
 BARE = ROOT / ".ci" / "bare"
 TOOLS = [name for name, row in needs().items() if row.install.startswith("apt install") and (row.programs or row.files)]
-# The requirements of test helpers, by the module that tests import.
+# For each module of test helpers, the requirement of its functions.
 HELPERS = {"cpp_builds": ("googletest", "clang"), "sshd": ("sshd",), "browser": ("chromium",)}
 # The pattern of a call that computes the name of a requirement. Such a requirement is a compiler or an emulator.
 COMPUTED = r'need\((?:f"|compiler|target)'
@@ -30,7 +30,7 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def files_that_need(name: str) -> list[Path]:
-    """The test files that name a tool, compute its name, or take the name from a helper."""
+    """The test files to run for a tool. They name the tool, compute its name, or take the name from a helper."""
     words = [f'"{re.escape(name)}"', *(each for each, tools in HELPERS.items() if name in tools)]
     if any(part in name for part in COMPILERS):
         words.append(COMPUTED)

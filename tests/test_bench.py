@@ -101,8 +101,9 @@ def test_the_kernels_of_another_cpu_are_counted() -> None:
 def test_nobody_is_sent_to_make_a_model_that_nothing_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Instructions cannot be counted for 32-bit Arm, because no runtime for it runs in the emulator, even if the
-    network's file exists."""
+    """For 32-bit Arm, instructions cannot be counted, even if the network's file exists, because no runtime for it
+    runs in the emulator.
+    """
     monkeypatch.setattr(kernels, "model_file", lambda *_: pytest.fail("the model is looked for"))
     kernels.count_model(SimpleNamespace(), find_target("armv7"), Path("liblitebnn.so"), "QuickNet")
     assert capsys.readouterr().out == "QuickNet is not counted: no C library is published for armv7 (armv7l)\n"
@@ -304,8 +305,9 @@ def test_the_bound_counts_outputs_and_what_moves() -> None:
     x = model.conv(model.sign(x), sign_weights(rng, 32, 1, 1, 32))
     converted = convert_tflite(model.finish(model.dense(model.reshape(x, 1, 2048), dyadic(rng, 5, 2048))))
     pixels, tensor = 64, 64 * 32 * 4
-    # The first signs and the sum read the float layer's output. The sum stays in registers until the next signs are
-    # packed. Packed signs are written and read. The last layer's output is written, and the RESHAPE moves it.
+    # The float layer's output is read twice: by the first packing of signs, and by the sum. The sum stays in registers
+    # until the next signs are packed. Packed signs are written and read. The last layer's output is written, and the
+    # RESHAPE moves it.
     moved = 2 * tensor + 2 * 2 * pixels * 4 + tensor + 2 * tensor
     assert binary_work(converted) == BinaryWork(2 * pixels * 32 * 32, 2 * pixels * 32, moved, 0)
     assert BinaryWork(4, 6, 8, 10).seconds(BinaryWork(2, 3, 4, 5)) == (2, 2, 2, 2)
@@ -394,8 +396,9 @@ def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: py
 
 
 def test_what_is_timed_here_is_counted_for_boards() -> None:
-    """Every op with measured costs on this machine has costs for boards too. Otherwise a network's total for a board
-    would leave the op out."""
+    """If an op has measured costs on this machine, boards must have costs for it too. Otherwise the total of a
+    network on a board would leave the op out.
+    """
     need("bench")
     from bench.costs.boards import COUNTED, own_ops
     from bench.costs.fit import workloads_of

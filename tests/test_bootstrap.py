@@ -70,7 +70,7 @@ def test_a_second_run_installs_nothing(commands: list[list[str]]) -> None:
 
 
 def test_pip_prefers_wheels(commands: list[list[str]]) -> None:
-    """The newest release of a package, such as atheris, may have no wheel for the oldest Python."""
+    """For the oldest Python, the newest release of a package, such as atheris, may have no wheel."""
     bootstrap.main(["test"])
     assert all("--prefer-binary" in command for command in commands if "install" in command)
 
@@ -208,7 +208,7 @@ TASKS = {name: Collection.from_module(tasks)[name] for name in Collection.from_m
 
 @pytest.mark.parametrize("task", TASKS)
 def test_options_and_their_defaults_are_those_of_the_task(task: str) -> None:
-    """Every possible value of an option has a row or needs no extra."""
+    """For every possible value of an option, the table has a row, or the value needs no extra."""
     arguments = {argument.name: argument for argument in TASKS[task].get_arguments()}
     rows = {(option, value) for name, option, value in bootstrap.OPTIONS if name == task}
     wanted = {("toolchain", "docker")} if "toolchain" in arguments else set()
@@ -230,7 +230,7 @@ def test_frameworks_that_are_not_named_are_the_tools_own() -> None:
 
 
 def test_every_extra_that_a_tool_asks_for_is_one_that_bootstrap_installs() -> None:
-    """If a tool's message names an extra to install, some task or option must install this extra."""
+    """If the message of a tool names an extra to install, some task or option must be able to install it."""
     installed = {extra for needed in (*bootstrap.EXTRAS.values(), *bootstrap.OPTIONS.values()) for extra in needed}
     tools = [path for folder in ("toolchains", "bench", "fuzz", "mutants") for path in (ROOT / folder).rglob("*.py")]
     named = {

@@ -83,7 +83,7 @@ def test_a_folder_holds_rules_of_the_order_each_with_its_test(name: str) -> None
     assert [test for test in tests if not any(test.startswith(name) for name in here)] == []
 
 
-# The number of skips in each file for a reason other than a missing requirement, such as a feature that a CPU lacks.
+# For each file, the number of skips for a reason other than a missing requirement, such as a feature that a CPU lacks.
 OTHER_SKIPS = {
     "converter/litebnn/cli/command_line_test.py": 1,
     "converter/litebnn/flatbuffer/constants_test.py": 1,

@@ -90,7 +90,9 @@ def known_to(layer: str, layers: Layers) -> set[str]:
 
 
 def violations(uses: dict[str, list[str]], layers: Layers) -> list[str]:
-    """The messages on files that use other files against the rules. `uses` has the paths that each file uses."""
+    """The error messages for files that use other files against the rules. For each file, `uses` has the paths that
+    it uses.
+    """
     found = [f"{file}: in no layer" for file in uses if layer_of(file, layers) is None]
     for file, used in uses.items():
         layer = layer_of(file, layers)
@@ -149,7 +151,7 @@ def python_uses() -> dict[str, list[str]]:
 @pytest.mark.parametrize(("uses", "layers"), [(cpp_uses(), CPP_LAYERS), (python_uses(), PYTHON_LAYERS)])
 def test_dependencies_point_one_way(uses: dict[str, list[str]], layers: Layers) -> None:
     assert violations(uses, layers) == []
-    # The parser of imports works if every layer has a file, and most files use another file.
+    # If every layer has a file, and most files use another file, the parser of imports works.
     assert {layer_of(file, layers) for file in uses} == set(layers)
     assert sum(bool(used) for used in uses.values()) > len(uses) / 2
 
@@ -234,6 +236,6 @@ def test_only_the_flatbuffer_folder_knows_the_schema() -> None:
 
 
 def fields_of_the_schema() -> set[str]:
-    """The names of all fields in the classes of the generated schema."""
+    """The names of all fields in the classes that are generated from the schema."""
     kinds = [kind for kind in vars(schema).values() if isinstance(kind, type) and hasattr(kind, "Pack")]
     return {field for kind in kinds for field in vars(kind())}

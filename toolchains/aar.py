@@ -32,7 +32,7 @@ from toolchains.targets import ROOT, Target, ToolkitError, load_targets
 
 ANDROID = ROOT / "android"
 LIBRARY, NATIVE_METHODS = "liblitebnn.so", "liblitebnn_jni.so"
-# The oldest Java whose class files Android's tools take without rewriting.
+# The oldest version of Java. Android's tools read its class files without converting them.
 JAVA_RELEASE = 8
 
 
@@ -54,7 +54,7 @@ def aar() -> Path:
         library = build(row.name)
         libraries[row] = [library, work_folder(row, find_compiler(row, "auto")) / NATIVE_METHODS]
     (ROOT / "dist").mkdir(exist_ok=True)
-    # The compiler was found in the folder that the variable names.
+    # The environment variable names this folder, in which the compiler was found.
     ndk = ndk_version(Path(os.environ["ANDROID_NDK_HOME"]))
     return pack(libraries, ndk, compile_class(), ROOT / "dist")
 
@@ -111,7 +111,7 @@ def pack(libraries: Mapping[Target, list[Path]], ndk: int, classes: Mapping[str,
         files[f"prefab/modules/litebnn/include/litebnn/{header.name}"] = header.read_bytes()
     for row, paths in libraries.items():
         abi = f"prefab/modules/litebnn/libs/android.{row.ndk_abi}"
-        # The interface is C, so no C++ library has to be the same in the program.
+        # The library's interface is C, so the library and the app's program may use different C++ libraries.
         files[f"{abi}/abi.json"] = _json(abi=row.ndk_abi, api=row.ndk_platform, ndk=ndk, stl="none", static=False)
         files |= {f"jni/{row.ndk_abi}/{path.name}": path.read_bytes() for path in paths}
         files[f"{abi}/{LIBRARY}"] = files[f"jni/{row.ndk_abi}/{LIBRARY}"]

@@ -20,7 +20,7 @@ NAMESPACE = "{http://schemas.android.com/apk/res/android}"
 
 
 def stand_ins(folder: Path) -> dict:
-    """Files in place of the libraries of each Android target."""
+    """Writes files that stand for the libraries of each Android target."""
     for name in (LIBRARY, NATIVE_METHODS):
         (folder / name).write_bytes(name.encode())
     return {row: [folder / LIBRARY, folder / NATIVE_METHODS] for row in android_targets()}

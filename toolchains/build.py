@@ -29,7 +29,7 @@ from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, f
 
 MICRO_LIBRARY = "liblitebnn_micro.a"
 PROGRAMS = ("label_image", "benchmark_model", "run_model", "litebnn-board-benchmark")
-# Programs that are not built for Windows. litebnn-board-benchmark measures the board by a shell script.
+# These programs are not built for Windows. litebnn-board-benchmark measures the board by a shell script.
 NOT_ON_WINDOWS = ("litebnn-board-benchmark",)
 READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 
@@ -75,7 +75,7 @@ def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Locks a folder, so that only one build uses it at a time."""
+    """A context manager that locks a folder, so that only one build uses it at a time."""
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
         yield
@@ -153,7 +153,7 @@ def _forget_other_compiler(work: Path, compiler: Compiler) -> None:
 
 def first_error(log: str) -> str:
     """The first error in a build's log, as ": LINE"; "" if the log has no error."""
-    # CMake prints the position of an error first, and the reason in the next line.
+    # In its messages, CMake prints the position of an error first, and the reason in the next line.
     found = re.search(r"^(CMake Error.*:\n+.+|CMake Error.*|.*error:.*)", log, re.MULTILINE | re.IGNORECASE)
     return f": {' '.join(found[0].split())}" if found else ""
 
@@ -166,7 +166,7 @@ def _put_in_place(library: Path, others: list[Path], folder: Path) -> Path:
 
 
 def copy_whole(file: Path, folder: Path) -> None:
-    """Copies a file into a folder atomically; processes that have mapped the previous file keep it."""
+    """Copies a file into a folder atomically. Processes that use the previous file keep its content."""
     whole = folder / f".{file.name}.{os.getpid()}.new"
     shutil.copy2(file, whole)
     whole.replace(folder / file.name)

@@ -60,7 +60,7 @@ def bundle(target: str, toolchain: str = "auto") -> Path:
     runtime = library_in(runtime_folder(target)).name
     files = [products / name for name in (*programs_of(row), runtime, row.names.library)]
     parts = parts_of("bundle", row, find_compiler(row, toolchain).name)
-    # A runtime that the user supplies brings its own license.
+    # A user's own runtime comes with a license of its own, so LiteRT's license is then left out.
     parts = [part for part in parts if part.name != "ai-edge-litert" or runtime == row.names.litert]
     bill = bill_of_materials(f"litebnn-{target}", {file.name: file for file in files}, parts)
     folder = row.folder / "bundle"

@@ -18,7 +18,7 @@ def finder(name: str, reason: str = ""):
 
 
 def found_with(monkeypatch: pytest.MonkeyPatch, target: str, **reasons: str) -> str:
-    """The toolchain that "auto" selects for a target if those in `reasons` are unavailable."""
+    """The toolchain that "auto" selects for a target, if the toolchains in `reasons` are unavailable."""
     finders = {name: finder(name, reasons.get(name, "")) for name in TOOLCHAINS}
     monkeypatch.setattr(choice, "FINDERS", finders)
     return find_compiler(find_target(target), "auto").name

@@ -21,13 +21,13 @@ def parser(module: str, doc: str | None, target: str = "host", toolchain: str = 
 
 
 def run(parser: argparse.ArgumentParser, work: Callable[..., object], arguments: list[str] | None) -> int:
-    """Calls `work` with the parsed options as keyword arguments; returns the exit code."""
+    """Calls `work` with the parsed options as keyword arguments, and returns the exit code."""
     options = vars(parser.parse_args(arguments))
     return exit_code(lambda: work(**options))
 
 
 def exit_code(work: Callable[[], object]) -> int:
-    """Calls `work`; prints a user's error as one line to stderr, and returns the exit code."""
+    """Calls `work` and returns the exit code. An error that the user can fix is printed as one line to stderr."""
     try:
         work()
     except (ToolkitError, OSError) as error:

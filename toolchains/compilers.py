@@ -78,7 +78,9 @@ def _version(compiler: str) -> str:
 
 
 def find_gcc(target: Target) -> Compiler:
-    """The GNU cross compiler called TRIPLE-g++; for the host whatever CMake takes (CXX, c++, g++, clang++).
+    """The GNU cross compiler called TRIPLE-g++. For this machine, it is the compiler that CMake would take (CXX, c++,
+    g++ or clang++). Raises: ToolkitError: the compiler is missing or does not run. The message names the package that
+    contains it.
 
     Raises:
         ToolkitError: the compiler is missing or does not run. The message names the package that contains it.
@@ -104,7 +106,7 @@ def find_gcc(target: Target) -> Compiler:
 
 
 def find_clang(target: Target | None = None) -> Compiler:
-    """The newest Clang of those called clang++ and clang++-VERSION, by default for this machine.
+    """The newest Clang among those called clang++ and clang++-VERSION, by default for this machine.
 
     Raises:
         ToolkitError: there is no Clang, or it lacks the headers and libraries of the target's system.
@@ -125,7 +127,7 @@ def find_clang(target: Target | None = None) -> Compiler:
 
 
 def find_clang_tool(name: str) -> str:
-    """The path of a program of clang or LLVM. If several versions are called NAME-VERSION, the newest one.
+    """The path of a program of clang or LLVM. If there are several versions, called NAME-VERSION, the newest is taken.
 
     Raises:
         ToolkitError: no program has this name.

@@ -24,7 +24,7 @@ from toolchains.targets import BUILD, ROOT, Target, ToolkitError
 
 RECIPE = ROOT / "docker"
 ZIG = "/opt/ziglang/zig"
-# The platform tags of zig's wheels, by the Docker engine's names of CPUs.
+# For each name that the Docker engine has for a CPU, the platform tag of zig's wheel.
 WHEEL_PLATFORMS = {"amd64": "manylinux_2_12_x86_64", "arm64": "manylinux_2_17_aarch64"}
 
 
@@ -99,7 +99,7 @@ def run_in_container(command: Sequence[str], log: TextIO) -> int:
     client = connect()
     from docker.errors import DockerException
 
-    # The folders have the same paths in the container as outside, so that no path needs a translation.
+    # Inside the container, the folders have the same paths as outside, so that no path needs a translation.
     volumes = {str(ROOT): {"bind": str(ROOT), "mode": "ro"}, str(BUILD): {"bind": str(BUILD), "mode": "rw"}}
     container = client.containers.create(
         image_name(),

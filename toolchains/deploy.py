@@ -22,10 +22,11 @@ from toolchains.bundle import MODEL, bundle
 from toolchains.command_line import parser, run
 from toolchains.targets import Target, ToolkitError, find_system_target, load_targets
 
-# The values of `uname -m` on machines that run programs for a processor. A 64-bit kernel may have a 32-bit system.
+# For each processor, the values of `uname -m` on machines that run its programs. A machine with a 64-bit kernel may
+# have a 32-bit system.
 MACHINES = {"aarch64": ("aarch64", "arm64"), "x86_64": ("x86_64",), "armv7l": ("armv7l", "armv8l", "aarch64")}
 BITS = {"aarch64": 64, "x86_64": 64, "armv7l": 32}
-# The columns of the table, with the names that board_state.sh gives to their values.
+# The columns of the table. Each has the name that board_state.sh gives to its value.
 COLUMNS = {
     "CPU": "cpu",
     "clock, MHz": "clock_mhz",
@@ -149,7 +150,9 @@ def _add_to_results(one: Deployment) -> None:
 
 
 def install(target: Target, board: Board, folder: str, models: list[Path], toolchain: str = "auto") -> str:
-    """Bundles a target, and copies the bundle and `models` to a board; returns their folder there.
+    """Makes the bundle of a target, and copies the bundle and `models` to a board; returns the folder there. Raises:
+    ToolkitError: the bundle cannot be made, or the board has another CPU or too little room on its disk. BoardError:
+    the board does not answer, or a command fails on it.
 
     Raises:
         ToolkitError: the bundle cannot be made, or the board has another CPU or too little room on its disk.
@@ -189,7 +192,8 @@ def measure_ops(
     flags = f"--graph={shlex.quote(model)} --lcompute=1 --use_xnnpack=1 --num_threads={num_threads}"
     flags += f" --num_runs={num_runs}"
     whole = measure(target, board, bundle_folder, flags, results)
-    # The ops are measured in a second run, because the fastest run fuses several ops into one.
+    # The ops are measured in a second run, because the fastest form of the model, of the first run, fuses several ops
+    # into one.
     ops = results.with_suffix(".ops.json")
     parts = measure(target, board, bundle_folder, f"{flags} --enable_op_profiling=1", ops)
     figures = json.loads(results.read_text(encoding="utf-8")) | {"ops": json.loads(ops.read_text("utf-8"))["ops"]}
@@ -200,7 +204,8 @@ def measure_ops(
 
 def measure(target: str, board: Board, bundle_folder: str, flags: str, results: Path) -> str:
     """Runs benchmark_model once on a board, copies its results to the file `results`, and returns what it printed."""
-    # The exit command keeps the shell alive, so that the shell's exit code reports a signal that ended the program.
+    # The command `exit` keeps the shell alive until the program has ended. The shell's exit code then reports a signal
+    # that ended the program.
     command = f"./benchmark_model {flags} --output=benchmark.json"
     result = board.run(f"cd {shlex.quote(bundle_folder)} && {command}; exit $?")
     if result.exited == ILLEGAL_INSTRUCTION:
@@ -222,7 +227,7 @@ def cpu_of(board: Board) -> tuple[str, int]:
         ToolkitError: the board does not report its CPU.
     """
     answer = board.check("uname -m && getconf LONG_BIT", "tell its CPU")
-    # The last two words are the answer; a login script may have printed text before them.
+    # The answer is the last two words. A login script may have printed other text before them.
     machine, bits = answer.split()[-2:] if len(answer.split()) > 1 else (answer, "")
     if not bits.isdecimal():
         raise ToolkitError(f"{board.host} does not tell its CPU: {' '.join(answer.split())}")
@@ -230,7 +235,7 @@ def cpu_of(board: Board) -> tuple[str, int]:
 
 
 def runs_on(target: Target, machine: str, bits: int) -> bool:
-    """True if a machine with the values of `cpu_of` can run programs for `target`."""
+    """True if a machine whose `cpu_of` returns these values can run programs for `target`."""
     if target.is_bare:
         return False
     processor = target.processor or platform.machine()
@@ -246,7 +251,8 @@ def check_processor(target: Target, board: Board) -> None:
 
 
 def target_of(board: Board) -> Target:
-    """The first target whose programs run on a board: the head of a family, or this machine.
+    """The first target whose programs run on a board. It is the family of a kind of CPU, or the target for this
+    machine.
 
     Raises:
         ToolkitError: no target's programs run on the board.
@@ -273,7 +279,7 @@ def check_room(archive: Path, models: list[Path], folder: str, board: Board) -> 
 
 
 def summary(one: Deployment) -> str:
-    """The last line that is printed for a deployment to one board."""
+    """The last line that the command prints about a deployment to one board."""
     if one.results is None:
         return f"{one.host}: failed"
     median = json.loads(one.results.read_text(encoding="utf-8"))["latency_ms"]["median"]

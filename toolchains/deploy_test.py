@@ -33,7 +33,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _home(tmp_path, monkeypatch):
-    """Sets an empty home folder, which hides the user's own keys and known hosts."""
+    """Gives the tests an empty home folder, so that the user's own keys and known hosts are not used."""
     (tmp_path / "home" / ".ssh").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
@@ -151,7 +151,7 @@ def test_programs_that_the_board_cannot_run_are_one_line(board, tmp_path, monkey
 
 
 def error(capsys, *arguments: str) -> str:
-    """The single line of error that a failed deployment prints."""
+    """The error message of a deployment that fails, which must be one line."""
     assert main(list(arguments)) == 1
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1, lines
@@ -289,7 +289,7 @@ def test_another_cpu_is_one_line(board, capsys):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A folder on a disk of 1 MiB."""
+    """A folder on a mounted disk of 1 MiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
     need("mounts")
@@ -342,7 +342,7 @@ def test_the_command_line_measures_there_too(board, tmp_path, capfd):
     assert [(one["model"], one["threads"], one["runs"]) for one in found] == [(str(model), 1, 7), (str(model), 2, 7)]
     for one in found:
         assert 0 < one["seconds"]["best"] <= one["seconds"]["p50"] <= one["seconds"]["p99"]
-        # litebnn does not run the two additions, so XNNPACK runs each as a separate node.
+        # litebnn does not run the model's two additions, so XNNPACK runs each as a separate node.
         assert [op["ops"] for op in one["ops"]] == [[0], [1], [], [3], [4], []]
         assert one["peak_memory_bytes"] > 1 << 20
 

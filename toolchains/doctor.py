@@ -13,7 +13,7 @@ PIP = "pip install "
 
 
 def look_at_extras() -> Iterator[Finding]:
-    """Yields a finding for each extra in needs.py. It serves a Python in which litebnn is not installed."""
+    """Yields a finding for each extra in needs.py, for a Python in which litebnn is not installed."""
     for need in needs().values():
         if need.install.startswith(f"pip install 'litebnn[{need.name}]'"):
             detail = "bootstrap.py installs each for the tasks that need it"
@@ -38,7 +38,7 @@ def look_at_checkout() -> Iterator[Finding]:
         if found:
             yield Finding(BUILDING, target.name, OK, f"built by {', '.join(found)}")
         else:
-            # The first toolchain of a target is its default.
+            # The first toolchain in a target's list is its default.
             first = next(iter(lacks.values()))
             yield Finding(BUILDING, target.name, MISSING, f"needs {', '.join(first)}", _one_command(first))
     emulators = dict.fromkeys(target.emulator for target in targets if target.emulator)
@@ -47,8 +47,9 @@ def look_at_checkout() -> Iterator[Finding]:
 
 
 def _remaining(shown: Iterable[str]) -> Iterator[Finding]:
-    """Yields the requirements that are not shown yet, except network services and the packages that the installed
-    litebnn lists itself."""
+    """Yields the requirements that other sections do not show. Network services, and packages that the installed
+    litebnn lists itself, are left out.
+    """
     rest = [need for need in needs().values() if need.kind not in ("package", "network") and need.name != "library"]
     for need in rest:
         if need.name not in shown:

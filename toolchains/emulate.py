@@ -23,14 +23,15 @@ from toolchains.targets import BUILD, Target, ToolkitError
 SUITE = "bookworm"
 PACKAGES = ("python3", "python3-pip", "python3-numpy", "libstdc++6")
 
-# The oldest version of QEMU that runs current runtimes. The programs of Debian's package are linked statically, so a
-# newer Debian's programs run on this machine.
+# The oldest version of QEMU that runs current runtimes. The programs in Debian's package are linked statically, so the
+# package of a newer Debian runs on this machine too.
 OLDEST_QEMU = (11, 1)
 QEMU_SUITE = "trixie-backports"
 QEMU = find("qemu-user")
 QEMU_ARCHITECTURES = ("amd64", "arm64")
 
-# Settings that separate apt from this machine: another architecture, no installed packages, all files in one folder.
+# Settings that keep apt from using this machine's system: another architecture, no installed packages, and all files in
+# one folder.
 APT_CONFIGURATION = """\
 APT::Architecture "{architecture}";
 APT::Architectures {{"{architecture}";}};
@@ -105,7 +106,7 @@ def _fetch_qemu(folder: Path) -> Path:
 
 
 def _extract_qemu(archive: Path, program: Path) -> None:
-    """Extracts one program of the package, because all programs together take half a gigabyte."""
+    """Extracts one program of the package, because all its programs together take half a gigabyte."""
     program.parent.mkdir(parents=True, exist_ok=True)
     whole = program.with_name(f".{program.name}.new")
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE) as unpacked:
@@ -130,7 +131,8 @@ def _require_debian() -> None:
 
 
 def foreign_root(target: Target) -> Path:
-    """The folder with a Debian for the target's architecture. The function makes it first if it is missing.
+    """Returns the folder with a Debian system for the target's architecture. If it is missing, the function makes it
+    first. Raises: ToolkitError: a program of Debian is missing, or its packages cannot be fetched.
 
     Raises:
         ToolkitError: a program of Debian is missing, or its packages cannot be fetched.
@@ -154,7 +156,8 @@ def _fetch_packages(folder: Path, architecture: str) -> list[Path]:
 
 
 def apt(folder: Path, architecture: str, suite: str, command: list[str]) -> None:
-    """Runs apt-get for a Debian without installed packages, in a folder that is emptied first.
+    """Runs apt-get in a folder that is emptied first, for a Debian system in which nothing is installed. Raises:
+    ToolkitError: Debian's servers cannot be reached, or apt-get refuses the command.
 
     Raises:
         ToolkitError: Debian's servers cannot be reached, or apt-get refuses the command.
@@ -185,7 +188,7 @@ def _unpack(folder: Path, archives: Sequence[Path]) -> None:
     root.mkdir()
     for archive in archives:
         subprocess.run(["dpkg-deb", "--extract", str(archive), str(root)], check=True, capture_output=True)
-    # These links replace Debian's alternatives system, which would choose a linear algebra library for NumPy.
+    # These links stand for Debian's alternatives system, which would choose the linear algebra library for NumPy.
     for name in ("blas", "lapack"):
         for library in root.glob(f"usr/lib/*/{name}/lib{name}.so.3"):
             (library.parents[1] / library.name).symlink_to(Path(name, library.name))
@@ -195,7 +198,7 @@ class Emulation:
     """Runs programs and Python for a target.
 
     Args:
-        target: the target, of which the emulator, the Debian architecture and the CPU are used.
+        target: the target, which names the emulator, the Debian architecture and the CPU.
 
     Raises:
         ToolkitError: the errors of `recent_emulator` and `foreign_root`.
@@ -215,7 +218,8 @@ class Emulation:
 
         The emulated CPU is `cpu`, or the target's CPU if `cpu` is "".
         """
-        # Environment variables for this machine's Python and litebnn must not affect the target's Python.
+        # Environment variables that are meant for this machine's Python and litebnn must not affect the target's
+        # Python.
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LITEBNN"))}
         return subprocess.run(
             [self._emulator, "-cpu", cpu or self._cpu, "-L", str(self.root), *map(str, command)],
@@ -230,8 +234,8 @@ class Emulation:
         return self.run([self.root / "usr" / "bin" / "python3", *arguments], **variables)
 
     def install(self, *requirements: str | Path) -> None:
-        """Installs `requirements` and their dependencies into the folder `user` with the target's own pip; removes all
-        other packages.
+        """Installs `requirements` and their dependencies into the folder `user`, with the target's own pip. Packages
+        that were there before are removed.
 
         Raises:
             ToolkitError: pip failed.

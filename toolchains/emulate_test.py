@@ -25,7 +25,7 @@ def test_no_apt_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def qemu(folder: Path, version: str) -> Path:
-    """A fake emulator for the Raspberry Pi 4 that only prints its version."""
+    """Makes a fake emulator for the Raspberry Pi 4, which only prints its version."""
     program = folder / "qemu-aarch64"
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(f"#!/bin/sh\necho 'qemu-aarch64 version {version} (Debian)'\n")

@@ -27,7 +27,8 @@ QUICKNET = ROOT / "build" / "zoo" / "QuickNet.float.tflite"
 MAKE_QUICKNET = (
     "build/peer-venv/bin/python -m bench.zoo.make_models QuickNet (bench/zoo/make_models.py says how to make peer-venv)"
 )
-# larq-zoo's metadata asks for a protobuf older than TensorFlow's, and its folder `tests` would hide the project's.
+# larq-zoo must be installed without its dependencies: it asks for a protobuf that is older than TensorFlow's. Its
+# folder `tests` would hide the project's folder `tests`.
 _TESTS = Path(sysconfig.get_path("purelib"), "tests")
 INSTALL_LARQ_ZOO = f"pip install --no-deps larq-zoo zookeeper && pip install typeguard click && rm -r {_TESTS}"
 
@@ -37,7 +38,7 @@ class Need:
     """A requirement of a build or test that a machine may lack.
 
     The requirement is found if one of `programs`, all of `modules` and all of `files` exist, and `answers` returns
-    true. `kind` is "program", "package" (of Python), "file", "service", or "network" for something downloaded.
+    true. `kind` is "program", "package" (of Python), "file", "service", or "network" for something that is downloaded.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Need:
         return self.newest_python is None or sys.version_info[:2] <= self.newest_python
 
     def is_found(self) -> bool:
-        """True if this machine has the requirement; packages count only in this Python's environment."""
+        """True if this machine has the requirement. A package must be in this Python's environment."""
         if self.programs and not any(map(probes.find_program, self.programs)):
             return False
         if not all(map(probes.has_module, self.modules)) or not all(path.exists() for path in self.files):
@@ -71,7 +72,7 @@ class Need:
         return f"{self.name} is missing: {self.install if self.has_wheels else self.no_wheels()}"
 
     def no_wheels(self) -> str:
-        """A message that the requirement's packages have no wheels for this Python."""
+        """A message which says that the requirement's packages have no wheels for this Python."""
         newest, this = (".".join(map(str, each)) for each in (self.newest_python or (), sys.version_info[:2]))
         return f"no wheels for Python {this}, only up to {newest}"
 
@@ -183,13 +184,13 @@ _ROWS = (
         newest_python=(3, 11),
     ),
     _package("tensorflow", "a runtime", "tensorflow"),
-    # Requirements that are files.
+    # Requirements that are files of the system.
     _file("googletest", "apt install googletest", "the C++ tests", GOOGLETEST / "CMakeLists.txt"),
     _file("aarch64-libraries", "apt install libstdc++6-arm64-cross", "emulated programs of the Raspberry Pi 4", ARM64),
     _file("quicknet", MAKE_QUICKNET, "a network of larq-zoo", QUICKNET),
     _file("runtime", "python3 bootstrap.py runtime", "programs, and fuzzing of images", RUNTIME),
     Need("library", "file", "running binary models", "python3 bootstrap.py build", answers=probes.has_library),
-    # Services.
+    # Requirements that are services.
     _network("pytorch", "give pip an index with a PyTorch for CPUs, for this Python", "PyTorch", probes.has_cpu_torch),
     Need(
         *("macos-sdk", "file", "building for macOS by its clang", "run it on a Mac, after xcode-select --install"),
@@ -266,7 +267,7 @@ def toolchain_needs(target: "Target", toolchain: str) -> tuple[str, ...]:
 
 @functools.cache
 def missing(name: str) -> str:
-    """A message that the requirement is missing; "" if it is found. Each requirement is checked once in a process."""
+    """A message that the requirement is missing; "" if it is found. A process checks each requirement only once."""
     return needs()[name].missing()
 
 

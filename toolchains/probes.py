@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parents[1]
 NDK_FILE = Path("build", "cmake", "android.toolchain.cmake")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEBIAN = "http://deb.debian.org/debian"
-# The registry to use if npm is not installed. An installed npm has its own setting.
+# The registry that is used if npm is not installed. If npm is installed, its own setting counts.
 NPM = "https://registry.npmjs.org"
-# The folder of servers such as sshd, which a user's PATH may not contain.
+# The folder of servers such as sshd, which may be missing in a user's PATH.
 SYSTEM_FOLDERS = "/usr/sbin"
 SANITIZERS = ("libasan.so", "libubsan.so", "libstdc++.so")
 
@@ -108,7 +108,9 @@ def has_cpu_torch() -> bool:
 
 
 def has_mingw() -> bool:
-    """True if clang finds MinGW's headers and libraries: Debian's, or on Windows those that clang came with."""
+    """True if clang finds MinGW's headers and libraries. They are Debian's, or on Windows those that are installed
+    together with clang.
+    """
     clang = next(filter(None, map(find_program, versions("clang++"))), "")
     return bool(clang) and runs(
         clang, "--target=x86_64-w64-mingw32", "-fsyntax-only", "-x", "c++", "-include", "thread", os.devnull

@@ -28,7 +28,7 @@ from toolchains.targets import BUILD, Target, ToolkitError, find_system_target
 
 LITERT = find("ai-edge-litert")
 LITERT_VERSION = LITERT.version
-# The platform tags of LiteRT's wheels by processor, or by target if the system is not Linux.
+# The platform tags of LiteRT's wheels. The keys are processors, or targets whose system is not Linux.
 LITERT_WHEELS = {
     "x86_64": "manylinux_2_27_x86_64",
     "aarch64": "manylinux_2_27_aarch64",
@@ -117,7 +117,7 @@ def library_in(folder: Path) -> Path:
 
 
 def _processor(target: Target) -> str:
-    """The target's key in the tables of runtimes: its CPU, or its name if the system is not Linux."""
+    """The target's key in the tables of runtimes: its CPU, or its own name if its system is not Linux."""
     is_linux = target.system == "Linux" if target.triple else sys.platform == "linux"
     if not is_linux:
         return target.name if target.triple else ""
@@ -125,8 +125,9 @@ def _processor(target: Target) -> str:
 
 
 def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
-    """Fills a folder by calling `take`, and adds stb_image. A folder that was made of the same `contents` before is
-    left as it is."""
+    """Fills a folder by calling `take`, and adds stb_image. If the folder was already made from the same `contents`,
+    it is left as it is.
+    """
     origin = folder / "ORIGIN"
     wanted = f"{contents}\n{STB}\n"
     folder.parent.mkdir(parents=True, exist_ok=True)

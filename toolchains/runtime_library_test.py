@@ -16,8 +16,9 @@ from toolchains.targets import ToolkitError
 
 
 def pack(folder: Path, package: Locked, files: list[str]) -> Locked:
-    """Writes an archive in the npm registry's form, in which each file contains its own path. Returns the package with
-    its hash."""
+    """Writes an archive as the npm registry has it. Each file in the archive contains its own path. Returns the
+    package with its hash.
+    """
     archive = folder / f"{package.package}-{package.version}.tgz"
     with tarfile.open(archive, "w:gz") as tar:
         for name in files:
@@ -28,7 +29,7 @@ def pack(folder: Path, package: Locked, files: list[str]) -> Locked:
 
 
 def pack_wheel(folder: Path, platform: str) -> str:
-    """Writes a wheel of LiteRT whose library contains the platform's name; returns its hash."""
+    """Writes a wheel of LiteRT with a fake library, which contains the platform's name. Returns the wheel's hash."""
     name, version = "ai_edge_litert", runtime_library.LITERT_VERSION
     wheel = folder / f"{name}-{version}-cp311-cp311-{platform}.whl"
     with zipfile.ZipFile(wheel, "w") as archive:

@@ -35,7 +35,7 @@ def compilers_found(target: Target) -> list[str]:
 
 
 def table() -> Table:
-    """One row per target; text that is too long for a column is wrapped."""
+    """Returns the table with one row per target. Text that is too long for a column is wrapped."""
     result = Table()
     for column in COLUMNS:
         result.add_column(column, overflow="fold")

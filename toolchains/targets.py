@@ -32,7 +32,7 @@ class ToolkitError(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """A row of targets.toml, which explains the fields."""
+    """A row of targets.toml. The comments in that file explain the fields."""
 
     name: str
     description: str
@@ -80,7 +80,7 @@ class Target:
         return self.zig_target or (f"{self.triple}.{self.glibc}" if self.triple else "")
 
 
-# The TOML type that is expected for a field of each Python type, and its name in error messages.
+# For each Python type of a field, the type that its TOML value must have, and the name of this type in error messages.
 KINDS: dict[Any, tuple[type, str]]
 KINDS = {str: (str, "a string"), int: (int, "an integer"), tuple[str, ...]: (list, "a list of strings")}
 KEYS = {field.name: KINDS[field.type] for field in fields(Target) if field.name != "name"}
@@ -125,7 +125,7 @@ def _check(name: str, row: Any) -> None:
 
 
 def _target(name: str, row: dict[str, Any], rows: dict[str, dict[str, Any]]) -> Target:
-    """Makes a target of a row and of the values of the row's family."""
+    """Makes a target from its row, and takes missing values from the row of its family."""
     family = row.get("family", name)
     heads = [head for head in rows if rows[head].get("family", head) == head]
     if family not in heads:

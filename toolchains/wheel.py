@@ -24,7 +24,7 @@ from toolchains.parts.sbom import FILE_NAME, bill_of_materials
 from toolchains.parts.table import parts_of, write
 from toolchains.targets import ROOT, ToolkitError, find_system_target, find_target
 
-# Environment variables with which `build_wheel` tells the build hook, a separate process, what to build.
+# The environment variables by which `build_wheel` tells the build hook, which runs in another process, what to build.
 TARGET_VARIABLE = "LITEBNN_WHEEL_TARGET"
 TOOLCHAIN_VARIABLE = "LITEBNN_WHEEL_TOOLCHAIN"
 
@@ -33,8 +33,8 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     """Builds the op library for a wheel.
 
     Args:
-        target: a row of targets.toml. The head of its family is built, because the platform tag promises every CPU of
-            that kind.
+        target: a row of targets.toml. Its family is built, because the platform tag promises that the wheel runs on
+            every CPU of that kind.
         toolchain: as for `build` in toolchains/build.py.
 
     Returns:

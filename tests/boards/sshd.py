@@ -54,7 +54,7 @@ class Server:
         for session in self._sessions:
             if session.poll() is None:
                 for process in [*psutil.Process(session.pid).children(recursive=True), session]:
-                    # A process may have ended before it is killed.
+                    # A process may end by itself before it is killed.
                     with suppress(psutil.NoSuchProcess):
                         process.kill()
 
@@ -81,8 +81,8 @@ def ssh_server(home: Path, is_at_home: bool = False) -> Iterator[Server]:
     config.write_text(
         f"HostKey {home}/host_key\nAuthorizedKeysFile {home}/authorized_keys\nStrictModes no\nUsePAM no\n"
         "PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n"
-        # HOME is replaced, because a command that is killed while it runs the user's .bashrc may leave a lock in the
-        # user's home.
+        # HOME is replaced, because a command may be killed while it runs the user's .bashrc. It could then leave a lock
+        # in the user's home.
         f'SetEnv HOME="{home}"\n' + f"ForceCommand {home}/at_home\n" * is_at_home
     )
     (home / "at_home").write_text(AT_HOME)

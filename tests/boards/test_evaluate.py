@@ -74,9 +74,7 @@ def test_a_board_that_falls_away_is_named_and_its_share_goes_to_the_others(serve
 
 
 def test_a_board_that_freezes_is_given_up(servers, bundle) -> None:
-    """The test stops the server process too, so that it neither answers nor refuses requests, as if the board had no
-    power.
-    """
+    """The server process is stopped too: it then neither answers nor refuses requests, like a board without power."""
     program = bundle / "litebnn-host" / "run_model"
     program.write_text("#!/bin/sh\nkill -STOP $PPID\ncat > /dev/null\n")
     with pytest.raises(BoardError, match=r"^no board is left; .* is silent for more than 0\.5 s$"):

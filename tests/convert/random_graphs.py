@@ -31,7 +31,7 @@ def _scale(draw: Draw, rng: np.random.Generator, channels: int) -> Array:
 
 
 def after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Appends batch norms and activations to a layer, in any order."""
+    """Appends batch norms and activations to a layer, in a random order."""
     channels = x.dims[-1]
     for kind in draw(
         st.lists(st.sampled_from(["MUL", "ADD", "SUB", "DIV", "NEG", "RSUB", "RELU", "RELU6"]), max_size=4)
@@ -59,8 +59,9 @@ def sign_of(draw: Draw, model: FloatModel, x: Tensor, form: str = "", threshold:
 
 
 def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
-    """Appends a sign in any form, an op in which a boolean selects between two other values, or a quantizer with few
-    levels."""
+    """Appends a sign in any form, a quantizer with few levels, or an op in which a boolean selects between two other
+    values.
+    """
     form = draw(st.sampled_from(["two values", "broadcast", "levels", "levels", *SIGN_FORMS, *SPELLINGS]))
     if form == "levels":
         return LEVELS[draw(st.sampled_from(list(LEVELS)))](model, x)
@@ -79,7 +80,7 @@ def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
 
 
 def _weights(draw: Draw, model: FloatModel, rng: np.random.Generator, *shape: int) -> Tensor | Array:
-    """Weights of ±alpha. Some are computed by ops in the model, some contain zeros."""
+    """Weights of ±alpha. Some are computed by ops in the model, and some are zero."""
     weights = sign_weights(rng, *shape)
     oddity = draw(st.integers(0, 19))
     if oddity == 0:
@@ -162,8 +163,9 @@ def _transposed_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x:
 
 
 def _two_convs(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Appends two layers that read the same sign, sometimes with the same weights, and the sum or concatenation of
-    their outputs."""
+    """Appends two layers that read the same sign and sometimes have the same weights. Their outputs are added or
+    concatenated.
+    """
     weights = model.const(sign_weights(rng, draw(st.sampled_from([8, 32])), 3, 3, x.dims[3]))
     other = weights if draw(st.booleans()) else model.const(sign_weights(rng, *weights.shape))
     a, b = (model.conv(x, w, same=True, activation=draw(ACTIVATIONS)) for w in (weights, other))
@@ -174,7 +176,9 @@ def _two_convs(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tenso
 
 
 def _dense_block(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Appends layers whose outputs are concatenated with their inputs, or added to the inputs' last channels."""
+    """Appends layers whose outputs are concatenated with their inputs, or are added to the last channels of their
+    inputs.
+    """
     for _ in range(draw(st.integers(1, 3))):
         channels = draw(st.sampled_from([32, 32, 64, 8]))
         y = sign_of(draw, model, after(draw, model, rng, x))
@@ -206,7 +210,7 @@ def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -
     x = _signs(draw, model, x) if kind == "signs of an image" else x
     x = model.reshape(x, batch, columns)
     x = _signs(draw, model, x) if kind == "signs of rows" else x
-    # Ternary training leaves zeros in weights, whether the layer reads signs or numbers.
+    # Ternary training leaves zeros in the weights of layers of signs and of layers of numbers.
     smallest = -1 if kind == "numbers" or draw(st.integers(0, 5)) == 0 else 1
     weights = sign_weights(rng, 24, columns) * rng.integers(smallest, 2, (24, columns))
     if draw(st.integers(0, 3)) == 0:
@@ -249,8 +253,9 @@ def _pool(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
 
 
 class Case:
-    """A test case: a model, the seed of its input, the tolerance of its outputs (in levels for int8), and conversion
-    options."""
+    """A test case: a model, the seed of its random input, the tolerance of its outputs (in levels for int8), and
+    options of the conversion.
+    """
 
     def __init__(self, source: bytes, seed: int, tolerance: float = 0.0, **options: Any) -> None:
         self.source, self.seed, self.tolerance, self.options = source, seed, tolerance, options
@@ -275,8 +280,9 @@ def finish(model: FloatModel, rng: np.random.Generator, *outputs: Tensor) -> byt
 
 
 def _inputs(draw: Draw, model: FloatModel, batch: int, sizes: tuple[int, int, int]) -> Tensor:
-    """A tensor that is computed from one or more input images, which may be channel-first, and from a vector for all
-    pixels."""
+    """Adds a tensor that is computed from a vector and one or more images. Some images are channel-first, and the
+    vector is added to all pixels.
+    """
 
     def given(*shape: int) -> Tensor:
         return model.input(abs(batch), *shape, signature=(batch, *shape) if batch < 0 else None)

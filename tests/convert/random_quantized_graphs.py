@@ -19,8 +19,8 @@ from tests.support.quantized_models import (
     TrainedModel,
 )
 
-# A quantization scale for which sums of binary fractions never lie halfway between two levels, where runtimes round
-# differently.
+# A quantization scale with which sums of binary fractions never lie halfway between two levels. Runtimes round such
+# sums in different ways.
 _NO_TIES = float(np.float32(np.pi / 10))
 
 
@@ -28,9 +28,8 @@ _NO_TIES = float(np.float32(np.pi / 10))
 def int8_graphs(draw: Draw) -> Case:
     """Draws models with signs of int8 values, ops between them, and int8 layers, some with weights that are not binary.
 
-    If the quantization grid of a sign (its scale and zero point) represents 1 and -1 exactly, all levels are equal in
-    source and result. Layers may then follow each other. On other grids a level may be rounded to its neighbour, which
-    may flip a sign.
+    If the scale and zero point of a sign represent 1 and -1 exactly, all levels are equal in source and result. Layers
+    may then follow each other. With other scales, a level may be rounded to its neighbour, which may flip a sign.
     """
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
@@ -178,7 +177,7 @@ def trained_graphs(draw: Draw) -> Case:
         before, before_grid = x, grid
         if draw(st.integers(0, 2)) == 0 and min(x.dims[1:3]) > 1:
             x = model.fake(model.max_pool(x, 2, 1), grid)
-        # A straight-through estimator adds x and subtracts it again, which is exact only if all values are binary
+        # A straight-through estimator adds x and subtracts it again. The result is exact only if all values are binary
         # fractions.
         x = sign_of(draw, model, x, draw(st.sampled_from(SIGN_FORMS)) if grid[0] == _NO_TIES else "")
         x = model.conv(x, sign_weights(rng, channels, 3, 3, channels), dyadic(rng, channels), same=True)

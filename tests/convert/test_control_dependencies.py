@@ -1,4 +1,4 @@
-"""Tests source models with control dependencies. They name ops by indices, which a conversion changes."""
+"""Tests source models with control dependencies, which name ops by indices. A conversion changes these indices."""
 
 from pathlib import Path
 from typing import Any

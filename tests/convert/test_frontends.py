@@ -174,7 +174,7 @@ def test_the_command_line_takes_what_keras_writes(folder: Path, tmp_path: Path, 
 
 @pytest.fixture(scope="module")
 def disparity() -> Any:
-    """A model whose inputs and outputs have equal shapes, and names that sort differently from Keras's order."""
+    """A model whose inputs and outputs all have the same shape. Sorting their names would change Keras's order."""
     tf = imported("tensorflow", "larq")
     layers = tf.keras.layers
     right, left = (layers.Input((4, 3), name=name) for name in ("right", "left"))

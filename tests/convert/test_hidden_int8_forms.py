@@ -46,7 +46,7 @@ def join(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
 
 
 def join_requantized(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
-    """Appends a concatenation of two signs. One of them had another scale and zero point, and was requantized."""
+    """Appends a concatenation of two signs. One sign had another scale and zero point before, and was requantized."""
     left = model.quantize8(model.sign8(x, "where", EXACT_GRID), grid)
     right = model.sign8(shifted(model, x), "where", grid)
     return move(model, "CONCATENATION", [left, right], (1, 6, 6, 64), axis=3, fused_activation_function=0)
@@ -176,8 +176,9 @@ def two_casts(model: Int8Model, x: Tensor) -> Tensor:
 
 
 def cast_times_two(model: Int8Model, x: Tensor, comparison: str) -> Tensor:
-    """Appends the values 0 and 2 as ai-edge-quantizer writes them. With its scale for 1 and -1, both values lie halfway
-    between two levels."""
+    """Appends the values 0 and 2 as ai-edge-quantizer writes them. Its scale is that of 1 and -1, for which both
+    values lie halfway between two levels.
+    """
     zero = int8_constant("zero", np.zeros(()), 1 / 16, 3)
     number = model.op("CAST", [model.elementwise(comparison, x, zero, type="BOOL")], x.dims)
     two = int8_constant("two", np.full((), 2), 2 / 255, -128)
@@ -197,12 +198,12 @@ def one_less_cast(model: Int8Model, x: Tensor) -> Tensor:
 
 
 def moved_to_another_grid(model: Int8Model, x: Tensor) -> Tensor:
-    """XNNPACK requantizes from one scale to another with a factor that has 8 fractional bits."""
+    """When XNNPACK converts from one scale to another, its factor has 8 fractional bits."""
     return model.quantize8(model.sign8(x, "where", USUAL_GRID), (0.0152, 5))
 
 
 def straight_through(model: Int8Model, x: Tensor) -> Tensor:
-    """Appends a sign in the form x + (sign(x) - x), which rounds differently for each int8 level."""
+    """Appends a sign in the form x + (sign(x) - x). For each int8 level of x, the sum is rounded differently."""
     taken_away = int8_op(model, "SUB", [model.sign8(x, "where", USUAL_GRID), x], (18 / 255, 5))
     return int8_op(model, "ADD", [x, taken_away], (2.1 / 255, 0))
 
@@ -214,15 +215,18 @@ def straight_through_a_clip(model: Int8Model, x: Tensor) -> Tensor:
 
 
 def straight_through_a_float_sign(model: Int8Model, x: Tensor) -> Tensor:
-    """Appends a straight-through sign in float between DEQUANTIZE and QUANTIZE, with a threshold between two levels."""
+    """Appends a straight-through sign (the sum of x and sign(x) - x) in float, between DEQUANTIZE and QUANTIZE. Its
+    threshold is between two levels.
+    """
     sign = model.quantize8(model.sign(model.dequantize8(x), "where_ge", 0.3), USUAL_GRID)
     taken_away = int8_op(model, "SUB", [sign, x], (18 / 255, 5))
     return int8_op(model, "ADD", [taken_away, x], (2.1 / 255, 0))
 
 
 def straight_through_a_float_clip(model: Int8Model, x: Tensor) -> Tensor:
-    """Appends a straight-through sign. Its sign and its clip are float, each after its own DEQUANTIZE, as in int16
-    files."""
+    """Appends a straight-through sign, which is the sum of a clip and the difference of sign and clip. As in int16
+    files, both are float, each after its own DEQUANTIZE.
+    """
     clipped = model.quantize8(model.elementwise("RELU_N1_TO_1", model.dequantize8(x)), USUAL_GRID)
     sign = model.quantize8(model.sign(model.dequantize8(x), "where_gt"), USUAL_GRID)
     taken_away = int8_op(model, "SUB", [sign, clipped], (2 / 255, 0))
@@ -246,7 +250,8 @@ def test_a_product_of_levels_of_signs(grid: Grid) -> None:
     ],
 )
 def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) -> None:
-    """The source model rounds differently for each int8 level.
+    """For each int8 level, the source model rounds the sign differently. In the output of the layer, the differences
+    add up to at most two levels.
 
     In the output of the layer, these differences add up to at most two levels.
     """
@@ -258,8 +263,9 @@ def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) 
 @pytest.mark.parametrize("form", [two_casts, cast_less_one, one_less_cast, moved_to_another_grid])
 @pytest.mark.parametrize("padding", [None, 0.0, 1.0, -1.0])
 def test_signs_that_levels_are_computed_to(form: Callable[[Int8Model, Tensor], Tensor], padding: float | None) -> None:
-    """If most weights are +1, an error of one level in a sign is several levels in the layer's output at padded
-    borders."""
+    """At a padded border, an error of one level in the signs becomes several levels in the layer's output, if most
+    weights are +1.
+    """
     model, rng = Int8Model(), np.random.default_rng(0)
     signs = form(model, model.input8((1 / 16, 3), *SHAPE))
     grid = signs.per_tensor_quantization
@@ -307,7 +313,9 @@ def test_a_sign_of_a_float_input_and_of_what_it_is_rounded_to(detached: bool) ->
 
 @pytest.mark.parametrize("steps", [8, 40])
 def test_what_takes_three_values_is_no_sign_however_near_two_of_them_are(steps: int) -> None:
-    """The converter treats values up to two steps of the coarsest scale apart as one value, rounded differently."""
+    """If two values are at most two steps of the coarsest scale apart, the converter treats them as one value that
+    was rounded differently.
+    """
     model = Int8Model()
     x = model.input8((1 / 16, 3), *SHAPE)
     level = int8_constant("level", np.full((), 2.0), 1 / 16, 3)

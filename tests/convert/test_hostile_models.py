@@ -102,7 +102,8 @@ def test_a_row_of_ops_takes_calls_in_proportion(step: Callable[[FloatModel, Tens
         return sum(entry.callcount for entry in profile.getstats())
 
     calls(10)  # imports and caches are not counted
-    # Four times as many ops take four times as many calls. A quadratic search would take 16 times as many.
+    # A model with four times as many ops must take four times as many calls. A quadratic search would take 16 times as
+    # many.
     assert calls(160) < 6 * calls(40)
 
 

@@ -19,7 +19,7 @@ RESIDUAL = GOLDEN / "residual.float.tflite"
 
 
 def types(model: bytes) -> dict[str, str]:
-    """The output type of each builtin op, by the op's name."""
+    """For each builtin op's name, the type of the op's output."""
     return {op.name: op.output.type for op in read_model(model).graphs[0].ops if not op.name.startswith("Lce")}
 
 
@@ -228,7 +228,9 @@ def test_a_default_range_is_for_latency_only() -> None:
 
 
 def where_sign(model: FloatModel, x: Tensor, one: float) -> Tensor:
-    """Appends an int8 sign as a quantizer writes it: a comparison that selects between ±127 with the scale 1/127."""
+    """Appends an int8 sign as a quantizer writes it: a comparison that selects between the levels 127 and -127, with
+    the scale 1/127.
+    """
     condition = model.op("GREATER_EQUAL", [x, zero(x)], x.dims, type="BOOL")
     positive, negative = (int8_constant("", np.full(1, v, np.float32), 1 / 127) for v in (one, -one))
     sign = model.op("SELECT_V2", [condition, positive, negative], x.dims, type="INT8")
@@ -318,5 +320,6 @@ def test_zeros_of_a_relu_stay_below_a_strict_threshold(form: str) -> None:
     data = rng.standard_normal((8, 6, 6, 3)).astype(np.float32)
     converted = litebnn.convert_tflite(source, representative_dataset=list(data[:, None]))
     expected, actual = (litebnn.Interpreter(each).predict(data) for each in (source, converted))
-    # Values near zero are rounded to zero. If zero got the wrong sign, the error would exceed the outputs.
+    # Rounding makes values near zero equal to zero. If zero then got the wrong sign, the error would be larger than the
+    # outputs.
     assert np.sqrt(np.mean((actual - expected) ** 2)) < 0.3 * np.sqrt(np.mean(expected**2))

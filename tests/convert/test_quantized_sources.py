@@ -43,8 +43,8 @@ def network(form: str) -> Any:
     inputs = keras.Input((10, 10, 3), batch_size=1)
     x = layers.BatchNormalization()(layers.Conv2D(32, 3, use_bias=False)(inputs))
     x = layers.MaxPool2D(2)(layers.ReLU()(conv(x, padding="same")))
-    # The form `where` pads with zeros, because it is also quantized to int16, and the runtime refuses TensorFlow's
-    # int16 PADV2 with ones.
+    # The form `where` pads with zeros only. It is also quantized to int16, and the runtime refuses TensorFlow's int16
+    # PADV2 with ones.
     x = conv(conv(x, padding="same", pad_values=0 if form == "where" else 1))
     x = larq.layers.QuantDense(16, input_quantizer=sign, **quantizers)(layers.Flatten()(x))
     model = keras.Model(inputs, layers.Dense(10, activation="softmax")(layers.BatchNormalization()(x)))
@@ -103,8 +103,9 @@ def test_a_quantized_file_becomes_binary_and_computes_what_it_did(model: Any, ki
 
 
 def trained_with_quantization() -> Any:
-    """A network with a binary convolution between layers with fake-quantized activations and weights, the latter by
-    channel."""
+    """A network with a binary convolution between fake-quantized layers. Their activations are fake-quantized, and
+    also their weights, by channel.
+    """
     tf, keras, larq = (imported(name, "larq") for name in ("tensorflow", "tf_keras", "larq"))
     layers = keras.layers
     keras.utils.set_random_seed(0)
@@ -209,8 +210,8 @@ def test_binary_layers_become_binary_and_the_others_keep_their_blocks(type: str,
 
 @pytest.mark.parametrize(("type", "size"), BLOCK_FORMS)
 def test_outputs_are_those_of_the_same_values_in_float(type: str, size: int) -> None:
-    """Outputs may differ by about a hundredth of the largest one, because some layers quantize their inputs at run
-    time.
+    """Outputs may differ by about a hundredth of the largest output, because some layers quantize their inputs at
+    run time.
     """
     source = with_blocks(dense_network(), type, size)
     expected = litebnn.Interpreter(in_float(source)).predict(dense_samples())

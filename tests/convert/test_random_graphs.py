@@ -50,8 +50,9 @@ def _run(model: bytes, x: Array | list[Array]) -> list[Array]:
 
 
 def _run_as(source: bytes, model: bytes, inputs: list[Array]) -> list[Array]:
-    """Runs a converted model and returns its outputs. If the model has int8 inputs and outputs, they are converted to
-    and from the floats of `source`."""
+    """Runs a converted model and returns its outputs. If the model's inputs and outputs are int8, this function
+    converts them from and to the floats of `source`.
+    """
     interpreter, of_source = litebnn.Interpreter(model), litebnn.Interpreter(source)
     assert interpreter.input_names == of_source.input_names
     assert interpreter.output_names == of_source.output_names
@@ -93,7 +94,7 @@ def _check_low_bit_weights(case: Case) -> None:
 
 
 def _check_compared(case: Case) -> None:
-    """Checks that no layer differs if all sums are exact, and that others differ by rounding alone."""
+    """Checks that no layer differs if all sums are exact, and that otherwise layers differ only by rounding."""
     converted, _ = _convert(case.source)
     layers, model = LayerComparison("a test", case.source, converted), read_model(case.source)
     inputs = _inputs(case)
@@ -114,7 +115,9 @@ def _check_half_precision(case: Case) -> None:
 
 
 def _check_quantized_weights(case: Case) -> None:
-    """Checks that a fully binary result equals the float model, to which the quantized source is only close."""
+    """Checks that the result equals the float model, if all layers of the result are binary. The quantized source is
+    only close to the float model.
+    """
     source = with_quantized_weights(case.source, ("INT8", "INT8", "INT4", "INT2")[case.seed % 4])
     converted, report = _convert(source)
     inputs = _inputs(case)
@@ -166,7 +169,7 @@ def _check_calibrated(case: Case) -> None:
 
 
 EXAMPLES = {"deadline": None, "suppress_health_check": list(HealthCheck)}
-# The numbers of graphs of each kind, of which the quick tier runs a fifth.
+# The numbers of random graphs of each kind. The quick tier runs a fifth of them.
 COUNTS, QUICK_SHARE = {"float": 300}, 5
 COUNT = 88  # of other kinds
 PARTS, OF_A_PART = 8, 250  # of each kind: of ten kinds, 20,000 graphs
@@ -197,8 +200,8 @@ def test_a_converted_graph_computes_what_its_source_does(kind: str, are_deep: bo
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_converted_graphs_compute_what_their_sources_do(kind: str, part: int, request: Any) -> None:
-    """Each part of the graphs is a separate test, so that workers share the parts. --hypothesis-seed selects other
-    graphs.
+    """The graphs of a test are split into parts, which are separate tests, so that pytest's workers share
+    them. --hypothesis-seed selects other graphs.
     """
     cases, check = KINDS[kind]
     first = int(request.config.getoption("--hypothesis-seed") or 0)
@@ -212,7 +215,7 @@ def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> 
     model = FloatModel()
     rows = model.input(1, 32, signature=(-1, 32))
     x = model.dense(model.sign(rows), np.ones((8, 32)), np.full(8, 5.0))
-    # The smallest float above the small addend would be lost in a sum with the bias.
+    # The smallest float above the addend is so near to it that a sum with the bias would not show the difference.
     x = model.elementwise("SUB", x, model.const(np.full(8, 0.25)))
     x = model.elementwise("NEG", model.elementwise("ADD", x, model.const(np.arange(8) / 4)))
     source = model.finish(model.dense(model.sign(x, strict), np.ones((1, 8))))
@@ -227,7 +230,7 @@ def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> 
 @pytest.mark.parametrize("layer", [False, True])
 @pytest.mark.parametrize("direction", [1.0, -1.0])
 def test_a_threshold_that_a_sum_with_the_bias_would_lose(direction: float, layer: bool, pool: bool) -> None:
-    """The form 2 · round((x + 1) / 2) - 1 is -1 at zero, and 1 from 1.2e-7 on."""
+    """For x = 0, the form 2 · round((x + 1) / 2) - 1 is -1. From 1.2e-7 on, it is 1."""
     model = FloatModel()
     x = model.input(1, 2, 2, 32, signature=(-1, 2, 2, 32))
     if layer:

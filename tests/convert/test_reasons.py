@@ -92,7 +92,7 @@ def scaled(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def levels_and_numbers(model: Int8Model) -> Tensor:
-    """Appends a sum of a tensor with few levels and a tensor of floats. The sum takes any value."""
+    """Appends a sum of a tensor with few levels and a tensor of floats. The sum can have any value."""
     x = image(model)
     rounded = model.op("ROUND", [model.elementwise("MUL", x, model.const(3))], x.dims)
     return conv(model, model.elementwise("ADD", rounded, x))
@@ -109,7 +109,9 @@ def nothing(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def far_sign(model: Int8Model) -> Tensor:
-    """Appends a sign with many ops before the layer, between two reshapes that packed bits cannot pass."""
+    """Appends a sign with many ops between it and the layer. They are enclosed by two reshapes that cannot be
+    applied to packed bits.
+    """
     x = model.elementwise("ELU", flag(model, image(model)))
     for _ in range(4):
         x = model.reshape(model.transpose(x, 0, 2, 1, 3), *SHAPE)
@@ -131,8 +133,9 @@ def product_of_two(model: Int8Model) -> Tensor:
 
 
 def lost_zeros(model: Int8Model) -> Tensor:
-    """Appends the form sign(x) + (x == 0), calibrated without zeros, so that the scale of the second addend is
-    meaningless."""
+    """Appends the form sign(x) + (x == 0). No calibration sample contains a zero, so the scale of the second addend
+    is meaningless.
+    """
     x = levels(model)
     sign = model.quantize8(model.elementwise("SIGN", model.dequantize8(x)), USUAL_GRID)
     is_zero = model.elementwise("EQUAL", x, int8_constant("zero", np.zeros(()), 1 / 16, 3), type="BOOL")

@@ -17,7 +17,7 @@ from tests.support.float_models import op_names
 
 FOLDER = Path(__file__).parents[1] / "golden_trainers"
 FILES = sorted(FOLDER.glob("*.tflite"))
-# The output types of the binary layers of a file: bits, or FLOAT32. A network that is not in OUTPUTS has the types in
+# The output types of each network's binary layers: bits, or FLOAT32. Networks that are not in OUTPUTS have the types in
 # BITS.
 BITS = ["bits", "FLOAT32"]
 OUTPUTS = {
@@ -27,7 +27,7 @@ OUTPUTS = {
     "react_blocks": ["FLOAT32", "FLOAT32"],
     "strides": ["FLOAT32", "FLOAT32"],
 }
-# The number of TRANSPOSE ops that remain: one for the input, and one for an output that is an image.
+# The number of TRANSPOSE ops that remain after conversion: one for the input, and one for an output if it is an image.
 TRANSPOSES = {"channels_last": 0, "linear": 0, "conv1d": 2}
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from toolchains.targets import ROOT
 
-# Folders with build products, and with code of other projects.
+# Folders that are not searched, because they contain build products or code of other projects.
 NO_PROSE_FOLDERS = {"build", "dist", "vendor"}
 
 WORDS_OF_A_SENTENCE = 25
@@ -34,7 +34,7 @@ NO_NOUN = re.compile(
     r"|keeps?|makes?|takes?|gives?|needs?|holds?|saves?|means?|comes?|gets?)\b"
 )
 TWICE = re.compile(r"\b(\w+:?) \1(?!\w)")
-# A sentence may end in a quotation, a formula or an address.
+# A sentence may also end in a quotation, a formula or an address.
 END = re.compile(r"[.:;!?…)`\"'>|\]\d]$|\S/\S+$")
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)*\"]))\s+(?=[A-Z0-9`\"(\[*])")
 LONG_STRING = re.compile(r"(\"{3}|'{3}).*?\1", re.DOTALL)
@@ -123,7 +123,8 @@ def docstrings(text: str) -> Iterator[Paragraph]:
         previous, example = head, False
         rest = rest if isinstance(node, ast.Module) else textwrap.dedent(rest)
         for number, line in enumerate([head, *rest.splitlines()], node.body[0].lineno):
-            # An example begins with a prompt, or is indented and follows an empty line; an empty line ends it.
+            # In a docstring, an example begins with a prompt, or is indented and follows an empty line. An empty line
+            # ends it.
             begins = line.lstrip().startswith(">>> ") or (line.startswith("    ") and not previous)
             example = begins or (example and line.strip() != "")
             lines.append((number, "" if example or re.match(r"\w+:$", line) else line.strip()))

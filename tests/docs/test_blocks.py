@@ -24,9 +24,9 @@ from toolchains.targets import ROOT
 RUN = {"python", "sh"}
 SHOWN = {"c", "cmake", "cpp", "java", "kotlin", "mermaid", "text", "toml", "{eval-rst}"}
 
-# An example in a docstring: the indented lines after a line that ends with two colons.
+# The pattern of an example in a docstring: the indented lines after a line that ends with two colons.
 EXAMPLE = re.compile(r"^(?P<indent> *).*::\n\n(?P<text>(?:(?P=indent) {4}.*\n|\n)+)", re.MULTILINE)
-# Imports and variables that the examples of litebnn.keras assume.
+# The imports and variables that the examples in litebnn.keras do not define themselves.
 KERAS = """
 import keras
 

@@ -26,7 +26,7 @@ from toolchains.targets import ROOT, ToolkitError
 
 
 class Page(html.parser.HTMLParser):
-    """The links and anchors of a page."""
+    """The links of a page, and the anchors to which links can lead."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -195,7 +195,9 @@ def test_versions_lead_to_each_other(browser: Any, address: str) -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_have_contrast_and_diagrams(browser: Any, address: str, theme: str) -> None:
-    """One page of each kind is checked: a page with a chart and a diagram, search results, tables, and an API."""
+    """The test checks one page of each kind: with a chart and a diagram, with search results, with tables, and with
+    an API.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     with opened(browser, address, color_scheme=theme) as page:
@@ -271,8 +273,9 @@ def messages() -> list[str]:
 
 
 def test_messages_that_are_explained_are_those_of_the_sources() -> None:
-    """Each part of an explained message, split at "…", occurs in one source file, if adjacent string literals are
-    joined."""
+    """The page explains messages with "…" for parts that vary. Each part between these must occur in one source
+    file, after adjacent string literals are joined.
+    """
     suffixes = {".py", ".cc", ".h"}
     code = [path for path in sources() if path.suffix in suffixes and not path.is_relative_to(ROOT / "tests")]
     texts = [re.sub(r'"\s*\n?\s*f?"', "", path.read_text(encoding="utf-8")).replace('\\"', '"') for path in code]

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.deep
 TARGETS = ("rpi4", "rpi3")
 GOLDEN = ROOT / "tests" / "golden"
 NOT_EMULATED = ("prepare_time_test", "failed_allocation_test")
-# The newest ai-edge-litert, which has only 64-bit wheels, and the last release of tflite-runtime.
+# The requirements for the emulated Python: the newest ai-edge-litert, which has only 64-bit wheels, and the last
+# release of tflite-runtime.
 RUNTIMES = ("ai-edge-litert; platform_machine == 'aarch64'", "tflite-runtime==2.14.0", "numpy<2")
 
 
@@ -58,7 +59,7 @@ def python(emulation: Emulation, target: Target) -> Emulation:
 
 def passed(emulation: Emulation, tests: str = "tests/ops/test_golden.py", **variables: str) -> int:
     """Runs tests, by default the golden models in every runtime, and returns the number that passed."""
-    # The project's own pytest configuration is bypassed, because it needs packages that the emulated Python lacks.
+    # The tests run without the project's own pytest configuration, which needs packages that the emulated Python lacks.
     options = ["-q", "-c", "/dev/null", f"--rootdir={ROOT}", "-p", "no:cacheprovider"]
     run = emulation.python("-m", "pytest", *options, ROOT / tests, **variables)
     assert run.returncode == 0, run.stdout
@@ -85,7 +86,7 @@ def test_golden_models_with_the_wheels_library(python: Emulation, target: Target
 
 def test_golden_models_with_the_targets_library(python: Emulation, target: Target) -> None:
     runtimes = 1 if target.processor == "armv7l" else 2
-    # zig builds the wheel's library. The C++ tests share the build of gcc.
+    # zig builds the library in the wheel. The C++ tests are built by gcc, which builds the library too.
     need(f"{target.triple}-g++")
     assert passed(python, LITEBNN_LIBRARY=str(build(target.name, "gcc"))) == 26 * runtimes + 1
 
@@ -121,8 +122,8 @@ def test_a_cpu_on_which_litert_ends_the_process_is_an_error(python: Emulation, t
 
 
 def test_cpp_tests(emulation: Emulation, programs: list[Path]) -> None:
-    # Tests that measure times or fail allocations are left out. Times under an emulator mean nothing, and thousands of
-    # failed allocations take minutes there.
+    # Tests that measure times or let allocations fail are left out. Times under an emulator mean nothing, and thousands
+    # of failed allocations take minutes there.
     chosen = [path for path in programs if path.name not in NOT_EMULATED]
     assert chosen
     for program in chosen:

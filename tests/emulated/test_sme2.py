@@ -19,8 +19,8 @@ from toolchains.targets import ROOT, Target, find_target
 pytestmark = pytest.mark.deep
 
 VECTOR_BITS = (128, 256, 512, 1024, 2048)
-# The tests that are left out by default. They take two thirds of the time, and the vector length affects them no more
-# than others.
+# The tests that are left out by default. They take two thirds of the time, and would not find more errors that depend
+# on the vector length.
 LONG = ("EqualOr", "EveryChannelCount", "Deep", "ManyChannelsOut", "WideImages", "TallFilters")
 ASSEMBLY = ROOT / "ops" / "kernels" / "isa" / "sme2" / "bconv.S"
 

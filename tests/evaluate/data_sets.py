@@ -13,7 +13,9 @@ MODEL = ROOT / "examples" / "label_image" / "digits.tflite"
 
 
 def noise(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Images of coarse noise, uint8 [count, 28, 28, 1], which the model takes for many digits, and labels [count]."""
+    """Images of coarse noise, uint8 [count, 28, 28, 1], and labels [count]. The model classifies the images as many
+    different digits.
+    """
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (count, 7, 7, 1), np.uint8)
     return coarse.repeat(4, axis=1).repeat(4, axis=2), rng.integers(0, 10, count)

@@ -41,7 +41,7 @@ class Cluster:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
-        # Workers import the functions of this test module by name.
+        # Workers import this test module by its name to find its functions.
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         with (self._logs / f"{len(self._processes)}.log").open("wb") as log:
             process = subprocess.Popen([sys.executable, "-m", *words], stdout=log, stderr=log, env=environment)
@@ -77,7 +77,7 @@ def workers_of_this_process() -> list[int]:
 
 
 def killing_once(sample: np.ndarray) -> np.ndarray:
-    """A preprocessing function whose first call, in whichever worker it happens, kills its process."""
+    """A preprocessing function. In whichever worker it is called first, it kills the worker's process."""
     with suppress(FileExistsError):
         Path(os.environ["KILLED"]).touch(exist_ok=False)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -219,7 +219,7 @@ def test_a_batch_of_a_function_goes_to_workers_and_mistakes_there_are_one_line(c
     for recipe, message in (
         (refused, r"a sample of \(28, 28, 1\) is refused"),
         (failing, f"{__name__}:failing fails: KeyError: 'not there'"),
-        # The error names the batch that failed first, which may be any batch.
+        # The error names the batch that fails first. Any batch may be the first.
         (a_disk_that_fails, r"batch \d fails: OSError: Input/output error"),
     ):
         with pytest.raises(ValueError, match=f"^{message}$"):

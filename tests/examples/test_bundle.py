@@ -26,7 +26,7 @@ SYSTEM = Path("/usr/aarch64-linux-gnu")  # the C and C++ libraries of Debian's c
 
 
 def emulator(target: str) -> list[str]:
-    """The command that runs the target's programs on this machine."""
+    """The beginning of a command that runs the target's programs on this machine."""
     row = find_target(target)
     if not row.triple:
         return []

@@ -78,7 +78,7 @@ def test_steps_do_not_depend_on_where_a_training_starts_or_on_the_number_of_proc
     for step, batch in enumerate(whole):
         for part in range(2):
             np.testing.assert_array_equal(halves[part][step].images, batch.images[part::2])
-    # An epoch contains no image twice, and the next epoch has another order.
+    # In one epoch no image occurs twice, and the next epoch has another order.
     orders = [np.concatenate([batch.labels for batch in whole[start : start + 2]]) for start in (0, 2, 4)]
     colours = [batch.images[:, 0, 0, 0] for batch in whole]
     assert len(np.unique(np.concatenate(colours[:2]))) == 8

@@ -1,4 +1,6 @@
-"""Exports small PyTorch networks, one for each way of writing a sign, a weight or what lies around them.
+"""Exports small PyTorch networks, one for each way of writing signs, weights, or the ops around them. Usage: python
+tests/golden_trainers/make_torch_models.py [NAME ...] The script needs torch 2.13 and litert-torch 0.10, and no
+TensorFlow. It writes the files into its own folder, so that the tests need neither package.
 
 Usage:
 
@@ -49,7 +51,7 @@ def where(x):
 
 
 def straight_through(forward: Spelling, surrogate: Spelling) -> Spelling:
-    """The value of one function with the gradient of another one."""
+    """Computes one function, with the gradient of another function."""
 
     def sign(x):
         smooth = surrogate(x)

@@ -62,7 +62,7 @@ def micro_library() -> ctypes.CDLL:
 
 
 def pointer(array: Any) -> int | None:
-    """The address of an array's values; None for None."""
+    """The address of an array's first value; None if there is no array."""
     return None if array is None else array.ctypes.data
 
 

@@ -20,7 +20,9 @@ _INEXACT = ("LOGISTIC", "TANH", "ELU")
 
 
 def float_network(seed: int, *, exact: bool = False) -> bytes:
-    """A network of float and binary ops. `exact` leaves out ops whose last bits may differ from TFLite's."""
+    """A network of float and binary ops. If `exact` is true, ops whose last bits may differ from TFLite's are left
+    out.
+    """
     rng, model = np.random.default_rng(seed), FloatModel()
     batch = int(rng.choice([1, 1, 1, 3]))
     x = model.input(batch, *(int(size) for size in rng.integers(5, 12, 2)), int(rng.choice([1, 3, 8, 32, 40])))
@@ -74,7 +76,7 @@ def _activation(rng: Rng) -> str:
 
 
 def _operand(model: FloatModel, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
-    """An operand for an elementwise op: another image of the same shape, or constants that are broadcast."""
+    """Makes an operand for an elementwise op: another image of the same shape, or constants that are broadcast."""
     alike = [image for image in images if image.dims == x.dims]
     if rng.random() < 0.4:
         return alike[int(rng.integers(len(alike)))]

@@ -4,8 +4,8 @@ Usage:
 
     python run_tflm.py PACKAGE LIBRARY CASES OUTPUTS
 
-PACKAGE is the folder of an unpacked wheel, CASES a folder that tests/runtimes/cases.py wrote. OUTPUTS is a file of
-outputs by the case's name. A refused case has no output.
+PACKAGE is the folder of an unpacked wheel, CASES a folder that tests/runtimes/cases.py wrote. The results are written
+to the file OUTPUTS, each under the case's name. A case that the interpreter refuses has no output.
 """
 
 import ctypes

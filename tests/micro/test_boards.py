@@ -75,8 +75,9 @@ def test_instructions(name: str, kernel: str, flags: str, limits: dict[int, floa
 
 @pytest.mark.parametrize("output", ["bits", "fixed"])
 def test_estimates_are_near(board: Target, output: str) -> None:
-    """The converter selects kernels by estimated costs. The estimates are near the measured costs for a layer to which
-    they were not fitted."""
+    """The converter selects kernels by estimated costs. For a layer to which the costs were not fitted, the estimate
+    must be near the measured cost.
+    """
     cases = [random_case(kernel, 96, output, 3, 96) for kernel in kernels_of(board)]
     found = instructions(board, cases)
     estimates = [choice.instructions(case.geometry, board.name, case.name, output) for case in cases]

@@ -27,8 +27,8 @@ from toolchains.targets import ROOT
 GOLDEN = ROOT / "tests" / "golden"
 DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
 MODELS = [*sorted(GOLDEN.glob("*.tflite")), DIGITS]
-# Models for the quick tests. Together they have binary layers with every type of output, float and int8 ops, and
-# strips, which are ops that run row by row.
+# Models for the quick tests. Together they have binary layers with every type of output, float and int8 ops, and ops
+# that run together in strips of a few rows.
 FEW = ["conv_pool_bn_conv.lce", "int8_qat.lce"]
 BYTES_OF_DIGITS = 48 << 10, 16 << 10
 
@@ -285,7 +285,8 @@ def test_images_of_unknown_size_are_refused(tmp_path: Path) -> None:
 def test_shapes_that_the_runtime_does_not_compute_are_refused(tmp_path: Path) -> None:
     model = FloatModel()
     x = model.input(1, 4, 4, 8)
-    # If the export believed the shapes in the file, the second op would read beyond the end of the first op's output.
+    # The file's shapes are wrong. If the export relied on them, the second op would read beyond the end of the first
+    # op's output.
     y = model.op("NEG", [model.op("ABS", [x], (1, 4, 4, 8))], (1, 4, 6, 8))
     with pytest.raises(
         litebnn.ConversionError, match=r"\[1, 4, 6, 8\] in the model, but \[1, 4, 4, 8\] in the runtime"

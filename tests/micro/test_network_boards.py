@@ -17,7 +17,7 @@ from toolchains.targets import ROOT, ToolkitError, find_target
 
 GOLDEN = ROOT / "tests" / "golden"
 DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
-# Models that, with their test vectors, fit into the board's memory. Together they have every kind of layer.
+# The models that fit into the board's memory together with their test vectors. Together they have every kind of layer.
 MODELS = (
     "approx_swish.lce",
     "conv_pool_bn_conv.lce",
@@ -57,7 +57,7 @@ def test_golden_models_are_bit_equal(target: str, name: str, tmp_path: Path) -> 
 
 
 def export_random(seed: int, target: str, folder: Path) -> Path:
-    """Exports a random network whose results are exact, with either kind of kernels."""
+    """Exports a random network whose results are exact, with kernels of one of the two sets."""
     model = networks.int8_network(seed) if seed % 2 else networks.float_network(seed, exact=True)
     kernels = KERNELS[seed // 2 % 2]
     with warnings.catch_warnings():

@@ -46,8 +46,8 @@ def sources(folder: Path) -> set[str]:
 def test_arduinos_rules(folder: Path) -> None:
     """The rules of arduino-lint, whose numbers the comments give.
 
-    LP017, LP018 and LP048 (Arduino's index), LP022 (tags in git), LP033 and LP035 (spelling), and LP042 (whether the
-    address answers) are not checked here. LP013 is for Arduino's own libraries.
+    LP017, LP018 and LP048 (Arduino's index), LP022 (tags in git), LP033 and LP035 (spelling), and LP042 (does the
+    address answer?) are not checked here. LP013 applies only to Arduino's own libraries.
     """
     lines = (folder / "library.properties").read_text().splitlines()
     # The rules LP005, LP006, LP028, LP047, LP053 to LP055 of arduino-lint: the file has exactly these fields.
@@ -163,7 +163,8 @@ def test_a_frameworks_build_takes_the_folder(framework: str, folder: Path, tmp_p
     assert run(tmp_path / "build" / "selftest").endswith("passed\n")
 
 
-# PlatformIO asks GitHub for the names of licenses, which this machine may not reach; the name is given instead.
+# PlatformIO would fetch the names of licenses from GitHub, which this machine may not reach. Therefore the test passes
+# the name.
 PACK_FOR_PLATFORMIO = """
 import sys
 from platformio.package.manifest.schema import ManifestSchema

@@ -28,9 +28,10 @@ INCLUDES = [
 FLAGS = ["-std=c++11", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 RUNNER = ROOT / "tests" / "micro" / "run_tflm.py"
 NEW = "-DTFLM_IS_NEW"
-# The sanitizer of virtual functions is off, because it needs type information, and the ops are compiled without it.
+# This sanitizer checks calls of virtual functions. It is off, because it needs type information, and the ops are
+# compiled without it.
 CHECKS = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all"]
-# Cases that TFLM's interpreter cannot run for reasons that are not litebnn's, with the text of its message.
+# The cases that TFLM's interpreter cannot run, for reasons outside litebnn, each with the text of its message.
 LEFT_OUT = {"batch_of_four": "Dimension mismatch", "golden_heaviside_not_binary": "'SIGN'"}
 
 
@@ -114,7 +115,8 @@ def test_suite_in_the_interpreter(name: str, cases: Path, tmp_path: Path) -> Non
     assert compared >= 120
 
 
-# Debian's compiler for microcontrollers has no C++ library, so the test takes the headers of another cross compiler.
+# Debian's compiler for microcontrollers comes without a C++ library, so the test uses the headers of another cross
+# compiler.
 @pytest.mark.needs("arm-linux-gnueabihf-g++")
 @pytest.mark.parametrize("version", [[], [NEW]], ids=["old", "new"])
 def test_no_heap_is_called_on_arm(version: list[str], tmp_path: Path) -> None:

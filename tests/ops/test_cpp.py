@@ -17,7 +17,7 @@ TESTS += sorted(
     for path in folder.glob("*_test.cc")
     if path.stem != "abi_test"
 )
-# The tests of each build. Tests that count allocations or measure time make no sense with a sanitizer.
+# For each build, the tests that run in it. Tests that count allocations or measure time make no sense with a sanitizer.
 ONLY: dict[str, set[str]] = {"address-gcc": set(), "thread": {"kernels_test", "threads_test"}}
 NOT = {"address": {"allocation_test", "failed_allocation_test", "prepare_time_test"}}
 # The filters of the builds' tests. The thread build runs only a selection, because all shapes share memory among
@@ -29,8 +29,8 @@ PROGRAMS = [
     for test in TESTS
     if test in ONLY.get(build, TESTS) and test not in NOT.get(build, ())
 ]
-# The C++ tests of the quick tier: those of the kernels and of the ops. The other tests would double the time to
-# compile.
+# The C++ tests of the quick tier: those of the kernels and of the ops. Compiling the other tests too would take twice
+# as long.
 QUICK = [("release", "kernels_test"), ("release", "ops_test")]
 CASES = [pytest.param(*program, marks=[] if program in QUICK else pytest.mark.deep) for program in PROGRAMS]
 

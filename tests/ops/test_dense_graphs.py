@@ -97,7 +97,7 @@ def assert_fused_as_op_by_op(
     graph: ImageGraph, inputs: list[int], outputs: list[int], given: list[Any], num_threads: int
 ) -> None:
     found = run(graph.build(inputs, outputs), given, num_threads)
-    # If every computed tensor is an output of the graph, the delegate fuses nothing.
+    # All computed tensors are outputs of this graph, so the delegate fuses nothing.
     rest = [tensor for tensor in graph.computed if tensor not in outputs]
     expected = run(graph.build(inputs, outputs + rest), given, 1)
     for one, other in zip(found, expected[: len(outputs)], strict=True):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("library")
 IMAGES = SIZE[0]
 BLOCK = st.fixed_dictionaries(
     {
-        # The shape of the gate without its axis of channels; None for a layer without a gate.
+        # The shape of the gate (the factor per channel), without its axis of channels; None for a layer without a gate.
         "gate": st.sampled_from([(IMAGES, 1, 1), (1, 1, 1), (1,), (IMAGES, 1, 1), None]),
         "leaks": st.booleans(),
         "adds": st.sampled_from(["input", "input", "convolution", "nothing"]),
@@ -26,7 +26,7 @@ BLOCK = st.fixed_dictionaries(
         "swaps": st.booleans(),
         "filter_size": st.sampled_from([(3, 3), (1, 1), (2, 3)]),
         "pad_values": st.sampled_from([0, 1]),
-        # True if the convolution's output is also an output of the graph.
+        # True if the graph also has the output of the convolution as an output.
         "is_output": st.sampled_from([False, False, False, True]),
     }
 )
@@ -55,7 +55,7 @@ def test_what_a_convolution_gates_has_the_bits_of_what_runs_op_by_op(
         return result
 
     def gate_of(shape: tuple[int, ...]) -> int:
-        # The graph computes the feature and the gate with the runtime's own ops.
+        # The runtime's own ops compute the feature image and the gate, so they are not part of the delegate's nodes.
         feature, gate = graph.tensor(shape, "float32"), graph.tensor(shape, "float32")
         inputs.append(feature)
         given.append(graph.random.standard_normal(shape).astype(np.float32))

@@ -31,8 +31,8 @@ def test_there_are_26() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_golden_model(name: str, runtime: Any) -> None:
-    # Newer releases of XNNPACK round an int8 ADD differently from the runtime's own kernels, which computed the
-    # expected output. A difference of one level flips later signs.
+    # For an int8 ADD, newer releases of XNNPACK round differently from the runtime's own kernels, which computed the
+    # expected output. A difference of one level flips signs in later layers.
     resolver = runtime.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if name == "int8_qat" else None
     interpreter = runtime.Interpreter(
         str(GOLDEN / f"{name}.lce.tflite"),

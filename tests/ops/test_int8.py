@@ -103,8 +103,7 @@ def test_a_first_convolution_follows_a_resized_input(runtime: Any) -> None:
 
 
 def sums(seed: int, outputs: int, activation: int) -> tuple[bytes, bytes, bytes, lce_models.Conv]:
-    """Three models: one of a binary convolution, one of the ADD of its int8 output and an input, and one of both
-    together."""
+    """Makes three models: a binary convolution, an ADD of its int8 output and an input, and both ops together."""
     rng = np.random.default_rng(seed)
     grids = [(float(np.float32(rng.uniform(0.5, 2))), int(rng.integers(-100, 100))) for _ in range(3)]
     if seed % 3 == 0:  # many sums are halfway between two levels
@@ -186,11 +185,11 @@ def test_an_average_gives_the_reference_kernels_bits(
 
 
 def norm(seed: int, channels: int, multiplies: bool, adds: bool, *, packs: bool) -> bytes:
-    """A batch norm of an int8 image with one value for each level, and the packing of its signs."""
+    """Makes a model of a batch norm of an int8 image, with one pixel for each level, and the packing of its signs."""
     rng = np.random.default_rng(seed)
 
     def grid(low: float, high: float) -> tuple[float, int]:
-        # Powers of two put many results halfway between two levels.
+        # Scales that are powers of two put many results halfway between two levels.
         scale = rng.uniform(low, high)
         return float(np.exp2(np.round(np.log2(scale))) if seed % 3 == 0 else scale), int(rng.integers(-128, 128))
 

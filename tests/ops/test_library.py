@@ -18,7 +18,7 @@ BUILT = [name for name in load_targets() if (BUILD / name / "liblitebnn.so").is_
 
 @pytest.fixture(scope="module", params=sorted({"host", *BUILT}))
 def path(request: pytest.FixtureRequest, library: None) -> Path:
-    """Each library that has been built in this checkout, for any CPU."""
+    """Yields each library that was built in this checkout, for any CPU."""
     return find_library() if request.param == "host" else BUILD / request.param / "liblitebnn.so"
 
 
@@ -34,7 +34,7 @@ def test_has_the_version_of_the_package(library: None) -> None:
 
 def test_is_small_when_stripped(path: Path) -> None:
     with path.open("rb") as file:
-        # The size of the loaded segments is about the size of the stripped library.
+        # The size of the segments that a program loads is about the size of the stripped library.
         size = sum(segment["p_filesz"] for segment in ELFFile(file).iter_segments("PT_LOAD"))
     assert size < 640 * 1024
 

@@ -21,7 +21,7 @@ INTERFACES = ["folder", "first", "last"]
 
 
 def compile_program(source: Path, program: Path, *arguments: str | Path) -> None:
-    """Compiles a program and links it with litebnn's library, with a run path to that library."""
+    """Compiles a program, and links it with litebnn's library so that the program finds the library at run time."""
     library = find_library()
     command = ["c++" if source.suffix == ".cc" else "cc", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'ops/include'}"]
     linked = [str(library), f"-Wl,-rpath,{library.parent}", *map(str, arguments)]

@@ -38,7 +38,7 @@ def convs(draw: st.DrawFn) -> lce_models.Conv:
     amounts = st.tuples(st.integers(0, 5), st.integers(0, 5))
     padding = draw(st.one_of(st.sampled_from([reference.SAME, reference.VALID]), st.tuples(amounts, amounts)))
     pad_values = draw(st.integers(0, 1))
-    # The op refuses packed output with zero padding and an odd number of channels.
+    # If the padding is zero and the number of channels odd, the op refuses packed output.
     assume(not (output == "packed" and padding != reference.VALID and pad_values == 0 and channels_in % 2))
     filter_size = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     dilations = draw(st.integers(1, 3)), draw(st.integers(1, 3))
@@ -79,7 +79,7 @@ def test_bconv2d(conv: lce_models.Conv, num_threads: int) -> None:
     found = run(conv.model(), words, num_threads)
     assert_close(found, expected, conv.tolerance(expected))
     if conv.output == "int8":
-        # A result may be one level off if its value lies near the middle of two levels, which is rare.
+        # If a result is near the middle of two levels, which is rare, it may be one level off.
         assert np.mean(found != expected) < 0.02 or np.sum(found != expected) <= 1
 
 
@@ -157,7 +157,7 @@ def test_bmaxpool2d(size: Any, filter_size: Any, strides: Any, padding: int, see
 def test_all_ops_in_one_partition(seed: int, size: int, num_threads: int) -> None:
     assume(size > 4)
     model, x, expected = lce_models.chain_model(size=size, seed=seed)
-    # A value that differs from 0 only by rounding may take either sign.
+    # If a value differs from 0 only by rounding, its sign may be either.
     assert np.mean(run(model, x, num_threads) != expected) < 0.001
 
 
@@ -267,15 +267,15 @@ def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[s
         return results[-1]
 
     for source_of_pools in (convolved, total, values):
-        # In the file format, the numbers 0, 1 and 3 are the activations none, RELU and RELU6.
+        # The file format numbers the activations: none is 0, RELU is 1 and RELU6 is 3.
         for activation in (0, 1, 3):
             pool(source_of_pools, activation)
     pool(results[0], 0)
     pool(pool(image, 0), 0)
     model = graph.build([source, image], results)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate(verbose=True)])
-    # The delegate claims these ops: convolution, sum, LceQuantize, LceDequantize, two of three pools of each, and a
-    # pool of a pool.
+    # The delegate claims these ops: the convolution, the sum, LceQuantize, LceDequantize, two pools of each of two
+    # kinds, and a pool of a pool's output.
     assert f"the delegate takes {4 + 2 * 3 + 1} of {4 + 3 * 3 + 3} nodes" in capfd.readouterr().err
 
 
@@ -294,7 +294,8 @@ def test_a_max_pool_refuses_an_image_resized_below_its_filter() -> None:
 
 
 def test_a_tensor_that_two_nodes_write_is_refused() -> None:
-    # Runtimes with the delegate would run both producers before the float op that reads the first producer's output.
+    # Runtimes with the delegate would run both producers before the float op, which reads the output of the first
+    # producer.
     conv = lce_models.Conv((1, 4, 5, 32), 32)
     graph = lce_models.Graph()
     image, words = graph.tensor(conv.input_shape, "float32"), graph.tensor((1, 4, 5, 1))
@@ -315,8 +316,8 @@ def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
     """A model that multiplies an image by two gates, followed by a PRELU and an addition. The inputs contain special
     numbers.
 
-    If `whole`, the first gate consists of unpacked signs and the last sum is packed, so that the delegate claims all
-    ops.
+    If `whole` is true, the first gate consists of unpacked signs and the last sum is packed, so that the delegate
+    claims all ops.
     """
     shape, channels = (2, 5, 6, 37), 37
     rng = np.random.default_rng(3)
@@ -349,7 +350,8 @@ def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
     multiplication.fusedActivationFunction = addition.fusedActivationFunction = activation
     product = op("MUL", inputs[1], first, options=lce_models.schema.MulOptionsT())
     product = op("MUL", inputs[2], product, options=multiplication)
-    # XNNPACK multiplies -0 by the slope only on CPUs without AVX-512. It shows if the slope is negative or not finite.
+    # XNNPACK multiplies -0 by the slope only on CPUs without AVX-512. The difference is visible if the slope is
+    # negative or not finite.
     slopes = rng.uniform(0.1, 3, (1, 1, channels)).astype(np.float32)
     leaked = op("PRELU", product, graph.constant(slopes))
     outputs = [op("ADD", inputs[3], leaked, options=addition)]
@@ -372,7 +374,8 @@ def test_gates_give_the_runtimes_bits(activation: int, num_threads: int, capfd: 
             interpreter.set_tensor(detail["index"], value)
         interpreter.invoke()
         results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-    # If the gates have a RELU6, the runtime runs them, and therefore also the additions of their outputs.
+    # If the gates have a RELU6, the delegate leaves them to the runtime, and therefore also the additions of their
+    # outputs.
     taken = 2 if activation == 3 else 6
     assert f"the delegate takes {taken} of 6 nodes" in capfd.readouterr().err
     if activation == 1:

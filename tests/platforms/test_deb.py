@@ -30,7 +30,9 @@ PRODUCT = Product("deb", find_target("aarch64"))
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The packages by their names; without optimization, which compiles faster."""
+    """Makes the packages, and returns them by their names. The library is built without optimization, which is
+    faster.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DEB_BUILD_OPTIONS", "noopt")
         return {path.name.partition("_")[0]: path for path in deb("rpi4", tmp_path_factory.mktemp("deb"))}
@@ -38,7 +40,9 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def installed(packages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a system in which dpkg has installed the packages; those that they depend on are elsewhere."""
+    """A folder that is the root of a system in which dpkg has installed the packages. The packages on which they
+    depend are elsewhere.
+    """
     root = tmp_path_factory.mktemp("root")
     for name in ("info", "updates"):
         (root / "var/lib/dpkg" / name).mkdir(parents=True)
@@ -78,7 +82,7 @@ def test_lintian_finds_no_error_and_no_warning(packages: dict[str, Path]) -> Non
 
 @pytest.mark.needs("debian")
 def test_debian_has_everything_that_they_depend_on(packages: dict[str, Path], target: Target) -> None:
-    # apt-get fails if one of them cannot be installed.
+    # If one of the packages cannot be installed, apt-get fails.
     apt(BUILD / "deb-apt", target.debian, SUITE, ["install", "--simulate", *map(str, packages.values())])
 
 
@@ -105,7 +109,7 @@ def test_the_library_has_a_versioned_name_and_asks_for_no_more_than_its_package(
 
 def test_programs_run_models(installed: Path, emulation: Emulation) -> None:
     examples = installed / EXAMPLES
-    # LiteRT's own library asks for dot products, which older cores lack.
+    # The library of LiteRT needs dot product instructions, which older cores lack.
     cpu = "cortex-a76"
     flags = ["--labels", examples / "labels.txt", "--image", examples / "digit.bmp", "--lcompute", "1"]
     run = emulation.run(

@@ -1,4 +1,4 @@
-"""The Java class of Android's archive with its native methods, in this machine's Java."""
+"""Tests the Java class of Android's archive, and its native methods, in this machine's Java."""
 
 import subprocess
 from pathlib import Path
@@ -14,7 +14,7 @@ from toolchains.targets import BUILD, ROOT, find_target
 
 pytestmark = [pytest.mark.deep, pytest.mark.needs("javac")]
 
-# The folder of test_sdk.py, which compiles the same library.
+# The library is in the folder of test_sdk.py, which compiles the same library.
 FOLDER = BUILD / "sdk"
 PROGRAM = """\
 import java.util.HashMap;
@@ -69,7 +69,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def natives() -> Path:
-    """The folder of the native library."""
+    """The folder that contains the native library."""
     compiler = find_gcc(find_target("host"))
     with locked(FOLDER):
         for command in (
@@ -83,7 +83,7 @@ def natives() -> Path:
 
 def test_java_makes_and_frees_delegates(classes: Path, natives: Path) -> None:
     options = ["num_threads", "2", "isa", "portable", "num_threads", "no", "colour", "red", "isa", "null"]
-    # The virtual machine checks the arguments of the calls of JNI.
+    # The option makes the virtual machine check the arguments of all JNI calls.
     java = [find_program("java"), "-Xcheck:jni", f"-Djava.library.path={natives}", "-cp", classes, "Program", *options]
     run = subprocess.run(java, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

@@ -15,8 +15,8 @@ from toolchains.targets import find_target
 pytestmark = pytest.mark.deep
 
 TARGET = "riscv64"
-# The tests that are left out. The first measures times, which mean nothing under emulation. The second depends on this
-# machine's addresses.
+# Two tests are left out. The first measures times, which mean nothing under emulation. The second depends on addresses
+# of this machine.
 NOT_EMULATED = ("prepare_time_test", "failed_allocation_test")
 # The folder of the C library for the programs, which comes with Debian's cross compiler.
 LIBRARIES = Path("/usr/riscv64-linux-gnu")

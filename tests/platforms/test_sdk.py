@@ -92,7 +92,7 @@ def test_another_minor_version_is_refused(kit: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", ["litebnn", "litebnn-static"])
 def test_it_is_found_by_pkg_config(kit: Path, runtime: Path, tmp_path: Path, package: str) -> None:
     (configuration,) = kit.rglob("litebnn.pc")
-    # A moved development kit works with pkg-config too, because Debian's pkg-config adapts the prefix.
+    # pkg-config finds a moved development kit too, because Debian's pkg-config adapts the prefix.
     found = done("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=str(configuration.parent))
     assert str(kit) in str(Path(found.split("-I")[1].split()[0]).resolve())
     program = tmp_path / "program"

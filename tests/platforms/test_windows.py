@@ -65,8 +65,9 @@ def test_exports_the_public_names_and_asks_for_windows_own_libraries(products: P
 
 
 def linux_outputs(name: str, values: np.ndarray) -> np.ndarray:
-    """The model's output on Linux with the ISA portable. XNNPACK is off, because TensorFlow Lite's C API does not apply
-    it."""
+    """The model's output on Linux with the ISA "portable". XNNPACK is off, because TensorFlow Lite's C API on
+    Windows does not apply it.
+    """
     import litebnn
 
     runtime: Any = imported("ai_edge_litert.interpreter", "ai-edge-litert")

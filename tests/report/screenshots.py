@@ -60,7 +60,7 @@ def take(browser: Any, address: str, name: str, window: dict[str, Any], theme: s
 
 
 def save(picture: bytes, path: Path) -> None:
-    """Writes a picture with a small palette, because a page has few colours."""
+    """Writes a picture with few colours, because a page has few colours and the file then is small."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(picture)).convert("RGB")

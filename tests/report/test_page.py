@@ -24,7 +24,9 @@ BOARDS = (
 
 
 def with_times(inspection: Inspection) -> Inspection:
-    """Adds times for two boards to a model's inspection. The ops' costs have opposite orders on the two boards."""
+    """Adds times for two boards to a model's inspection. If ops are sorted by cost, their orders on the two boards
+    are opposite.
+    """
     ops = [
         replace(row, seconds={"host": 1e-5 * (row.index + 1), "rpi4": 1e-2 / (row.index + 1)}) for row in inspection.ops
     ]

@@ -22,8 +22,7 @@ DELEGATE, REGISTRATION, COMPILED = "delegate", "registration", "compiled model"
 
 
 class Refused(Exception):
-    """The error of a runtime that refuses to load or run a model. The message comes from the runtime's error
-    reporter."""
+    """The runtime refuses to load or run a model. The message comes from the runtime's error reporter."""
 
 
 class PythonRuntime:

@@ -38,8 +38,9 @@ class Refusal:
 
 
 def golden() -> Iterator[Case]:
-    """Yields the models that Larq Compute Engine wrote, except the int8 one, for which the runtimes' own ops give
-    different results."""
+    """Yields the models that Larq Compute Engine wrote. The int8 model is left out, because the runtimes' own ops
+    give different results for it.
+    """
     for path in sorted(GOLDEN.glob("*.lce.tflite")):
         name = path.name.removesuffix(".lce.tflite")
         if name == "int8_qat":
@@ -165,7 +166,8 @@ def int8_layers() -> Iterator[Case]:
     """
     for channels in (1, 3, 4):
         rng, shape = np.random.default_rng(channels), (2, 6, 8, 64)
-        # Inputs at even distances from the zero point and even biases make every sum even, so halving a sum is exact.
+        # The inputs have even distances from the zero point, and the biases are even. Every sum is therefore even, and
+        # half of it is exact.
         x = (3 + 2 * rng.integers(-3, 4, (*shape[:3], channels))).astype(np.int8)
         weights = rng.integers(-1, 2, (shape[3], 1, 1, channels)).astype(np.int8)
         bias = (2 * rng.integers(-5, 6, shape[3])).astype(np.int32)
@@ -266,8 +268,9 @@ def gated() -> Iterator[Case]:
 
 
 def delayed() -> Case:
-    """A model of convolutions whose only consumers wait for the runtime's own ops: a downsampling block, and a gated
-    one."""
+    """A model of two blocks: a downsampling block and a gated one. In both, the convolution's only consumer waits
+    for ops of the runtime.
+    """
     first, second = (Conv((1, size, size, 64), 64, strides=(stride, stride)) for size, stride in ((8, 2), (4, 1)))
     shape = first.output_shape
     graph = Graph()
@@ -384,7 +387,7 @@ def wrong_options() -> Iterator[Refusal]:
 
 
 def broken_options() -> Iterator[Refusal]:
-    """Yields models to refuse: their options are truncated after each byte of their FlexBuffer."""
+    """Yields models to refuse: the FlexBuffer of their options is cut off after each of its bytes."""
     whole = bytes(lce_models.flexbuffers.Dumps(Conv().options))
     for size in range(len(whole)):
         yield Refusal(f"options_cut_at_{size:03d}", conv_with_options(whole[:size]), "LceBconv2d", "option ")
@@ -469,7 +472,7 @@ def wrong_tensors() -> Iterator[Refusal]:
     message = "filter .*values: expected constants, found none"
     yield Refusal("filter_is_an_input", graph.build([source, weights], [result]), "LceBconv2d", message)
 
-    # An op computes this tensor, because the runtime itself would refuse an input of the graph with this size.
+    # The tensor is computed by an op, because the runtime itself would refuse an input of the graph with this size.
     for name, shape in (("output_overflows", (1, 40000, 40000, 1)), ("output_overflows_more", (1, INT32_MAX, 1, 1))):
         graph = Graph()
         large = Conv((1, 5, 5, 32), 64, (1, 1))

@@ -42,7 +42,7 @@ ENVIRONMENTS = (
     Environment("ai-edge-litert-nightly", ("ai-edge-litert-nightly",), "ai-edge-litert", ANY_PYTHON),
     Environment("ai-edge-litert-2.3", ("ai-edge-litert==2.3.*",), "ai-edge-litert", ANY_PYTHON),
     Environment("ai-edge-litert-2.2", ("ai-edge-litert==2.2.*",), "ai-edge-litert", ANY_PYTHON),
-    # ai-edge-litert imports ml_dtypes when it makes a compiled model, without declaring this requirement.
+    # ai-edge-litert imports ml_dtypes when it makes a compiled model, but does not declare this requirement.
     Environment("ai-edge-litert-2.1", ("ai-edge-litert==2.1.6", "ml_dtypes"), "ai-edge-litert", ANY_PYTHON),
     Environment("ai-edge-litert-1.4", ("ai-edge-litert==1.4.*",), "ai-edge-litert", (3, 13)),
     Environment("tflite-runtime-2.14", ("tflite-runtime==2.14.*", "numpy<2"), "tflite-runtime", (3, 11)),

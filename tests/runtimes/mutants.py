@@ -1,4 +1,5 @@
-"""Runs randomly damaged .tflite files in a runtime. Each must run or be refused with a message, in little time.
+"""Runs randomly damaged .tflite files in a runtime. The runtime must run each file or refuse it with a message, and
+take little time.
 
 Usage:
 
@@ -130,7 +131,7 @@ def main(arguments: list[str] | None = None) -> int:
         tensor = model.subgraphs[0].tensors[0]
         shape = [int(size) for size in tensor.shape]
         for interface in runtime.interfaces:
-            # The seed is printed first, so that it is known if the process crashes.
+            # The seed is printed before the run, so that it is known if the process crashes.
             print(f"\rseed {seed} {interface:14}", end="", file=sys.stderr, flush=True)
             begin = time.process_time()
             try:
@@ -149,7 +150,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _dtype(code: int) -> Any:
-    """NumPy's type by TensorType."""
+    """For each TensorType, the type of NumPy."""
     return {code: np.dtype(name) for name, code in lce_models.TYPES.items()}[code]
 
 

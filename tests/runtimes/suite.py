@@ -81,12 +81,12 @@ def test_values(runtime: Any, interfaces: list[str], name: str) -> None:
     difference = np.abs(results[0].astype(np.float64) - expected.astype(np.float64))
     assert difference.max() <= case["tolerance"]
     for other in results[1:]:
-        # The outputs are the same bits for each way of adding the ops and for each number of threads.
+        # The outputs have the same bits, however the ops are added and with any number of threads.
         assert other.tobytes() == results[0].tobytes()
 
 
-# XNNPACK also claims nodes of the gated models. For XNNPACK, tflite-runtime undoes all delegates and applies them
-# again.
+# XNNPACK also claims nodes of the models with gates. In tflite-runtime, XNNPACK makes the runtime undo all delegates
+# and apply them again.
 @pytest.mark.parametrize("name", ["chain_12", *(name for name in VALUES if name.startswith("gated_"))])
 def test_resizing_between_invocations(runtime: Any, interfaces: list[str], name: str) -> None:
     case = np.load(CASES / f"{name}.npz")
@@ -107,7 +107,8 @@ def test_refusals(runtime: Any, interfaces: list[str], name: str) -> None:
         text = str(refusal.value)
         assert re.search(case["message"], text), text
         assert re.search(rf"litebnn: {case['op']}\b", text), text
-        # Registered custom ops do not know their node's index, so the index is in the runtime's own message.
+        # A registered custom op does not know the index of its node. Therefore the index is in the message of the
+        # runtime.
         assert re.search(r"Node number 0\b" if interface == REGISTRATION else r"node 0\b", text), text
 
 

@@ -44,7 +44,7 @@ def _hidden_forms() -> list[bytes]:
 
 
 def _moving_ops() -> bytes:
-    """A model of ops that move values. If their operands are damaged, they point out of bounds."""
+    """A model of ops that move values. With damaged operands, the ops would read or write out of bounds."""
     rng = np.random.default_rng(1)
     model = FloatModel()
     x = model.sign(model.input(1, 32, 8, 8))

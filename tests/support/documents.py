@@ -79,7 +79,7 @@ def named_paths(text: str) -> list[str]:
 
 
 def exists(path: str) -> bool:
-    """True if a path exists. {a,b} stands for a and b; {a}, a word in capitals and * for any name."""
+    """True if a path exists. In a path, {a,b} stands for a and b. {a}, a word in capitals and * stand for any name."""
     braces = re.search(r"\{([^{}]*)\}", path)
     if braces:
         parts = braces[1].split(",") if "," in braces[1] else ["*"]

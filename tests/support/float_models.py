@@ -117,8 +117,9 @@ class FloatModel:
         return self.op("SELECT_V2", [condition, *values], x.dims)
 
     def two_values(self, x: Tensor, false: float = 0.0, true: float = 1.0, comparison: str = "GREATER_EQUAL") -> Tensor:
-        """Adds ops that return `true` where the comparison of x with 0 holds, else `false`: a cast for 0 and 1,
-        otherwise a select."""
+        """Adds ops that return `true` if a comparison of x with 0 is true, otherwise `false`. For 0 and 1 the ops
+        are a comparison and a cast, for other values a comparison and a select.
+        """
         condition = self.elementwise(comparison, x, self.const(0), type="BOOL")
         if (false, true) == (0.0, 1.0):
             return self.op("CAST", [condition], x.dims)
@@ -199,7 +200,7 @@ class FloatModel:
     ) -> Tensor:
         """Adds a TRANSPOSE_CONV with the output size that Keras requests.
 
-        With SAME padding, `odd` rows are subtracted from the output size, otherwise added.
+        With SAME padding, the output size is reduced by `odd` rows, otherwise it is increased by them.
         """
         sides = zip(x.dims[1:3], stride, weights.shape[1:3], strict=True)
         height, width = (n * s if same else (n - 1) * s + k for n, s, k in sides)
@@ -306,7 +307,7 @@ def sums_of_tenths(model: FloatModel, rng: np.random.Generator, x: Tensor, chann
 
 
 def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = False) -> tuple[bytes, str, Array]:
-    """A model in which float sums of ±0.1 are a rounding error away from zero, while exact sums are zero.
+    """A model in which some sums of terms ±0.1 are exactly zero, but a rounding error away from zero in floats.
 
     Args:
         channels_first: True to put the bias and the sign between two transposes.
@@ -317,8 +318,8 @@ def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = F
     rng = np.random.default_rng(seed)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, size, size, channels)), channels)
-    # The bias cancels one value of the dot product, so the sum is zero. The factor is a power of two, so the product is
-    # exact.
+    # The bias cancels one possible value of the dot product, so that the sum is exactly zero. The factor is a power of
+    # two, so the product is exact.
     bias = np.float32(0.1) * rng.choice([-16, -8, 8, 16], channels)
     if channels_first:
         sign = model.sign(model.elementwise("ADD", model.transpose(x, 0, 3, 1, 2), model.const(bias.reshape(-1, 1, 1))))
@@ -354,7 +355,7 @@ def run_pass(one: Any, model: Model) -> tuple[bool, list[str]]:
 
 
 def _run(one: Any, graph: Graph, notes: Notes) -> bool:
-    """Runs a rule, and checks that its result says correctly if it changed the graph."""
+    """Runs a rule. Checks that the rule returns True exactly if it has changed the graph."""
     before = _ops(graph)
     changed = bool(one(graph, notes))
     assert changed == (_ops(graph) != before), one.__name__

@@ -27,7 +27,7 @@ SIGN = np.where(X >= 0, 1, -1).astype(np.float32)
 
 
 def gradient(function: Any, x: Any) -> Any:
-    """The gradient of a weighted sum of function(x), with the weights 1, 2, 3…"""
+    """The gradient, with respect to x, of a weighted sum of the values of function(x). The weights are 1, 2, 3…"""
     weights = np.arange(1, len(x) + 1, dtype=np.float32)
     if BACKEND == "jax":
         import jax
@@ -67,7 +67,9 @@ def check_quantizers() -> None:
 
 
 def check_training(folder: Path) -> None:
-    """Checks latent weights and Bop, training after loading, and the flip ratio if the backend supports it."""
+    """Checks latent weights and the optimizer Bop, training after loading, and the flip ratio if the backend
+    supports it.
+    """
     keras.utils.set_random_seed(0)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(128, 9, 9, 32)).astype(np.float32), rng.normal(size=(128, 2)).astype(np.float32)

@@ -22,7 +22,9 @@ NAMES = ["z", "a", "input_10", "input_2", "m-1", "Beta", "alpha.x", "c c"]
 
 
 def flatten(structure: Any) -> list[tuple[str | None, Any]]:
-    """Yields every leaf of a nested structure in written order, with its key in the innermost dictionary."""
+    """Yields every leaf of a nested structure in the order in which it is written. Each leaf comes with its key in
+    the innermost dictionary.
+    """
     if isinstance(structure, dict):
         return [(inner or key, leaf) for key, part in structure.items() for inner, leaf in flatten(part)]
     if isinstance(structure, list | tuple):

@@ -185,7 +185,9 @@ class Conv:
         return self.input_shape[0], height, width, channels
 
     def constants(self) -> dict[str, Any]:
-        """The constant inputs: the filter's words, multiplier, bias and thresholds. An omitted input is None."""
+        """The constant inputs: the filter's words, multiplier, bias and thresholds. An input that is left out is
+        None.
+        """
         rng = np.random.default_rng(self.seed)
         group_channels = self.input_shape[3] // self.groups
         depth = self.filter_size[0] * self.filter_size[1] * group_channels
@@ -246,7 +248,7 @@ class Conv:
         return reference.pack(np.random.default_rng(self.seed + 1).choice([-1, 1], shape))
 
     def tolerance(self, expected: Any) -> float:
-        """The largest allowed difference from the reference."""
+        """The largest allowed difference from the reference implementation."""
         if self.output == "float32":
             return 1e-5 * max(float(np.abs(expected).max()), 1.0)
         return 1.0 if self.output == "int8" else 0.0

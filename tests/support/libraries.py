@@ -5,13 +5,13 @@ from pathlib import Path
 from toolchains.formats.elf import exported_symbols, missing_protection, needed_libraries
 from toolchains.formats.exports import EXPORTS
 
-# The files of the C library. Before glibc 2.34, dlopen and threads had files of their own.
+# The files that make up the C library. Before glibc 2.34, dlopen and threads had files of their own.
 C_LIBRARY = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
 
 
 def surely_missing_protection(product: Path) -> list[str]:
-    """The protections that a library lacks. zig's stack protector does not count as missing, because zig's copy of it
-    has no symbol.
+    """The protections that a library lacks. The stack protector of zig leaves no symbol in the library, so it does
+    not count as missing.
     """
     untold = {"-fstack-protector-strong"} if b"zig-bootstrap" in product.read_bytes() else set()
     return [option for option in missing_protection(product) if option not in untold]

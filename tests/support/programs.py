@@ -77,7 +77,7 @@ def run(command: Sequence[str | Path], **flags: object) -> subprocess.CompletedP
 
 
 def error_of(result: subprocess.CompletedProcess[str]) -> str:
-    """The single line of error that a failed program prints."""
+    """Returns the error message of a program that failed, which must be one line."""
     assert result.returncode == 1, result
     lines = [line for line in result.stderr.splitlines() if not line.startswith("INFO: ")]
     assert len(lines) == 1, result.stderr
@@ -111,7 +111,7 @@ def graph_model(inputs: list[Tensor], output: Tensor, ops: list[Op]) -> bytes:
 
 
 def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: Options | None = None) -> bytes:
-    """A model of a single builtin op. The op's inputs without constant data are inputs of the model."""
+    """A model with a single builtin op. Inputs of the op that have no constant data are inputs of the model."""
     op = Op(OpCode(builtin), list(inputs), [output], options or Options())
     return graph_model([t for t in inputs if not t.is_constant], output, [op])
 
@@ -119,7 +119,9 @@ def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: Op
 def pixels_model(
     shape: Sequence[int], dtype: str = "FLOAT32", scale: float = 0, zero_point: int = 0, output: str = "scores"
 ) -> bytes:
-    """A model whose scores are the values of its input, so that label_image prints the pixels that it fed."""
+    """A model that returns the values of its input as scores, so that label_image prints the pixels that it passed
+    to the model.
+    """
     flat = (1, int(np.prod(shape)))
     image = tensor("image", shape, dtype, scale, zero_point)
     shape_of_output = constant("shape", np.array(flat, np.int32))

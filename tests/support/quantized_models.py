@@ -27,8 +27,8 @@ from litebnn.rules.int8.narrow_weights import FORMATS
 from tests.support.float_models import ACTIVATIONS, FloatModel, window
 
 Grid = tuple[float, int]
-# Grids (scale, zero point) of signs. The first represents 1 and -1 exactly, the second neither, the third not -1. The
-# float32 of 2/255 is slightly larger than 2/255, so that 1 is 127.49999 steps.
+# Scales and zero points of signs. The first pair represents 1 and -1 exactly, the second represents neither, the third
+# does not represent -1. In float32, 2/255 is slightly too large, so that 1 is 127.49999 steps.
 EXACT_GRID, USUAL_GRID, NO_MINUS_GRID = (1 / 127, 0), (float(np.float32(2 / 255)), -1), (1 / 255, -128)
 INT8_SIGNS = (
     "where",
@@ -52,7 +52,7 @@ class Int8Model(FloatModel):
         return self._on(grid, self.input(*shape, type=self.level_type, signature=signature))
 
     def sign8(self, x: Tensor, form: str, grid: Grid) -> Tensor:
-        """A sign of ±1, or 0 and 1 for "heaviside", rounded to the grid. `form` is that of the float op."""
+        """A sign of ±1, or of 0 and 1 for "heaviside", which is quantized. `form` is the form of the float op."""
         if form == "heaviside":
             condition = self.elementwise("GREATER_EQUAL", self.dequantize8(x), self.const(0), type="BOOL")
             return self.quantize8(self.op("CAST", [condition], x.dims), NO_MINUS_GRID)
@@ -176,7 +176,9 @@ class Int8Model(FloatModel):
         return kernel, counts
 
     def as_(self, x: Tensor, result: Tensor, version: int) -> Tensor:
-        """Sets the grid of `result`, the last op's output, to that of `x`, and sets the version of the last op."""
+        """Gives `result`, the last op's output, the scale and zero point of `x`. Also sets the version of the last
+        op.
+        """
         op = self.graph.ops[-1]
         op.code = OpCode(op.name, "", version)
         result.type, result.quantization = self.level_type, x.quantization
@@ -188,7 +190,7 @@ class Int8Model(FloatModel):
 
 
 class Int16Model(Int8Model):
-    """A builder with int16 activations, on grids with zero point 0, and int64 biases."""
+    """A builder with int16 activations, whose zero point is 0, and with int64 biases."""
 
     level_type, bias_type = "INT16", np.int64
 
@@ -271,7 +273,9 @@ def in_blocks(weights: Tensor, type: str, size: int) -> Tensor:
 
 
 def with_blocks(source: bytes, type: str, size: int) -> bytes:
-    """The model with the weights of its dense layers quantized in blocks. The scales come after all other tensors."""
+    """The model after the weights of its dense layers were quantized in blocks. The scales come after all other
+    tensors.
+    """
     model = read_model(source)
     for graph in model.graphs:
         for op in graph.ops:

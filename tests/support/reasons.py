@@ -28,8 +28,7 @@ class Left:
     """A layer that is not binary: the reasons, its op in the source, its weights [O, ...] and the observed values of
     its input.
 
-    If the input is padded, a constant sign and the padding value together look like the two values of a sign. The same
-    holds for two constant channels of an input.
+    A constant sign can look like two values if the input is padded, or if two of its channels are constant.
     """
 
     reasons: list[str]
@@ -103,7 +102,9 @@ def _ops_upstream(graph: Graph, tensors: Iterable[Tensor | None]) -> set[Op]:
 
 
 def _is_clamped_sum(graph: Graph, tensor: Tensor) -> bool:
-    """True if clamps between a layer and a tensor leave only 0 and 1 of integers. The result is not a sign."""
+    """True if clamps between a layer and a tensor turn integers into 0 and 1 only. The result looks like a sign but
+    is none.
+    """
     clamps = False
     while (op := graph.producer(tensor)) is not None:
         clamps |= facts(op).clamp is not None or bool(fused_activation(op))
@@ -116,7 +117,7 @@ def _is_clamped_sum(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _is_rounded(graph: Graph, tensor: Tensor) -> bool:
-    """True if values are rounded between the previous layers and a tensor, so that only few levels occur."""
+    """True if values are rounded between the previous layers and a tensor. In this case, only few levels may occur."""
     waiting: list[Tensor | None] = [tensor]
     while waiting:
         op = graph.producer(waiting.pop())
@@ -148,7 +149,9 @@ def _magnitudes(weights: Array) -> int:
 
 
 def _takes_no_others(left: Left, reason: str) -> bool:
-    """True if the input takes only the numbers in the text of a reason, or the middle of the first two, as padding."""
+    """True if the layer's input takes only the numbers that the reason's text lists. It may also take the middle of
+    the first two, as padding.
+    """
     named = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", reason)]
     named += [sum(named[:2]) / 2] if len(named) > 1 else []
     named += [-1.0] if "±1" in reason else []
@@ -173,14 +176,14 @@ def _is_no_sign(left: Left, reason: str) -> bool:
 
 
 def _takes_two_others(left: Left, reason: str) -> bool:
-    """True if the input takes two values other than ±1, not counting padding values."""
+    """True if the layer's input takes two values that are not 1 and -1, apart from padding."""
     are_signs = len(left.values) == 2 and left.values <= {-1.0, 1.0}
     return len(left.values) <= (4 if left.padded else 3) and (left.padded or not are_signs)
 
 
 def _is_what_it_says(left: Left, reason: str) -> bool:
-    """True if the input takes only the number in the text of a reason, not counting padding values."""
-    # The zeros of a space-to-batch lie at different positions in each row, so they are ignored.
+    """True if the layer's input is always the number in the reason's text, apart from padding."""
+    # The zeros of a space-to-batch have a different position in each row, so they are ignored.
     within = replace(left, values=left.values - {0.0}) if left.spaced else left
     return _takes_no_others(within, reason) or (left.padded and not left.moves)
 
@@ -190,7 +193,9 @@ def _pads_unknown_size(left: Left, reason: str) -> bool:
 
 
 def _leaves_out(left: Left, reason: str) -> bool:
-    """True if no output of some phase of a TRANSPOSE_CONV uses the first or last row or column of the input."""
+    """A TRANSPOSE_CONV computes its outputs in phases. True if a phase has no output that uses the first or the last
+    row or column of the input.
+    """
     op = left.op
     strides = op.options.stride_h, op.options.stride_w
     axes = zip(op.input(2).dims[1:3], op.output.dims[1:3], left.weights.shape[1:3], strides, strict=True)

@@ -108,7 +108,7 @@ def lce_bconv2d(
         axis_window(words.shape[1 + i], taps[i], strides[i], dilations[i], paddings[i]) for i in (0, 1)
     )
 
-    # Taps outside the input are 0 or +1, as `pad_values` says.
+    # Taps outside the input have the value 0 or +1, which `pad_values` selects.
     signs = unpack(words, channels_in)
     steps = zip((height, width), strides, taps, dilations, strict=True)
     covered = [(n - 1) * stride + (k - 1) * dilation + 1 for n, stride, k, dilation in steps]
@@ -134,7 +134,7 @@ def lce_bconv2d(
 
     if output == "packed":
         assert threshold is not None
-        # A tap whose product is 0 counts as half its channels: acc = (K - dot) / 2.
+        # A tap with the product 0 counts as half its channels in acc, because acc = (K - dot) / 2.
         acc = (filter_height * filter_width * group_channels - dot) // 2
         return pack(np.where(acc > threshold.astype(np.int64), -1, 1))
 
@@ -151,8 +151,9 @@ def lce_bconv2d(
 def axis_window(
     size: int, filter_size: int, stride: int, dilation: int, padding: int | tuple[int, int]
 ) -> tuple[int, int]:
-    """The output size along one axis, and the padding before the input. They are TensorFlow's, or follow an explicit
-    (before, after)."""
+    """The output size along one axis, and the padding before the input. They are computed as in TensorFlow, or from
+    an explicit padding (before, after).
+    """
     reach = (filter_size - 1) * dilation + 1
     if padding == VALID:
         padding = (0, 0)

@@ -53,7 +53,7 @@ def added_to_itself(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def masked(model: FloatModel, x: Tensor) -> Tensor:
-    """Appends a sign plus a masked parabola, which is then subtracted again."""
+    """Appends the sum of a sign and a masked parabola, and subtracts the parabola again."""
     parabola = model.elementwise("MUL", model.elementwise("MUL", x, x), as_number(model, compared(model, x, "LESS", 1)))
     return model.elementwise("ADD", model.elementwise("SUB", two_booleans(model, x), parabola), parabola)
 

@@ -8,10 +8,10 @@ NO_CODE = re.compile(
     r"//[^\n]*|/\*.*?\*/|R\"\((?:.*?)\)\"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])'|^#(?:\\\n|[^\n])*",
     re.DOTALL | re.MULTILINE,
 )
-# The pattern of an initializer in braces, which has no space before them. clang-format puts a space before the braces
+# The pattern of a braced initializer. No space precedes its braces, whereas clang-format puts a space before the braces
 # of a block.
 INITIALIZER = re.compile(r"(?<=[\w>\])])\{[^{}]*\}")
-# The pattern of an attribute, which may add parentheses to the head of a class.
+# The pattern of an attribute, which may add parentheses before the body of a class.
 ATTRIBUTE = re.compile(r"(?:alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
 
 

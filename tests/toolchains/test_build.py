@@ -83,7 +83,7 @@ def write_source(project: Path, value: str) -> None:
 
 
 def start(project: Path, *arguments: str) -> subprocess.Popen[str]:
-    # The command sets SIGINT to its default, because background processes of a shell and their children ignore it.
+    # SIGINT is set to its default, because the background processes of a shell, and their children, ignore SIGINT.
     command = ["env", "--default-signal=INT", sys.executable, "-m", "toolchains.build", *arguments]
     return subprocess.Popen(
         command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

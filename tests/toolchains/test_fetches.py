@@ -8,7 +8,7 @@ from tests.support.documents import code, read, sources, table
 from toolchains.fetch.lock import TABLE, find
 from toolchains.targets import ROOT, ToolkitError, read_toml
 
-# Words that occur in code that fetches from a registry or an address.
+# Words that occur only in code that fetches something from a registry or an address.
 FETCHES = (
     r'"-m", "pip"|"npm", "pack"|urlopen\(|urlretrieve\(|requests\.get\(|"apt-get", "|^FROM |- uses: |apt-get install'
     r"|debootstrap --|\bcurl -|\bwget |git clone|FetchContent_|ExternalProject_"

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tests.trainers.random_networks import CLASSES, EPSILON, INPUT_CHANNELS, SIZE, Network
 
-# Signs that larq lacks, each with a sign of larq that is equal at inference.
+# Quantizers that larq lacks. For each there is a quantizer of larq that gives the same signs at inference.
 SIGNS = {"reste_sign": "ste_sign"}
 KERAS_AXES = (2, 3, 1, 0)
 

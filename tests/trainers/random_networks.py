@@ -19,7 +19,9 @@ WEIGHT_SIGNS = ("ste_sign", "magnitude_aware_sign", "reste_sign")
 
 @dataclass(frozen=True)
 class Conv:
-    """A binary convolution, a max pool of size `pool` and a batch norm; with a residual addition if `residual`."""
+    """A layer of a random network: a binary convolution, a max pool of size `pool`, and a batch norm. If `residual`
+    is true, the layer's input is added.
+    """
 
     in_channels: int
     out_channels: int
@@ -95,7 +97,7 @@ def random_network(seed: int) -> Network:
 
 def _weights(rng: np.random.Generator, network: Network, stem: int) -> dict[str, Any]:
     def kernel(*shape: int) -> Array:
-        # Weights keep a distance from zero, so that all frameworks agree on their signs.
+        # The weights are not near zero, so that all frameworks agree on their signs.
         return (rng.uniform(0.1, 1, shape) * rng.choice([-1, 1], shape)).astype(np.float32)
 
     def norm(channels: int, spread: float) -> tuple[Array, ...]:

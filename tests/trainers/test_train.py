@@ -23,8 +23,8 @@ IMAGES = 2000
 FRAMEWORKS = ("torch", "keras")
 TRAINING = ("--network=small", "--size=32", "--epochs=1", "--batch=25", "--learning-rate=0.003", "--crop=0.6",
             "--log-every=1", "--save-every=10", "--workers=1")  # fmt: skip
-# Environment variables that limit frameworks to one thread. On a busy machine, threads that wait for each other take
-# many times as long.
+# Environment variables that limit frameworks to one thread. On a busy machine, threads that wait for each other would
+# take many times as long.
 THREADS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 
@@ -87,10 +87,10 @@ def test_it_learns_and_a_killed_training_continues_to_the_same_weights(
     lines = finish(start([*program, f"--output={tmp_path / 'whole'}"])).splitlines()
     (accuracy,) = [line for line in lines if line.startswith("accuracy on")]
     assert accuracy.startswith("accuracy on 200 images: ")
-    # A random choice is right in 25 % of cases. CPUs round in different ways: one of them reaches 77.5 %, others more
-    # than 80 %.
+    # A random choice would be right in 25 % of cases. CPUs round in different ways: on one the network reaches 77.5 %,
+    # on others more than 80 %.
     assert float(accuracy.split()[-1].rstrip("%")) >= 60
-    # Rounding flips hardly any sign, so the file's classes are those of the framework.
+    # Rounding flips hardly any sign, so the file and the framework's network predict the same classes.
     found = re.fullmatch(r"(\d+) of 200 images right before, (\d+) in the runtime; 200 have the same class", lines[-1])
     assert found is not None, lines[-1]
     assert found[1] == found[2]

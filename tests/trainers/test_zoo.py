@@ -15,7 +15,7 @@ from litebnn.zoo.networks import NETWORKS
 from tests.needs import imported, need
 from toolchains.targets import ROOT
 
-# The shapes of each layer's weights in the files that larq-zoo 2.4 saves, in their order.
+# The shapes of each layer's weights, in the order of the files that larq-zoo 2.4 saves.
 LAYERS = json.loads(Path(__file__).with_name("zoo_layers.json").read_text(encoding="utf-8"))
 SMALL = (64, 64, 3)
 
@@ -31,7 +31,9 @@ def h5py() -> Any:
 
 
 def write_weights(h5py: Any, path: Path, layers: list[list[np.ndarray]], parts: int = 1) -> None:
-    """Writes weights as Keras 2 does. `parts` is the number of attributes over which the names of layers are split."""
+    """Writes weights as Keras 2 does. Keras splits long lists of layer names; `parts` is the number of attributes
+    for this list.
+    """
     with h5py.File(path, "w") as file:
         names = [f"layer_{index}".encode() for index in range(len(layers))]
         if parts == 1:
@@ -164,8 +166,8 @@ def test_outputs_and_files_are_those_of_larq_zoo(name: str, zoo: Any, tmp_path: 
         / np.abs(data[key]).max()
         for each, key in ((model, "probabilities"), (features, "features"))
     ]
-    # A sign that rounding flips changes the outputs for an image. Most images have no such sign, so the test compares
-    # the median.
+    # For some images, rounding flips a sign, which changes the outputs. Most images have no such sign, so the test
+    # compares the median.
     for gap in gaps:
         assert np.median(gap) <= 1e-5
     assert len(litebnn.convert_keras_model(model)) <= (tmp_path / f"{name}.tflite").stat().st_size + 1024

@@ -12,7 +12,7 @@ from tests.trainers.random_networks import CLASSES, EPSILON, INPUT_CHANNELS, Con
 
 
 class Residual(nn.Module):
-    """The sum of a branch's output and its input."""
+    """A residual block: the sum of a branch's output and its input."""
 
     def __init__(self, branch: nn.Module) -> None:
         super().__init__()

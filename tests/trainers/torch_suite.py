@@ -149,7 +149,7 @@ def test_a_convolution_is_one_of_signs(padding, stride: int, pad_values: int) ->
     nn.init.normal_(layer.bias)
     x = torch.randn(2, 4, 7, 8)
     sides = {"valid": (0, 0, 0, 0), 1: (1, 1, 1, 1), (2, 0): (0, 0, 2, 2)}
-    # If the stride is 2, an axis of 8 needs one padded value after it, and an axis of 7 one on each side.
+    # For stride 2, SAME padding adds one value after an axis of 8, and one value on each side of an axis of 7.
     sides["same"] = (1, 1, 1, 1) if stride == 1 else (0, 1, 1, 1)
     padded = F.pad(sign(x), sides[padding], value=pad_values)
     expected = F.conv2d(padded, sign(layer.weight), layer.bias, stride, groups=2)
@@ -176,8 +176,8 @@ def test_gradients_flow_through_the_scale() -> None:
     dense = BinaryLinear(4, 1, False, weight_scale=True)
     dense.weight.data = torch.tensor([[3.0, -3.0, 3.0, -3.0]])
     dense(torch.ones(1, 4) * 2).sum().backward()
-    # All weights are outside the estimator's clip, so its gradient is 0. The gradient of mean |w| is multiplied by the
-    # sum of signs, which is 0, too.
+    # All weights are outside the range in which the estimator has a gradient, so its gradient is 0. The gradient of
+    # mean |w| is multiplied by the sum of signs, which is 0, too.
     torch.testing.assert_close(dense.weight.grad, torch.zeros(1, 4))
     dense.weight.grad = None
     dense(torch.tensor([[1.0, -1.0, 1.0, 1.0]])).sum().backward()

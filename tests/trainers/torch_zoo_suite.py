@@ -78,7 +78,7 @@ def test_the_names_are_those_of_the_table() -> None:
 
 
 def to_convert(name: str) -> torch.nn.Module:
-    """The network to convert: a whole one, or one with a few of its blocks."""
+    """The network to convert: a whole network, or a network with only a few of its blocks."""
     torch.manual_seed(0)
     if os.environ.get("LITEBNN_WHOLE"):
         return getattr(zoo, name)(CLASSES)

@@ -5,9 +5,9 @@ Usage:
 
     python -m tests.trainers.train_processes FRAMEWORK IMAGES OUTPUT
 
-No sign may flip by rounding, because that would flip many more. PyTorch's batch norms round differently in one and in
-two processes, so PyTorch computes in float64. Biases are not zero, because a sum of signs may equal the mean of such
-sums, and their difference would be 0.
+Rounding must not flip any sign, because one flipped sign would flip many more. PyTorch's batch norms round differently
+in one and in two processes, so PyTorch computes in float64. Biases are not zero, because a sum of signs may equal the
+mean of such sums, and their difference would be 0.
 """
 
 from __future__ import annotations

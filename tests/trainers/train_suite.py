@@ -102,7 +102,7 @@ def test_a_network_learns_from_its_teacher(teacher: Path) -> None:
     engine = load_engine(options, 4)
     found = losses(engine, range(25), batch)
     assert found[-1] < found[0] / 2
-    # The network follows its teacher, which always predicts class 2, although the images have four classes.
+    # The images have four classes, but the teacher always predicts class 2, and the network must learn to do the same.
     assert (engine.predict(batch.images).argmax(axis=-1) == 2).mean() > 0.7
 
 

@@ -39,11 +39,11 @@ int main(void) {{
 class Run:
     """The result of running a network's self-test on a board."""
 
-    # The whole output of the program.
+    # Everything that the program printed.
     printed: str
     # The instructions of each step of the network, in the last run.
     steps: tuple[int, ...]
-    # The largest number of bytes of stack in use.
+    # The largest number of bytes of the stack that were in use.
     stack: int
 
 

@@ -47,7 +47,9 @@ SIZE, CLASSES = 224, 1000
 
 
 def board_models() -> Path:
-    """The folder with all models. The function makes it first if it is missing or of another version."""
+    """Returns the folder with all models. If it is missing or was made by another version, the function makes it
+    first.
+    """
     stamp = FOLDER / "VERSION"
     wanted = f"{__version__} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}\n"
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:

@@ -11,7 +11,7 @@ from toolchains.targets import ROOT
 SCRIPT = ROOT / "examples" / "board_benchmark" / "board_state.sh"
 
 State = dict[str, str]
-"""The values that SCRIPT prints, by name; "" if the board does not tell."""
+"""The names of the values that SCRIPT prints. A value is "" if the board does not report it."""
 
 
 def states(boards: Sequence[Board]) -> list[State]:

@@ -11,7 +11,7 @@ DOCUMENT = ROOT / "docs" / "programs.md"
 
 
 def programs() -> dict[str, str]:
-    """The programs of the document, each with the line that says what it does."""
+    """The programs that the document describes. Each has the line that says what it does."""
     rows = re.findall(r"^\| \[`(.+?)`\]\(.+?\) \| (.+?) \|$", _read(), re.MULTILINE)
     return dict(rows)
 
@@ -44,14 +44,14 @@ def manual_page(program: str, day: date, others: Sequence[str]) -> str:
 
 
 def _flags(section: str) -> list[tuple[str, str, str]]:
-    """The lines of each flag."""
+    """The lines that describe each flag."""
     rows = re.findall(r"^\| (`--.+?) \| (.*?) ?\| (.+?) \|$", section, re.MULTILINE)
     texts = [(names, f"{text}. The default is {default}." if default else f"{text}.") for names, default, text in rows]
     return [(".TP", roff(names), roff(text[0].upper() + text[1:])) for names, text in texts]
 
 
 def roff(markdown: str) -> str:
-    """A paragraph of markdown as one of roff: code is bold, and links are only their text."""
+    """Converts a paragraph of markdown to roff: code becomes bold, and of links only the text remains."""
     text = " ".join(markdown.split()).replace("\\", r"\e")
     text = re.sub(r"\[(.+?)\]\(.+?\)", r"\1", text)
     text = re.sub(r"\*\*(.+?)\*\*", r"\1", text)

@@ -17,7 +17,7 @@ def test_each_program_has_a_page(program: str) -> None:
     headings = [line.removeprefix(".SH ") for line in lines if line.startswith(".SH")]
     assert headings == ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "SEE ALSO"]
     assert rf"{program} \- " in page
-    # Markdown that roff would print as it is.
+    # Markdown with characters that have a meaning in roff. The manual page must print them unchanged.
     assert not {"`", "|", "]("} & {mark for mark in ("`", "|", "](") if mark in page}
     assert rf"\fB{program}\fR(1)" not in page
 

@@ -1,7 +1,7 @@
 """Debian packages by debhelper, with Debian's own compilers.
 
-The sources and toolchains/deb/debian are copied into build/FAMILY/deb, and dpkg-buildpackage works there. What the
-packages are, and what each holds, is in the files of that folder.
+The sources and toolchains/deb/debian are copied into build/FAMILY/deb, and dpkg-buildpackage works there. The files in
+debian/ define the packages and their contents.
 """
 
 import os
@@ -26,12 +26,13 @@ from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, f
 DEBIAN = ROOT / "toolchains" / "deb" / "debian"
 # The files that are compiled and installed, besides those in debian/.
 SOURCES = ("CMakeLists.txt", "LICENSE", "converter/litebnn/__init__.py", "examples", "ops", "toolchains/cmake")
-# The packages' file of programs, from which the names of the manual pages come.
+# The packages' list of programs, from which the names of the manual pages come.
 LINKS = "litebnn-tools.links"
 
 
 def debian_target(name: str) -> Target:
-    """The target whose libraries Debian's packages for `name` have: its family, as they run on all of its CPUs.
+    """The target whose libraries go into the Debian packages for the target `name`. It is the family of `name`, because
+    the packages run on all CPUs of the family.
 
     Raises:
         ToolkitError: no such target, or Debian has no architecture for it.
@@ -112,13 +113,13 @@ def make_tree(tree: Path, runtime: Path | None) -> Path:
 
 
 def programs() -> list[str]:
-    """The names of the programs in /usr/bin."""
+    """The names of the programs that the packages install in /usr/bin."""
     lines = (DEBIAN / LINKS).read_text(encoding="utf-8").split()
     return [Path(name).name for name in lines[1::2]]
 
 
 def debian_changelog(entry: Entry) -> str:
-    """The entry in Debian's form, by the maintainer that debian/control names.
+    """The changelog's entry in Debian's form. Its author is the maintainer that debian/control names.
 
     Raises:
         ToolkitError: the entry is not of the package's version.
@@ -138,7 +139,7 @@ def debian_changelog(entry: Entry) -> str:
 
 
 def _build(target: Target, tree: Path) -> None:
-    """Runs dpkg-buildpackage in the tree; the packages come to lie beside it."""
+    """Runs dpkg-buildpackage in the folder of sources; the finished packages are next to this folder."""
     for old in tree.parent.glob("*.deb"):
         old.unlink()
     options = f"parallel={os.cpu_count() or 1} noautodbgsym {os.environ.get('DEB_BUILD_OPTIONS', '')}"
@@ -151,7 +152,8 @@ def _build(target: Target, tree: Path) -> None:
     ]
     print(f"{target.name}: dpkg-buildpackage for {target.debian}", flush=True)
     log = tree.parent / "dpkg-buildpackage.log"
-    # CMake may be this environment's own. Flags of this machine's builds must not reach Debian's.
+    # The copy of CMake in this Python environment must not be used. Compiler flags of this machine's builds must not
+    # reach Debian's builds.
     path = os.pathsep.join([str(Path(find_program("cmake")).parent), os.environ["PATH"]])
     own = {
         name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")

@@ -15,7 +15,7 @@ ENTRY = Entry(__version__, date(2026, 11, 23), {"Added": ["A thing."], "Fixed": 
 
 
 def paragraphs(text: str) -> list[dict[str, str]]:
-    """The paragraphs of a control file; lines that go on are left out."""
+    """The paragraphs of a control file, without continuation lines."""
     return [
         {key: value.strip() for key, _, value in (line.partition(":") for line in part.splitlines() if line[0] != " ")}
         for part in text.strip().split("\n\n")
@@ -88,7 +88,7 @@ def test_packages_and_their_files_agree() -> None:
     names = {each["Package"] for each in binaries}
     assert names == {"liblitebnn1", "liblitebnn-dev", "litebnn-tools"}
     assert {file.stem for file in DEBIAN.glob("*.*")} == names
-    # Programs need LiteRT, which is there for these architectures alone.
+    # The programs need LiteRT, which exists only for these architectures.
     tools = next(each for each in binaries if each["Package"] == "litebnn-tools")
     with_litert = {
         row.debian for row in load_targets().values() if row.debian and row.processor in packages.LITERT_WHEELS

@@ -11,7 +11,7 @@ TABLE = ROOT / "toolchains" / "fetch" / "lock.toml"
 
 @dataclass(frozen=True)
 class Locked:
-    """One version of a package; lock.toml explains the fields."""
+    """One version of a package. The fields are explained in lock.toml."""
 
     registry: str
     package: str
@@ -20,7 +20,7 @@ class Locked:
 
     @property
     def requirement(self) -> str:
-        """The package and its version, in the notation of pip, such as NAME==VERSION."""
+        """The package and its version as pip writes them, such as NAME==VERSION."""
         return f"{self.package}=={self.version}"
 
     @property

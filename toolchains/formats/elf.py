@@ -9,7 +9,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 from elftools.elf.sections import SymbolTableSection
 
-# Bits of the ELF fields DT_FLAGS and DT_FLAGS_1 and of a segment's flags.
+# Bits of the ELF fields DT_FLAGS and DT_FLAGS_1, and of the flags of a segment.
 DF_BIND_NOW = 8
 DF_1_NOW = 1
 PF_X = 1
@@ -34,7 +34,7 @@ def needed_libraries(library: Path) -> list[str]:
 
 
 def missing_protection(library: Path) -> list[str]:
-    """The usual protections that `library` lacks, as the compiler and linker options that add them."""
+    """The usual protections that `library` lacks. Each is named by the compiler or linker option that adds it."""
     with library.open("rb") as file:
         elf = ELFFile(file)
         segments = {segment["p_type"]: segment["p_flags"] for segment in elf.iter_segments()}

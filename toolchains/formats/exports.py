@@ -1,10 +1,10 @@
-"""The names that the op library exports, on every system."""
+"""The names that the op library exports, which are the same on every system."""
 
 from pathlib import Path
 
 from toolchains.formats import elf, macho, pe
 
-# The names that the library exports. ops/litebnn.map has the same names as patterns for the linker.
+# The names that the library must export. The file ops/litebnn.map has the same names as patterns for the linker.
 EXPORTS = [
     "LiteRtAcceleratorImpl",
     "LiteRtRegisterGpuAccelerator",

@@ -13,14 +13,14 @@ from pathlib import Path
 MAGIC = 0xFEEDFACF
 HEADER_BYTES = 32
 LC_SYMTAB, LC_CODE_SIGNATURE = 0x2, 0x1D
-# The load commands that have the position and size of the trie of exports. The value is the byte in the command where
-# these two fields begin.
+# The load commands that contain the position and size of the trie of exports. The value is the byte of the command at
+# which these two fields begin.
 TRIE_FIELDS = {0x22: 40, 0x80000022: 40, 0x80000033: 8}
 N_EXT = 1
 NLIST = struct.Struct("<IBBHQ")
 CODE_DIRECTORY = 0xFADE0C02
 
-# The exported names that zig's linker adds.
+# Names that zig's linker exports in addition.
 LINKER_NAMES = ("___dso_handle", "__mh_dylib_header")
 
 
@@ -113,8 +113,9 @@ def _write_trie(exports: Mapping[str, bytes]) -> bytes:
     nodes: list[tuple[bytes, list[tuple[str, int]]]] = []
 
     def add(names: list[str], length: int) -> int:
-        """Adds the node of names that have the first `length` letters in common, and the nodes below it. Returns the
-        node's index."""
+        """Adds the node for the names that begin with the same `length` letters, and all nodes below it. Returns the
+        node's index.
+        """
         index = len(nodes)
         nodes.append((next((exports[name] for name in names if len(name) == length), b""), []))
         longer = [name for name in names if len(name) > length]
@@ -128,8 +129,8 @@ def _write_trie(exports: Mapping[str, bytes]) -> bytes:
 
     add(sorted(exports), 0)
     offsets = [0] * len(nodes)
-    # An offset takes as few bytes as its value needs, and its length moves later nodes. Therefore offsets are computed
-    # until none changes.
+    # An offset takes as few bytes as its value needs, and the length of an offset moves later nodes. Therefore all
+    # offsets are computed repeatedly, until none changes.
     while True:
         written = [_node(*node, offsets.__getitem__) for node in nodes]
         found = [sum(map(len, written[:index])) for index in range(len(nodes))]

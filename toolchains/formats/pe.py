@@ -26,7 +26,7 @@ def exported_names(path: Path) -> list[str]:
     table = optional + optional_bytes
 
     def position(address: int) -> int:
-        """The position in the file of a byte that the loaded library has at this address."""
+        """The position in the file of the byte that has this address in the loaded library."""
         for section in range(table, table + sections * SECTION_BYTES, SECTION_BYTES):
             size, first, _, raw = struct.unpack_from("<4I", content, section + 8)
             if first <= address < first + size:

@@ -11,7 +11,7 @@ TABLE = ROOT / "toolchains" / "parts" / "parts.toml"
 
 @dataclass(frozen=True)
 class Part:
-    """A row of parts.toml, which explains the fields."""
+    """A row of parts.toml, the file in which the fields are explained."""
 
     name: str
     version: str
@@ -70,7 +70,7 @@ def notices(parts: list[Part]) -> str:
 
 
 def write(file: Path, text: str) -> Path:
-    """Writes a text, in a folder that is made if it is missing, and returns the file's path."""
+    """Writes a text into a file of a folder, which is made if it is missing. Returns the file's path."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8", newline="\n")
     return file

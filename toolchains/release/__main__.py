@@ -21,7 +21,9 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
 def outcome(check: Check, product: Product | None) -> tuple[str, str]:
-    """The result of a check: PASSED, FAILED or SKIPPED, and a line on what it found or why it did not pass."""
+    """The result of a check: PASSED, FAILED or SKIPPED, and one line. The line says what the check found, or why it
+    did not pass.
+    """
     try:
         return PASSED, make(check, product)
     except Skipped as reason:
@@ -31,7 +33,8 @@ def outcome(check: Check, product: Product | None) -> tuple[str, str]:
 
 
 def choose(what: str, names: str, known: list[str]) -> list[str]:
-    """The chosen names, which `names` separates by commas; by default all known names.
+    """The chosen names: those in `names`, which are separated by commas, or by default all known names. Raises:
+    ToolkitError: a name is unknown.
 
     Raises:
         ToolkitError: a name is unknown.

@@ -19,12 +19,12 @@ from toolchains.release.products import Product
 from toolchains.targets import ROOT
 
 LARGEST_WHEEL = 1_000_000
-# The toolchain that builds the libraries in wheels and bundles unless the user names another one.
+# The toolchain that builds the libraries in wheels and bundles, unless the user names another toolchain.
 BUILT_BY = "zig"
 
 
 def read_archive(file: Path) -> dict[str, bytes]:
-    """The files in a product, by their paths. The paths do not include the top folder of a bundle."""
+    """Yields the files in a product with their paths. The top folder of a bundle is not part of the paths."""
     if file.suffix == ".whl":
         with zipfile.ZipFile(file) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -36,7 +36,7 @@ def read_archive(file: Path) -> dict[str, bytes]:
 
 
 def library_in(product: Product, contents: dict[str, bytes]) -> tuple[str, bytes]:
-    """The path and the content of the op library in a product."""
+    """The op library in a product: its path and its content."""
     names = [name for name in contents if name.rpartition("/")[2] == product.target.names.library]
     expect(len(names) == 1, f"expected one {product.target.names.library}, found {names}")
     return names[0], contents[names[0]]
@@ -59,14 +59,14 @@ def version(product: Product, file: Path) -> str:
 
 
 def size(product: Product, file: Path) -> str:
-    """The wheel has at most the allowed size."""
+    """The wheel is not larger than the allowed size."""
     found = file.stat().st_size
     expect(found < LARGEST_WHEEL, f"{found:,} bytes, expected less than {LARGEST_WHEEL:,}")
     return f"{found:,} bytes"
 
 
 def exports(product: Product, file: Path) -> str:
-    """The library exports the public names and no others."""
+    """The library exports the public names, and no other names."""
     name, content = library_in(product, read_archive(file))
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / Path(name).name
@@ -78,7 +78,7 @@ def exports(product: Product, file: Path) -> str:
 
 
 def parts_in(product: Product) -> list[Part]:
-    """The third-party code and data in a product that the default toolchain builds."""
+    """The third-party code and data in a product that is built by the default toolchain."""
     return parts_of(product.kind, product.target, BUILT_BY)
 
 

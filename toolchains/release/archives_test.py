@@ -26,7 +26,7 @@ LIBRARY = b"a library of version " + __version__.encode() + b"\0"
 
 
 def wheel_contents(folder: Path) -> dict[str, bytes]:
-    """The files of a wheel for Windows, with bytes that stand for its library."""
+    """Makes the files of a wheel for Windows, with arbitrary bytes in place of its library."""
     need("release")
     parts = parts_of("wheel", WHEEL.target, "zig")
     library = folder / "litebnn.dll"

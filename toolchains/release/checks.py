@@ -27,7 +27,7 @@ def tagged() -> str:
 
 
 def changelog() -> str:
-    """The newest entry of CHANGELOG.md has the package's version, a date and changes."""
+    """The newest entry of CHANGELOG.md has the package's version, a date, and a list of changes."""
     entry = newest()
     expect(entry.version == __version__, f"expected an entry of {__version__} first, found {entry.version}")
     return f"{entry.version}, {entry.day}"
@@ -39,7 +39,7 @@ def built(_: Product, file: Path) -> str:
 
 
 def reproducible(product: Product, file: Path) -> str:
-    """A build of the sources in another folder gives the same file."""
+    """If the sources are built again in another folder, the result is the same file."""
     with tempfile.TemporaryDirectory(prefix="litebnn-elsewhere") as temporary:
         folder = copy_checkout(Path(temporary) / "another" / "checkout")
         fetched = runtime_folder(product.target.name)
@@ -67,10 +67,10 @@ class Check:
 
     # The check's name for the option `--only`.
     name: str
-    # The function that checks; its docstring is the promise that is checked. The function returns a line on what it
+    # The function that does the check. Its docstring is the promise that is checked, and it returns a line on what it
     # found. Without `kinds` it takes no arguments, otherwise a product and one of its files.
     run: Callable[..., str]
-    # The kinds of products that are checked.
+    # The kinds of products to which the check applies.
     kinds: tuple[str, ...] = ()
 
 
@@ -94,7 +94,7 @@ CHECKS = (
 
 
 def subjects(check: Check, chosen: list[Product]) -> list[Product | None]:
-    """The products to which a check applies, or None for a check of the project."""
+    """The products to which a check applies. For a check of the project as a whole, it is only None."""
     return [product for product in chosen if product.kind in check.kinds] if check.kinds else [None]
 
 

@@ -46,7 +46,7 @@ def _check_library(file: Path) -> None:
 
 
 def lintian(product: Product, file: Path) -> str:
-    """Debian's checker finds neither an error nor a warning."""
+    """Debian's checker, lintian, finds neither an error nor a warning."""
     if reason := missing("lintian"):
         raise Skipped(reason)
     command = ["lintian", "--no-cfg", "--fail-on=error,warning", file]

@@ -16,10 +16,10 @@ from toolchains.release.outcome import Failed, Skipped, expect
 from toolchains.release.products import Product
 from toolchains.targets import ROOT, read_toml
 
-# A platform for which litebnn has no wheel.
+# A platform for which litebnn publishes no wheel.
 FOREIGN = "manylinux_2_28_s390x"
 EXAMPLE = ROOT / "tests" / "golden" / "1x1"
-# The first three lines of Python that a user runs, with the files of the golden model that EXAMPLE names.
+# The first three lines of Python of a new user. They run the golden model that EXAMPLE names.
 THREE_LINES = """\
 import litebnn, numpy
 example = numpy.load("example.npz")
@@ -45,7 +45,7 @@ def _pip(python: str | Path, *arguments: str | Path) -> subprocess.CompletedProc
 
 
 def _resolves(wheel: Path, platform: str, python: str) -> bool:
-    """True if pip, asked for another platform and Python, takes this wheel from its folder."""
+    """True if pip selects this wheel from its folder, when pip is asked for another platform and Python."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy2(wheel, folder)
         choice = ["--no-deps", "--only-binary=:all:", "--no-index", f"--find-links={folder}", "--dry-run"]
@@ -98,7 +98,7 @@ def _run(python: Path, arguments: Sequence[str | Path], folder: Path, **more: st
 
 
 def three_lines(product: Product, file: Path) -> str:
-    """After `pip install` of only the wheel, three lines of Python run a model."""
+    """After `pip install` of only the wheel, three lines of Python can run a model."""
     with _environment(product, file) as (folder, python):
         shutil.copy2(f"{EXAMPLE}.npz", folder / "example.npz")
         shutil.copy2(f"{EXAMPLE}.lce.tflite", folder / "example.lce.tflite")

@@ -13,7 +13,7 @@ ARM = Product("wheel", find_target("armv7"))
 
 
 def write_wheel(folder: Path, tag: str) -> Path:
-    """An empty wheel that pip can choose."""
+    """Makes an empty wheel, whose file name pip can select."""
     info, wheel = f"litebnn-{__version__}.dist-info", folder / f"litebnn-{__version__}-{tag}.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: litebnn\nVersion: {__version__}\n")

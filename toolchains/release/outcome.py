@@ -2,11 +2,11 @@
 
 
 class Failed(Exception):
-    """A product or the project does not keep a promise; the message says what was expected."""
+    """A product or the project breaks a promise. The message says what was expected."""
 
 
 class Skipped(Exception):
-    """The check cannot run on this machine; the message is the reason."""
+    """The check cannot run on this machine. The message is the reason."""
 
 
 def expect(condition: object, message: str) -> None:

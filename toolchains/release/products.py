@@ -16,7 +16,7 @@ from toolchains.targets import ROOT, Target, ToolkitError, load_targets
 
 
 def _has_wheel(target: Target) -> bool:
-    """True if the target is the head of a family with a wheel, which serves all boards of the family."""
+    """True if wheels are made for the target: it is a family, and its wheel serves all boards of the family."""
     return bool(target.wheel) and target.family == target.name
 
 
@@ -25,15 +25,14 @@ def _has_bundle(target: Target) -> bool:
 
 
 def _has_deb(target: Target) -> bool:
-    """True for the heads of families with an architecture of Debian's."""
+    """True if Debian packages are made for the target: it is a family with an architecture of Debian's."""
     return bool(target.debian) and target.family == target.name
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of product: `python -m MODULE --target=NAME` makes it, and prints the paths of the files last.
-
-    `needs` are the rows of toolchains/needs.py without which this machine makes none.
+    """A kind of product. The command `python -m MODULE --target=NAME` makes the product, and ends with the paths of its
+    files. A machine needs the rows `needs` of toolchains/needs.py to make it.
     """
 
     module: str
@@ -75,7 +74,7 @@ def files_of(product: Product) -> tuple[Path, ...]:
     """The product's files in dist/. The first call builds them.
 
     Raises:
-        Skipped: this machine makes no such product.
+        Skipped: this machine cannot make such a product.
         ToolkitError: the product cannot be built; another call tries again.
     """
     for name in KINDS[product.kind].needs(product.target):
