@@ -79,8 +79,7 @@ def _version(compiler: str) -> str:
 
 def find_gcc(target: Target) -> Compiler:
     """The GNU cross compiler called TRIPLE-g++. For this machine, it is the compiler that CMake would take (CXX, c++,
-    g++ or clang++). Raises: ToolkitError: the compiler is missing or does not run. The message names the package that
-    contains it.
+    g++ or clang++).
 
     Raises:
         ToolkitError: the compiler is missing or does not run. The message names the package that contains it.

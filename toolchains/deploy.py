@@ -150,9 +150,7 @@ def _add_to_results(one: Deployment) -> None:
 
 
 def install(target: Target, board: Board, folder: str, models: list[Path], toolchain: str = "auto") -> str:
-    """Makes the bundle of a target, and copies the bundle and `models` to a board; returns the folder there. Raises:
-    ToolkitError: the bundle cannot be made, or the board has another CPU or too little room on its disk. BoardError:
-    the board does not answer, or a command fails on it.
+    """Makes the bundle of a target, and copies the bundle and `models` to a board; returns the folder there.
 
     Raises:
         ToolkitError: the bundle cannot be made, or the board has another CPU or too little room on its disk.

@@ -132,7 +132,7 @@ def _require_debian() -> None:
 
 def foreign_root(target: Target) -> Path:
     """Returns the folder with a Debian system for the target's architecture. If it is missing, the function makes it
-    first. Raises: ToolkitError: a program of Debian is missing, or its packages cannot be fetched.
+    first.
 
     Raises:
         ToolkitError: a program of Debian is missing, or its packages cannot be fetched.
@@ -156,8 +156,7 @@ def _fetch_packages(folder: Path, architecture: str) -> list[Path]:
 
 
 def apt(folder: Path, architecture: str, suite: str, command: list[str]) -> None:
-    """Runs apt-get in a folder that is emptied first, for a Debian system in which nothing is installed. Raises:
-    ToolkitError: Debian's servers cannot be reached, or apt-get refuses the command.
+    """Runs apt-get in a folder that is emptied first, for a Debian system in which nothing is installed.
 
     Raises:
         ToolkitError: Debian's servers cannot be reached, or apt-get refuses the command.

@@ -59,7 +59,7 @@ def _ending(code: int) -> str:
 def serve() -> None:
     """The side of the child process: reads the request from stdin and writes the answer to the original stdout."""
     name, arguments, memory = pickle.load(sys.stdin.buffer)
-    # A runtime's own output must not mix with the answer, so stdout is redirected.
+    # The runtime may print to stdout, where it would mix with the answer. Therefore stdout is redirected.
     with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         module, _, function = name.partition(":")

@@ -1,6 +1,7 @@
 """The contract of the four custom ops: names, options, bits and threshold arithmetic, as docs/ops.md defines them.
 
-No other Python module repeats these definitions. `ops/tflite` has the same ones in C++, and a test compares both.
+No other Python module repeats these definitions. `ops/tflite` has the same definitions in C++, and a test compares
+both.
 """
 
 from __future__ import annotations
@@ -204,8 +205,9 @@ def unpack_bits(words: npt.NDArray[np.int32], channels: int) -> npt.NDArray[np.b
 
 
 def flip_channels_out(filter_words: npt.NDArray[np.int32], channels: int, flip: npt.NDArray[np.bool_]) -> Any:
-    """Negates the filters (int32 OHWI, `channels` real channels in each tap) of the output channels for which `flip` is
-    true."""
+    """Negates the filters of the output channels for which `flip` is true. The filters are int32 in OHWI order,
+    with `channels` signs in each tap.
+    """
     ones = pack_bits(np.ones(channels, np.bool_))
     return np.where(flip[:, None, None, None], filter_words ^ ones, filter_words)
 
@@ -237,8 +239,8 @@ def output_thresholds(
     low, high = (np.clip(bound, -dot_max, dot_max) for bound in ACTIVATION_RANGES[activation])
     at_low, at_high = low * m + b, high * m + b
     scale = np.where(m == 0, 1.0, np.abs(m))
-    # The condition y < 0 is written in terms of a dot product with the same sign as y. Rounding the quotient to an
-    # integer first loses nothing, even if dot_max is much larger than the quotient.
+    # The condition y < 0 is written as a condition on the dot product, with a quotient. The quotient is first rounded
+    # to an integer. This loses nothing, even if dot_max is much larger.
     threshold = np.floor((dot_max + np.floor(b / scale)) / 2)
     never, always = np.minimum(at_low, at_high) >= 0, np.maximum(at_low, at_high) < 0
     threshold = np.where(always, ALWAYS_MINUS_ONE, np.where(never, ALWAYS_PLUS_ONE, threshold))

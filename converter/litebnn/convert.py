@@ -212,7 +212,7 @@ def _read(source: bytes, name: str) -> Model:
 
 
 def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
-    """Runs the rules and returns the status for the report."""
+    """Runs the rules on the graph, and returns the status of the conversion for the report."""
     if any(op.name in CUSTOM_OPS for op in model.ops()):
         with boundary():
             check_loads(model, "the model")
@@ -233,7 +233,9 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
 
 
 def _fold_weights(model: Model, options: ConvertOptions) -> bool:
-    """Folds the weights that a model without binary layers computes at run time; returns True if there were any."""
+    """Folds the weights that a model without binary layers computes at run time into constants. Returns True if
+    there were any.
+    """
     begin_rewriting(model)
     if not run_phases(model, PHASES_WITHOUT_BITS[:1], notes := Notes(model), options["progress"]):
         return False
@@ -255,7 +257,7 @@ def _request(options: ConvertOptions) -> Request:
 
 
 def _ranges(model: Model, notes: Notes, options: ConvertOptions) -> Ranges:
-    """The activation ranges for int8 quantization; none if the model is not to be quantized."""
+    """The ranges of activations for int8 quantization; empty if the model is not to be quantized."""
     limits, dataset = options["experimental_default_int8_range"], options["representative_dataset"]
     if options["input_range"] is not None:
         return ranges_of_stem(model, options["input_range"], notes)

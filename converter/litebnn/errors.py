@@ -26,8 +26,8 @@ def reason_of(error: BaseException) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
-# The largest number of characters of another program's message that a litebnn message quotes, and of a text in brackets
-# in it.
+# The largest number of characters that a litebnn message quotes of another program's message. The second number is the
+# limit for a text in brackets inside the quotation.
 _LONGEST, _LONGEST_BRACKETS = 300, 60
 _INNER_ERROR = "Exception encountered: "
 
@@ -103,12 +103,14 @@ class ConversionError(ValueError):
 
 
 class Defect(ConversionError):
-    """litebnn failed on a model that passed its checks, which is a bug to report; `__cause__` has the details."""
+    """litebnn failed on a model that passed its checks, which is a bug of litebnn to be reported. `__cause__` has
+    the details.
+    """
 
 
 @contextmanager
 def boundary() -> Iterator[None]:
-    """Turns all exceptions into those that the converter's functions document.
+    """A context manager that turns all exceptions into those that the converter's functions document.
 
     Raises:
         ConversionError: the block raised a ConversionError, or memory ran out.

@@ -250,8 +250,7 @@ def test_a_product_of_levels_of_signs(grid: Grid) -> None:
     ],
 )
 def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) -> None:
-    """For each int8 level, the source model rounds the sign differently. In the output of the layer, the differences
-    add up to at most two levels.
+    """For each int8 level, the source model rounds the sign differently.
 
     In the output of the layer, these differences add up to at most two levels.
     """

@@ -1,6 +1,4 @@
-"""Exports small PyTorch networks, one for each way of writing signs, weights, or the ops around them. Usage: python
-tests/golden_trainers/make_torch_models.py [NAME ...] The script needs torch 2.13 and litert-torch 0.10, and no
-TensorFlow. It writes the files into its own folder, so that the tests need neither package.
+"""Exports small PyTorch networks, one for each way of writing signs, weights, or the ops around them.
 
 Usage:
 

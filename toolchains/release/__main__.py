@@ -33,8 +33,7 @@ def outcome(check: Check, product: Product | None) -> tuple[str, str]:
 
 
 def choose(what: str, names: str, known: list[str]) -> list[str]:
-    """The chosen names: those in `names`, which are separated by commas, or by default all known names. Raises:
-    ToolkitError: a name is unknown.
+    """The chosen names: those in `names`, which are separated by commas, or by default all known names.
 
     Raises:
         ToolkitError: a name is unknown.

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from litebnn.benchmark.stopwatch import WatchedNode
 
-# The share of all runs that is averaged: those in the middle, when sorted by time. Their mean is close to the median,
-# and excludes runs that another process slowed down.
+# The share of all runs that is averaged: the middle ones, when the runs are sorted by time. Their mean is close to the
+# median, and excludes runs that another process slowed down.
 _MIDDLE = 0.2
 
 
 def middle_means(runs: Sequence[Sequence[float]]) -> list[float]:
-    """The mean time of each node over the middle share of the runs, sorted by time.
+    """Averages the time of each node over the middle share of the runs, which are sorted by time.
 
     Args:
         runs: for each run, the time of each node.

@@ -23,7 +23,8 @@ from litebnn.model_files import read_file
 LITEBNN, XNNPACK = "litebnn", "xnnpack"
 # The runtime of Larq Compute Engine with its fastest options, and with its default options.
 LARQ, LARQ_DEFAULT = "larq-compute-engine", "larq-compute-engine-default"
-# The seconds of a turn. A turn is so long that the caches, which other contenders have used before, matter little.
+# The duration of a turn in seconds. Before a turn, other contenders have filled the caches. The turn is so long that
+# this matters little.
 _SECONDS_OF_A_TURN = 0.1
 _START = (
     "import json, runpy, sys; file, path = sys.argv[1:3]; del sys.argv[1:3]; sys.path[:] = json.loads(path) or "
@@ -59,7 +60,7 @@ class OpTime:
 
     # Indices of the ops in the first subgraph; empty if the runtime does not report them.
     ops: tuple[int, ...]
-    # The kinds of the ops, such as "CONV_2D".
+    # The kinds of the ops, such as ("CONV_2D", "ADD").
     names: tuple[str, ...]
     # The name of the last op's output.
     output: str
@@ -80,12 +81,12 @@ class Measurement:
     percentiles: dict[int, float]
     # The time to load the file until the model is ready to run, in seconds.
     load_seconds: float
-    # The peak memory of the process in bytes, including Python and the runtime.
+    # The largest memory of the process in bytes, including Python and the runtime.
     peak_memory_bytes: int
     # The part of the peak memory in bytes that the model needs; None if unknown.
     model_memory_bytes: int | None
-    # The times of the ops, in order of execution; empty if the runtime reports none. With `runtime_seconds` they sum to
-    # the median run, except on a board, where ops are timed one by one.
+    # The times of the ops, in order of execution; empty if the runtime reports none. Together with `runtime_seconds`
+    # they add up to the median run. On a board they do not, because ops are timed one by one there.
     ops: tuple[OpTime, ...]
 
     @property

@@ -83,7 +83,7 @@ class _Delegate(Structure):
         ("CopyToBufferHandle", c_void_p),
         ("FreeBufferHandle", c_void_p),
         ("flags", c_int64),
-        # Newer runtimes have more members here, and read beyond the members that are declared.
+        # The structures of newer runtimes have more members here, and the runtimes read these members too.
         ("zeroed_room", c_void_p * 16),
     )
 
@@ -160,7 +160,9 @@ class Stopwatch:
         self._cost, self._cost_outside = self._costs_of_watching()
 
     def _watched(self, invoke: int) -> int:
-        """The address of a function that runs a node by calling `invoke`, and records the time."""
+        """Makes a C function that runs a node by calling `invoke`, and records the time. Returns the function's
+        address.
+        """
         call, times, place, clock = _Invoke(invoke), self._nanoseconds, len(self._nanoseconds), time.perf_counter_ns
         times.append(0)
 
@@ -177,7 +179,7 @@ class Stopwatch:
     def _costs_of_watching(self) -> tuple[int, int]:
         """The overhead of timing, in nanoseconds: the part inside a node's measured time, and the part outside it."""
         nothing = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)(("abs", ctypes.CDLL(None)))
-        # The outer wrapper measures the total overhead of the inner wrapper.
+        # The timing function is wrapped in another one, which measures the total overhead of the inner one.
         watched = _Invoke(self._watched(self._watched(int(ctypes.cast(nothing, c_void_p).value or 0))))
         costs = []
         for _ in range(_RUNS_OF_NOTHING):
@@ -188,11 +190,11 @@ class Stopwatch:
         return once, max(0, twice - 2 * once)
 
     def seconds(self) -> list[float]:
-        """The time of each node in the last run, in the order of `nodes`, less the overhead of timing."""
+        """The time of each node in the last run, in the order of `nodes`, without the overhead of timing."""
         return [max(0, time - self._cost) / 1e9 for time in self._nanoseconds]
 
     def seconds_between(self, run: float) -> float:
-        """The time of the last run outside its nodes, less the overhead of timing.
+        """The time of the last run outside its nodes, without the overhead of timing.
 
         Args:
             run: the duration of the whole run in seconds.

@@ -3,7 +3,7 @@
 Usage: python worker.py KIND MODEL THREADS ISA
 
 KIND is litebnn, xnnpack (the runtime without litebnn's delegate), larq-compute-engine or larq-compute-engine-default.
-The last two may be installed for another Python, which runs only this file, so they import nothing of litebnn.
+The last two may be installed for another Python, which runs only this file, so their code imports nothing of litebnn.
 
 The first line of stdout reports how the model was loaded. Each line of stdin is a request, which one line answers. All
 lines are JSON, and an answer with "error" is the last one.
@@ -86,7 +86,9 @@ class TfliteModel:
         return run
 
     def watch(self, seconds: float) -> None:
-        """Times the nodes of the fastest configuration, then each op in a node of its own, if the runtime can do so."""
+        """Times the nodes of the fastest configuration. If the runtime can run each op as a separate node, times
+        each op alone, too.
+        """
         from litebnn.benchmark.stopwatch import Stopwatch
 
         if not self._watched:
@@ -129,7 +131,8 @@ class LarqModel:
     """A model in Larq Compute Engine's own runtime."""
 
     def __init__(self, kind: str, model: Path, threads: int) -> None:
-        # The module is loaded from its file, because its package imports TensorFlow, whose memory would be counted too.
+        # The module is loaded directly from its file. An import of its package would also import TensorFlow, whose
+        # memory would be counted.
         package = importlib.metadata.distribution("larq-compute-engine")
         file = next(file for file in package.files or [] if "interpreter_wrapper_lite" in file.name)
         spec = importlib.util.spec_from_file_location("interpreter_wrapper_lite", str(package.locate_file(file)))
@@ -165,7 +168,7 @@ def serve(kind: str, model: Path, threads: int, isa: str, answer: Callable[[Any]
         request, *arguments = json.loads(line)
         if request == "run":
             answer(timed(run, *arguments))
-            # Memory is read only at the first request, because timing the nodes needs more memory later.
+            # The memory is read only once, at the first request, because timing the nodes needs more memory later.
             memory = memory or {"peak_memory_bytes": peak_memory(), "model_memory_bytes": peak_memory() - before}
         elif request == "watch" and isinstance(loader, TfliteModel):
             loader.watch(*arguments)
@@ -176,7 +179,7 @@ def serve(kind: str, model: Path, threads: int, isa: str, answer: Callable[[Any]
 
 
 def timed(run: Run, seconds: float) -> list[float]:
-    """The duration of each run, for as many runs as fit into `seconds`, at least one."""
+    """Runs the model for `seconds`, at least once, and returns the duration of each run."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     while not times or time.perf_counter() < end:

@@ -53,10 +53,11 @@ class Board:
         try:
             options["channel_timeout"] = _CONNECT_SECONDS
             self.connection = Connection(host, connect_timeout=_CONNECT_SECONDS, connect_kwargs=options)
-            # The connection may go through gateways. Their host keys are checked too, because they forward the data.
+            # The connection may lead through gateways. The host keys of the gateways are checked too, because they
+            # forward the data.
             hop = self.connection
             while hasattr(hop, "client"):
-                # Known keys are loaded so that a host with a changed key is refused.
+                # The known host keys are loaded, so that a host whose key has changed is refused.
                 hop.client.load_system_host_keys()
                 hop.client.set_missing_host_key_policy(VouchedFor(accepted_key))
                 hop = hop.gateway
@@ -99,7 +100,7 @@ class Board:
     def put_content(self, content: BinaryIO, path: str, name: str) -> None:
         """Copies the content of a stream to the board; `name` is for messages."""
         try:
-            # Fabric's own functions would substitute braces in a path, so this method calls SFTP directly.
+            # Fabric's own functions would replace braces in a path, so this method calls SFTP directly.
             self.connection.sftp().putfo(content, path)
         except self._failures as error:
             raise BoardError(f"cannot copy {name} to {self.host}: {one_line(error)}; is its disk full?") from error
@@ -130,7 +131,7 @@ class Board:
             raise BoardError(f"{self.host} cannot {what}: {one_line(error)}") from error
 
     def open_channel(self) -> Any:
-        """A paramiko channel in which a program can run."""
+        """Opens a channel of the package paramiko, in which a program can run."""
         return self.connection.create_session()
 
     def close(self) -> None:

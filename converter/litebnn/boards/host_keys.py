@@ -12,7 +12,8 @@ class BoardError(OSError):
     """A failure of a board or of the connection to it, in one line."""
 
 
-# A lock, because several boards may be connected at the same time, but the user is asked one question at a time.
+# The lock ensures that the user is asked one question at a time, although several boards may be connected at the same
+# time.
 _asking = threading.Lock()
 
 
@@ -27,7 +28,9 @@ class VouchedFor:
     refused."""
 
     def __init__(self, accepted: str) -> None:
-        """Takes comma-separated fingerprints in `accepted`; if it is empty, the user is asked at the terminal."""
+        """`accepted` has the fingerprints of keys to accept, separated by commas. If it is empty, the user is asked
+        at the terminal.
+        """
         self._accepted = [each for each in accepted.split(",") if each]
 
     def missing_host_key(self, client: Any, name: str, key: Any) -> None:

@@ -51,7 +51,7 @@ class Program:
         return bytes(content)
 
     def close(self) -> None:
-        """Closes the program's stdin, which ends the program."""
+        """Closes the program's stdin, after which the program ends."""
         self._channel.close()
 
     def _silence(self) -> BoardError:

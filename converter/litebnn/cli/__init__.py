@@ -3,9 +3,9 @@
 A command's module has `add_to`, which adds it to the command line and sets `run` to the function that runs it. `run`
 returns the exit code, or None for 0.
 
-The exit code is 0 for success, and 1 for a failure, with one line on stderr that says why. The exit code 2 means
-success too, but the answer to the command's question is no. If a signal ended the command, the code is 128 plus the
-signal's number.
+The exit code is 0 for success, and 1 for a failure, with one line on stderr that says why. The exit code 2 also means
+success, but says that the answer to the command's question is no. If a signal ended the command, the code is 128 plus
+the signal's number.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 flush()
             return int(code or 0)
         except BrokenPipeError:
-            # The program that reads the command's output has closed the pipe, which is no error.
+            # The program that reads the command's output has closed the pipe early, which is not an error of the
+            # command.
             return 1
         except (ValueError, OSError, MemoryError, ImportError) as error:
             message, model = printable(" ".join(reason_with_file(error).split())), printable(options.model)

@@ -180,7 +180,7 @@ def _contenders(options: argparse.Namespace) -> list[Contender]:
 
 
 def _float_models(options: argparse.Namespace) -> list[Path]:
-    """The float model of each model, if the options ask for them."""
+    """Finds the float model for each model, if the options ask for float models."""
     given = options.float or []
     if not options.peer:
         return []
@@ -228,7 +228,7 @@ def _page(found: list[Measurement], host: str) -> bytes:
 
 
 def _times(one: Measurement, machine: str) -> Times:
-    """The time of each op. If ops cannot run separately, the first one has the time of all."""
+    """The time of each op. If several ops cannot run separately, the first of them has the time of all."""
     from litebnn.report.page import Times
 
     threads = "1 thread" if one.contender.threads == 1 else f"{one.contender.threads} threads"
@@ -239,7 +239,9 @@ def _times(one: Measurement, machine: str) -> Times:
 
 
 def _node_data(one: Measurement) -> dict[str, Any]:
-    """The times of ops for Model Explorer. If ops cannot run separately, the first one has the time of all."""
+    """The times of ops for Model Explorer. If several ops cannot run separately, the first of them has the time of
+    all.
+    """
     from litebnn.report.inspection import inspect_model
     from litebnn.report.node_data import node_data
 

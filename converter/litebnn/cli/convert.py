@@ -177,7 +177,7 @@ def _input_range(text: str) -> tuple[float, float]:
 
 
 def _sources(options: argparse.Namespace) -> list[str]:
-    """The sources of samples for calibration and for verification that the options name."""
+    """The sources of samples that the options name: one for calibration, and one for verification."""
     return [source for source in (options.representative_dataset, options.verify_data) if source is not None]
 
 

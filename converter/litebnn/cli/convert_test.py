@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """The single line that the command prints when it fails."""
+    """Returns the error message of a failed command, which must be one line."""
     try:
         status = cli.main([str(argument) for argument in arguments])
     except SystemExit as error:
@@ -31,7 +31,7 @@ def fails(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 
 
 def archive(name: str, content: str) -> bytes:
-    """A .zip file with one member."""
+    """Writes a .zip file with one member."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as zipped:
         zipped.writestr(name, content)

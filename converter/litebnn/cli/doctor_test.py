@@ -143,7 +143,7 @@ def test_a_runtime_that_cannot_be_loaded_is_broken(
 
 
 class Distribution:
-    """Made-up metadata of litebnn's package, which requires only a few packages."""
+    """Made-up metadata of the package litebnn, which requires only a few packages."""
 
     requires = (
         "present>=2",

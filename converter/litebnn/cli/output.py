@@ -11,10 +11,10 @@ from typing import Any
 from litebnn.cli.streams import as_shown
 from litebnn.errors import printable
 
-# The width in letters of a table that is written to a file. Programs read such a file line by line, so rows are never
-# folded there.
+# The width, in letters, of a table that is not printed on a terminal. Programs read such a table line by line, so rows
+# are never folded.
 _WIDTH_OF_A_FILE = 10_000
-# The number of spaces between two columns, and the least width in letters to which a column of words is folded.
+# The number of spaces between two columns, and the minimum width in letters to which a column of words can shrink.
 _GAP, _LEAST_WIDTH = 2, 9
 
 
@@ -43,7 +43,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: 
     from rich.console import Console
     from rich.table import Table
 
-    # Widths are computed after encoding, because a replacement for a missing letter may be longer.
+    # Widths are computed after encoding, because the text that replaces a missing letter may be longer.
     shown, ranged_right = [[as_shown(printable(cell)) for cell in row] for row in rows], set(numbers)
     width = None if sys.stdout.isatty() else _WIDTH_OF_A_FILE
     console = Console(width=width, markup=False, emoji=False, highlight=False)

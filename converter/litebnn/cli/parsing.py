@@ -20,13 +20,12 @@ class OneLineParser(argparse.ArgumentParser):
         self.conditions: list[tuple[str, Callable[[argparse.Namespace], object], str]] = []
 
     def only_if(self, holds: Callable[[argparse.Namespace], object], otherwise: str, *options: str) -> None:
-        """`holds` is a predicate of the parsed options, true if the options of the rule have an effect. `otherwise` is
-        the end of a sentence that begins with an option's name, and says what the option needs. `options` are names,
-        such as "--board". The default of each is None, False or empty, and means that the option is not given.
+        """Adds a rule: some options have no effect unless other options are given.
 
-        `holds` is a predicate of the parsed options, true if the options of the rule have an effect. `otherwise` is the
-        end of a sentence that begins with the option's name, and says what it needs. `options` are names, such as
-        "--board". The default of each is None, False or empty, as of one that is not given.
+        `options` are the names of these options, such as "--board". The default of each is None, False or empty, which
+        means that the option is not given. `holds` is a function of the parsed options, which returns True if these
+        options have an effect. `otherwise` is the end of a sentence that begins with an option's name, and says what
+        the option needs.
         """
         self.conditions += [(option, holds, otherwise) for option in options]
 
@@ -43,12 +42,12 @@ class OneLineParser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Exits with a one-line message; argparse's own method would also print the usage."""
+        """Exits with a one-line message. The method of argparse would also print the usage."""
         print(f"{self.prog}: {printable(message)}", file=sys.stderr)
         raise SystemExit(1)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Writes the help or the version; argparse's own method would ignore write errors.
+        """Writes the help or the version. The method of argparse would ignore write errors.
 
         Raises:
             OSError: the text cannot be written.

@@ -44,7 +44,7 @@ def prepared() -> Iterator[None]:
 
 
 def as_shown(text: str) -> str:
-    """Text as stdout shows it, with replacements for letters that its encoding lacks."""
+    """Text in the form in which stdout shows it: letters that its encoding lacks are replaced."""
     encoding, errors = sys.stdout.encoding or "utf-8", sys.stdout.errors or "strict"
     return text.encode(encoding, errors).decode(encoding)
 
@@ -74,9 +74,9 @@ def flush() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Opens standard streams that are closed.
+    """Opens the standard streams that are closed.
 
-    If a standard stream stayed closed, the next opened file would get its number, and receive its output.
+    If a standard stream stayed closed, the next opened file would get the stream's number, and receive its output.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-# The states of a finding: installed and working; not installed, but a command can install the requirement; installed,
-# but failing.
+# The three states of a finding. The requirement is installed and works; it is not installed, but a command can install
+# it; or it is installed, but fails.
 _APT = "apt install "
 OK, MISSING, BROKEN = "ok", "missing", "broken"
 
@@ -37,7 +37,7 @@ def pip_install(what: str) -> str:
     True
     """
     pip = shutil.which("pip")
-    # The symbolic link to Python is not resolved, because its target is outside of the virtual environment.
+    # The symbolic link to Python is not followed, because its target lies outside of the virtual environment.
     python, here = Path(sys.executable), Path.cwd()
     if pip is not None and Path(pip).parent == python.parent:
         return f"pip install {what}"
@@ -57,7 +57,9 @@ def together(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _installer(command: str) -> str:
-    """The prefix that commands must share to be merged: "apt install ", or else the whole command."""
+    """The beginning that the commands of findings must share to be merged: "apt install ", or else the whole
+    command.
+    """
     return _APT if command.startswith(_APT) and "&&" not in command else command
 
 

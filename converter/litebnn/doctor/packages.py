@@ -13,10 +13,10 @@ from litebnn import __version__
 from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, pip_install
 
 _PYTHON, _EXTRAS = "Python", "Extras"
-# The newest Python that all packages of an extra have wheels for; bootstrap.py has the same list.
+# For an extra, the newest Python for which all its packages have wheels. bootstrap.py has the same list.
 NEWEST_PYTHON = {"larq": (3, 13), "compare": (3, 13)}
-# The package of an extra that pip must install without its dependencies, and the first Python where it must. It is not
-# among the extra's requirements there.
+# For an extra, the package that pip must install without its dependencies, and the first Python for which this holds.
+# From this Python on, the package is not among the extra's requirements.
 APART = {"larq": ("larq", (3, 13))}
 
 
@@ -51,7 +51,9 @@ def _name(requirement: str) -> str:
 
 
 def _why_missing(requirement: str) -> str:
-    """The reason why a required package is missing; "" if it is installed. Its version is not checked."""
+    """The reason why a required package is missing; "" if it is installed. The version of the package is not
+    checked.
+    """
     if "armv7l" in requirement:  # a runtime, which is looked at by itself
         return ""
     try:
@@ -86,7 +88,7 @@ def look_at_extras() -> Iterator[Finding]:
 
 
 def _lacking_apart(extra: str) -> str:
-    """The package in APART that this Python lacks for the extra; "" if there is none."""
+    """The package in the table APART that the extra needs and this Python lacks; "" if there is none."""
     package, oldest = APART.get(extra, ("", ()))
     try:
         return "" if not package or sys.version_info[:2] < oldest or version(package) else package

@@ -77,7 +77,7 @@ def _isa(facts: dict[str, Any]) -> Finding:
 
 
 def _lacking(had: list[str]) -> str:
-    """A text that names the features that this CPU lacks for other ISAs, as far as the cost table lists them."""
+    """A text that names, for each other ISA, the features that this CPU lacks, as far as the cost table lists them."""
     from litebnn.report.costs import features_lacking
 
     lacking = {isa: " ".join(features) for isa, features in features_lacking().items() if isa not in had}

@@ -52,14 +52,14 @@ class Batch:
     size: int
     # The object that loads the batch's samples.
     part: Part = field(compare=False)
-    # A hash of the samples if a user's function yielded them; 0 for samples from files, which file names and times
-    # identify.
+    # A hash of the samples if a user's function yielded them. It is 0 for samples from files, which are identified by
+    # names and times.
     digest: int = 0
 
 
 @dataclass(frozen=True)
 class ArraysPart:
-    """Samples that a user's function has yielded. They are already in memory."""
+    """Samples that a user's function has yielded, and which are therefore already in memory."""
 
     inputs: Array
     labels: Array | None

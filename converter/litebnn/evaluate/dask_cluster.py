@@ -18,13 +18,14 @@ from litebnn.evaluate.extras import import_extra
 from litebnn.evaluate.in_process import Work
 from litebnn.evaluate.scoring import Result
 
-# The number of times that a batch is retried after an error that may be temporary. Then the number of batches that each
-# thread has queued, so that no worker waits.
+# Two numbers: how often a batch is retried after an error that may be temporary, and how many batches each thread has
+# in its queue. The queue keeps workers from waiting.
 _RETRIES, _AHEAD = 3, 2
 _CONNECT_SECONDS = 30
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
-# Settings for local processes, which share the machine's cores, whatever the user's own Dask settings say. Dask's
-# measurements for its dashboard and its frequent internal polling would take CPU time from the models.
+# Settings for worker processes on this machine, which replace the user's own Dask settings. These workers share the
+# machine's cores. Dask's measurements for its dashboard and its frequent internal polling would take CPU time from the
+# models.
 _ON_THIS_MACHINE: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
@@ -32,7 +33,8 @@ _ON_THIS_MACHINE: dict[str, object] = {
     "distributed.scheduler.work-stealing-interval": "1s",
     # Numerical libraries use one thread in each process.
     **{f"{_ENVIRONMENT}.{name}_NUM_THREADS": 1 for name in ("OMP", "MKL", "OPENBLAS")},
-    # A worker keeps freed memory until it ends, because requesting the pages again took a fifth of each batch's time.
+    # A worker keeps freed memory until it ends. Requesting the memory pages again would take a fifth of each batch's
+    # time.
     f"{_ENVIRONMENT}.MALLOC_TRIM_THRESHOLD_": 1 << 28,
     f"{_ENVIRONMENT}.MALLOC_MMAP_THRESHOLD_": 1 << 28,
 }
@@ -114,8 +116,8 @@ class DaskCluster:
         try:
             yield from self._results(distributed, client, work, todo, name)
         finally:
-            # The workers of a cluster live on and should not keep the models, so the plugin is removed. A restarted
-            # scheduler does not know the plugin.
+            # The workers of a cluster live longer than this job and should not keep the models, so the plugin is
+            # removed. A restarted scheduler does not know the plugin.
             with suppress(ValueError, OSError):
                 if self.scheduler is not None and client.status == "running":
                     client.unregister_worker_plugin(name)
@@ -127,8 +129,8 @@ class DaskCluster:
 
         with _asking_scheduler(distributed):
             client.register_plugin(Carrier(work), name=name)
-        # The client's own threads put finished tasks and messages about lost workers into this queue, for this thread
-        # to read.
+        # The client's own threads put finished tasks and messages about lost workers into this queue. This thread reads
+        # the queue.
         news: SimpleQueue[tuple[int, Any] | str] = SimpleQueue()
 
         def submit(batch: Batch) -> None:
@@ -165,8 +167,8 @@ class DaskCluster:
 
 
 def _lines(event: Any, name: str) -> list[str]:
-    """The message for a scheduler event that is the unexpected end of a worker with tasks of this job; None for other
-    events.
+    """If an event of the scheduler is the unexpected end of a worker that had tasks of this job, returns a message,
+    otherwise None.
     """
     _, what = event
     if not isinstance(what, dict) or what.get("action") != "remove-worker" or what.get("expected"):

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# The fingerprint of each function that this process has imported on behalf of another process.
+# For each function that this process has imported for another process, the fingerprint of the function's file.
 _imported: dict[str, str] = {}
 _importing = threading.Lock()
 
@@ -86,7 +86,7 @@ def failures_named(name: str) -> Iterator[None]:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """A function's name for messages, module:function."""
+    """The name of a function, module:function, for messages."""
     return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from litebnn.evaluate.batches import Array, Unreadable
 from litebnn.evaluate.extras import import_extra
 
-# The exceptions that Pillow raises for damaged images. Its "decompression bomb" error means far too many pixels.
+# The exceptions that Pillow raises for damaged images. Its "decompression bomb" error means that an image has far too
+# many pixels.
 _FAILURES = (OSError, ValueError, SyntaxError, EOFError, IndexError)
 _LUMA = np.array([0.299, 0.587, 0.114])
 
@@ -25,7 +26,8 @@ def decode(content: bytes, name: str) -> Array | Unreadable:
     try:
         with image_module.open(io.BytesIO(content)) as image:
             if image.mode.startswith("I;16"):
-                # Pillow would clip 16-bit values above 255 to white, so the upper 8 bits are used.
+                # Pillow would turn 16-bit values above 255 into white. Therefore only the upper 8 bits of each value
+                # are used.
                 pixels = (np.asarray(image) >> 8).astype(np.uint8)
             else:
                 pixels = np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"))

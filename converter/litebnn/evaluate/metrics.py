@@ -28,13 +28,13 @@ class Counts:
 
     # The counts of each model, in order.
     models: list[ModelCounts]
-    # The number of samples that were run.
+    # The number of samples on which the models ran.
     samples: int = 0
-    # The number of those samples that have a label.
+    # The number of samples that have a label, among those on which the models ran.
     labelled: int = 0
-    # The number of samples for which models i and j, with i < j, have the same best class, by (i, j).
+    # For each pair (i, j) of models with i < j, the number of samples for which both have the same best class.
     agreements: Counter[tuple[int, int]] = field(default_factory=Counter)
-    # The name of each sample that could not be read, with the reason, by batch.
+    # The samples that could not be read, by the batch's number: the name of each sample, and the reason.
     left_out: dict[int, list[tuple[str, str]]] = field(default_factory=dict)
 
     def add(self, index: int, result: Result) -> None:
@@ -65,7 +65,7 @@ class Evaluation:
         classes: class names by label, if the data set has names.
         counts: the numbers of samples from which all shares are computed.
         seconds: the duration of this run in seconds, without the time of results that an interrupted run left.
-        images_per_second: the throughput in that time, in samples per second over all processes or boards.
+        images_per_second: the number of samples that all processes or boards together ran in a second.
     """
 
     models: tuple[str, ...]

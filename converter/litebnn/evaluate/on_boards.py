@@ -23,9 +23,9 @@ from litebnn.evaluate.scoring import Model, Result, Scoring
 from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import Array, Predictor
 
-# The number of batches in flight for each board, so that no board waits for its next one.
+# The number of batches that each board has at a time, so that no board waits for its next batch.
 _AHEAD = 2
-# After the last batch, a silent board is given this many seconds to end its program.
+# After the last batch, a board that does not answer gets this many seconds to end its program.
 _SECONDS_TO_END = 5
 
 
@@ -96,8 +96,8 @@ class _ModelOnBoard(Predictor):
 class _Shared:
     """Batches that several boards take from one queue.
 
-    Each board has a thread, which puts its outcomes into `_done`. An outcome is a batch and its result, the host and
-    error of a failed board, or an error that the user has to fix.
+    For each board, a thread puts outcomes into `_done`. An outcome is a batch and its result, a failed
+    board and its error, or an error that the user has to fix.
     """
 
     boards: Boards
@@ -154,7 +154,7 @@ class _Shared:
                     while (batch := self._todo.get()) is not None and not self._is_over.is_set():
                         self._done.put((batch, score(batch)))
                 except Exception as error:
-                    # The batch returns to the queue first, because the next request to this board may hang.
+                    # The batch is put back into the queue first, because the next request to this board may hang.
                     if batch is not None and isinstance(error, BoardError):
                         self._todo.put(batch)
                     self._done.put((host, error))

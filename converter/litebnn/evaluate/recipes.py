@@ -30,17 +30,19 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
 class Recipe:
     """A way of preprocessing the samples of a data set for a model."""
 
-    # The text that the user gave, from which another process can make the same recipe.
+    # The text that the user gave for the recipe. Another process can make the same recipe from this text.
     name: str
     # A folder in which Python looks for the module of a user's function, after its own search path.
     folder: str = ""
-    # A text that differs between recipes, and between versions of the same function.
+    # A text that identifies the recipe. For a function, it also identifies the version of the function.
     fingerprint: str = ""
     function: Callable[[Array], Any] | None = field(default=None, compare=False)
 
     @property
     def of_plain_pixels(self) -> Recipe:
-        """The recipe for a quantized input without a scale: an automatic one crops and resizes without normalizing."""
+        """The recipe for a quantized input without a scale. The recipe "auto" then crops and resizes, but does not
+        normalize.
+        """
         if self.name != "auto" and not self.name.startswith(_AUTO):
             return self
         numbers = _numbers(self.name.removeprefix(_AUTO))
@@ -138,7 +140,9 @@ def _text(metadata: ImageClassifier) -> str:
 
 
 def _numbers(name: str) -> tuple[Any, ...]:
-    """The mean to subtract, the deviation to divide by, and the share to crop, as far as the recipe names them."""
+    """The mean to subtract, the deviation to divide by, and the share to crop. A value that the recipe does not name
+    is missing.
+    """
     if name in _KNOWN:
         return _KNOWN[name]
     try:

@@ -39,8 +39,8 @@ def reopened(path: str, part: object, start: int, make: Callable[[], R]) -> R:
     file again.
     """
     status = Path(path).stat()
-    # The inode, size and time of a file differ if another file has replaced it while a long-lived cluster worker has it
-    # open.
+    # A cluster worker may keep a file open for long. The inode, size and time of the file show if another file has
+    # replaced it.
     key = path, part, status.st_ino, status.st_size, status.st_mtime_ns
     former = getattr(_open, "former", None)
     if former is not None and former[0] == key and former[1].position <= start:
@@ -78,8 +78,8 @@ class NpzRows:
 class _Member:
     """The rows of one array in a .npz file.
 
-    Each has the archive open for itself: Python 3.12.1 and 3.13.0 seek wrongly if two members of one `ZipFile` are
-    read by turns.
+    Each object opens the archive again, because Python 3.12.1 and 3.13.0 seek wrongly if two members of one `ZipFile`
+    are read by turns.
     """
 
     def __init__(self, path: str, name: str) -> None:
@@ -170,7 +170,7 @@ def _damage_named(what: str) -> Iterator[None]:
     except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
         raise ValueError(f"{what} is damaged: {str(error) or type(error).__name__}") from None
     except OSError as error:
-        # pyarrow raises an OSError without an errno for damaged content.
+        # For damaged content, pyarrow raises an OSError that has no errno.
         if error.errno is not None:
             raise
         raise ValueError(f"{what} is damaged: {error}") from None

@@ -140,8 +140,8 @@ def _count(
             for name, reason in result["left_out"] if is_new else ():
                 on_warning(f"{name} is left out: {reason}")
             if is_new:
-                # Results from the partial file take no time. If they were counted as progress, they would distort the
-                # estimated speed.
+                # Results from the partial file take no time. If they counted as progress, the estimate of the remaining
+                # time would be too short.
                 progress(done, total)
     except BaseException:
         if path is not None and path.exists() and done:

@@ -36,8 +36,9 @@ def test_counts_what_a_plain_loop_does(tmp_path: Path, batch_size: int) -> None:
 
 
 def test_agreement_of_models(tmp_path: Path) -> None:
-    """These models have constant scores. Two agree on all images, the third agrees with them only on images that it
-    takes for a 3."""
+    """The scores of these models are constant. Two models agree on all images. The third agrees with them only on
+    images that it takes for a 3.
+    """
     paths = []
     for best in (3, 3, 5):
         model = FloatModel()
@@ -63,7 +64,9 @@ def test_without_labels_only_agreement_is_known(tmp_path: Path) -> None:
 
 
 def test_int8_models_get_what_their_scale_says() -> None:
-    """A model with int8 input and output (scale 1/16, zero point 3) returns its input, which shows the quantization."""
+    """The model returns its input, so that the output shows the quantization. Input and output are int8 with scale
+    1/16 and zero point 3.
+    """
     x, y = (tensor(name, (1, 5), "INT8", 1 / 16, 3) for name in "xy")
     model = one_op_model("RESHAPE", [x, constant("shape", np.array([1, 5], np.int32))], y)
     levels = np.array([[-128, -3, 3, 19, 127], [0, 1, 127, 2, 3]])

@@ -101,12 +101,12 @@ class Ready:
         return self._levels(values)
 
     def _levels(self, values: Array) -> Array:
-        """Real values as levels of a quantized input."""
+        """Converts real values to levels of a quantized input."""
         limits = np.iinfo(self.dtype)
-        # If an int8 input has no scale, its values are pixels minus 128.
+        # If an int8 input has no scale, its values are the pixels minus 128.
         plain = (1.0, -128 if self.dtype == np.int8 else 0)
         scale, zero_point = (self._scale, self._zero_point) if self._scale else plain
-        # QUANTIZE rounds halves away from zero. In doubles, the sum with a half is exact.
+        # QUANTIZE rounds halves away from zero. With doubles, adding one half to a value is exact.
         steps = (values / scale).astype(np.float64)
         levels = np.trunc(steps + np.copysign(0.5, steps)) + zero_point
         quantized: Array = np.clip(levels, limits.min, limits.max).astype(self.dtype)
@@ -139,7 +139,7 @@ def result_of(samples: Samples, top: list[list[list[int]]], seconds: list[float]
 
 
 def best_classes(outputs: Array, samples: Samples) -> list[list[int]]:
-    """The best five classes of each sample, best first; equal scores rank by class number.
+    """The best five classes of each sample, best first. Classes with equal scores are sorted by number.
 
     Raises:
         ValueError: a label is not a class of the model.

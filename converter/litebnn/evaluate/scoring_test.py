@@ -19,7 +19,7 @@ def level(value: float, scale: float, zero_point: int) -> int:
     return min(max(rounded + zero_point, -128), 127)
 
 
-# In the first two cases, zero lies between two pixels, so that many pixels lie halfway between two levels.
+# In the first two cases, zero lies between two pixel values, so that many pixels lie halfway between two levels.
 @pytest.mark.parametrize(
     ("recipe", "scale", "zero_point"), [("[-1,1]", 2 / 255, -1), ("127.5/1", 1.0, -1), ("[0,1]", 0.01, -20)]
 )

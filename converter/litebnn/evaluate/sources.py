@@ -41,7 +41,7 @@ class Source(ABC):
     name: str
     # The number of samples; None if it is known only after reading all of them.
     size: int | None
-    # A text that differs between data sets, and between versions of one data set.
+    # A text that identifies the data set and its version.
     fingerprint: str
     # Class names by label, if the data set has names.
     classes: dict[int, str] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def open_source(
     if callable(data):
         return FunctionSource(name_of(data), None, fingerprint_of(data), function=data)
     text, path = os.fspath(data), Path(data)
-    # An empty text must be refused, because Path("") is the current folder.
+    # An empty text is refused, because Path("") would mean the current folder.
     if text and path.is_dir():
         files = sorted(path.rglob("*.parquet"))
         return _parquet(text, files) if files else _class_folders(path, labels)
@@ -148,8 +148,8 @@ class FolderSource(Source):
 
 
 def _class_folders(path: Path, names: Sequence[str]) -> FolderSource:
-    """Class folders with their labels: the number that is a folder's name, its index in `names`, or else its index in
-    sorted order.
+    """The class folders with their labels. A label is the number that is the folder's name, the folder's index
+    in `names`, or else its index in sorted order.
     """
     folders = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     counts = Counter(names)

@@ -1,8 +1,8 @@
 """Tests attacks on files: every field with an index or a count gets invalid numbers, or numbers that refer to other
 objects.
 
-The converter must refuse each attacked file, or convert it to a file that runs. A file that `check` accepts must never
-crash a runtime.
+The converter must refuse each attacked file, or convert it to a file that runs. If `check` accepts a file, the file
+must never crash a runtime.
 """
 
 from __future__ import annotations
@@ -140,7 +140,9 @@ def at(model: Any, path: tuple[Any, ...]) -> Any:
 
 
 def attacks(model: Any) -> Iterator[bytes]:
-    """Yields the model's file for each change of one number in a field with indices or counts."""
+    """Changes one number at a time in the model's fields with indices or counts, and yields the file of each changed
+    model.
+    """
     sizes = {len(model.buffers), len(model.subgraphs), *(len(graph.tensors) for graph in model.subgraphs)}
     values = [LOWEST, HIGHEST, -1, 0, 1, 2, *sizes, *(size + PAST for size in sizes)]
     for path, item in tables(model):
@@ -158,7 +160,9 @@ def attacks(model: Any) -> Iterator[bytes]:
 
 
 def changed_numbers(old: Any, values: list[int]) -> Iterator[Any]:
-    """Yields the new value of a field: a number, or a list with the first or last number changed."""
+    """Yields changed values of a field. The value is a number, or a list of which the first or the last number is
+    changed.
+    """
     if isinstance(old, int) and not isinstance(old, bool):
         yield from values
     elif isinstance(old, np.ndarray) and old.size and old.dtype.kind in "iu":
@@ -172,7 +176,9 @@ def changed_numbers(old: Any, values: list[int]) -> Iterator[Any]:
 
 
 def run_all(contents: list[bytes]) -> int:
-    """Runs models in Interpreter and CompiledModel, which may refuse them; returns the number that one accepted."""
+    """Runs each model in Interpreter and in CompiledModel, which may refuse it. Returns the number of models that
+    one of them accepted.
+    """
     from ai_edge_litert.compiled_model import CompiledModel
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
@@ -250,7 +256,7 @@ def test_no_number_at_all_ends_a_process(seed: Callable[[], Any]) -> None:
 
 
 def assert_survives(seed: Callable[[], Any], step: int) -> None:
-    """Tries every `step`-th attack on a model."""
+    """Tries all attacks on a model, or only every attack whose number is a multiple of `step`."""
     need("compiled-model")
     sound = pack(seed())
     assert is_sound(sound)

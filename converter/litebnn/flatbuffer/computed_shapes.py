@@ -4,7 +4,7 @@ from typing import Any
 
 from litebnn.flatbuffer.schema import OPERATOR_NAMES, listed, schema
 
-# Ops whose output shape depends on the values of operands, with the indices of these operands.
+# The ops whose output shape depends on the values of operands. Each op has the indices of these operands.
 SHAPE_OPERANDS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(["ARG_MAX", "ARG_MIN", "BROADCAST_TO", "EXPAND_DIMS", "MULTINOMIAL", "ONE_HOT"], (1,)),
     **dict.fromkeys(["MIRROR_PAD", "PAD", "PADV2", "RESHAPE", "TILE", "TOPK_V2", "TRANSPOSE"], (1,)),
@@ -45,6 +45,6 @@ def _shape_operands(names: list[str], op: Any) -> tuple[int, ...]:
 
 
 def _is_constant(model: Any, tensor: Any) -> bool:
-    # Files over 2 GB store the data of a buffer after the flatbuffer. The buffer then has only an offset.
+    # In files over 2 GB, the data of a buffer comes after the flatbuffer. The buffer then contains only an offset.
     buffer = model.Buffers(tensor.Buffer())
     return bool(buffer.DataLength() or buffer.Size())

@@ -25,8 +25,8 @@ from litebnn.graph import Buffer
 
 BUFFER_NAME = "TFLITE_METADATA"
 LABELS_FILE = "labels.txt"
-# The name under which the metadata holds the crop, for which the schema has no field. The value is the share of the
-# image's shorter side, as text.
+# The name of the metadata entry that holds the crop, because the schema has no field for it. The value is a text: the
+# share of the image's shorter side.
 CROP = "litebnn_center_crop"
 _IDENTIFIER = b"M001"
 _PARSER_VERSION = "1.5.0"  # the first with custom metadata
@@ -159,7 +159,7 @@ def read_metadata(tflite: bytes) -> ImageClassifier | None:
 
 
 def with_files_of(source: bytes, result: bytes) -> bytes:
-    """The rewritten model, followed by the source model's zip archive, if the metadata names files in it."""
+    """The rewritten model. If its metadata names files in the source model's zip archive, the archive follows."""
     if not zipfile.is_zipfile(io.BytesIO(source)):
         return result
     try:

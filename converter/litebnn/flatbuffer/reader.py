@@ -1,8 +1,8 @@
 """Reads the bytes of a .tflite file into a Model.
 
 The reader trusts nothing in a file. Python cannot read outside the bytes. The reader checks that every index is valid,
-and that every constant has the size of its shape. A flatbuffer may refer to one object many times, so the reader also
-checks that a small file does not unfold into a huge model.
+and that every constant has the size of its shape. A flatbuffer may refer to one object many times, and the reader
+unpacks the object each time. It therefore also checks that a small file does not become a huge model.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ _LIES = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionErr
 
 
 class _Budget:
-    """The number of objects and characters that may still be unpacked. A valid file needs at least four bytes for
-    each."""
+    """The number of objects and characters that may still be unpacked. In a valid file, each of them takes at least
+    four bytes.
+    """
 
     def __init__(self, size: int) -> None:
         self._left = 4 * size + 4096
@@ -285,8 +286,9 @@ def _details(tensor: Tensor, index: int, tensors: list[Tensor]) -> QuantizationD
 
 
 def _quantization(carried: Any) -> Quantization | None:
-    """Removes the quantization from the schema object that a tensor carries, and returns it; None if it is absent or
-    does not fit the shape."""
+    """Removes the quantization from a tensor's schema object, and returns it. Returns None if it is absent or does
+    not fit the shape.
+    """
     q, rank = carried.quantization, 0 if carried.shape is None else len(carried.shape)
     scale = np.zeros(0, np.float32) if q is None or q.scale is None else np.asarray(q.scale, np.float32)
     if scale.size == 0 or q.details is not None:
@@ -336,7 +338,7 @@ def _op(
 
 
 def _options(source: Any, carried: Any, what: str) -> Options:
-    """The options of an op, read from that union of the schema that holds them."""
+    """The options of an op. The schema has two unions of options, and one of them holds the op's options."""
     found = Options()
     for union in OPTION_UNIONS:
         field = union[0].lower() + union[1:]

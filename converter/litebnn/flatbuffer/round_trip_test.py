@@ -32,8 +32,9 @@ def plain(value: Any) -> Any:
 
 
 def normalised(data: bytes) -> Any:
-    """Removes legitimate differences from a model: the position of large data, and the narrow copy of operator
-    codes."""
+    """Removes differences that are allowed from a model: the position of large data, and the narrow copy of operator
+    codes.
+    """
     model = unpacked(data)
     for code in model.operatorCodes or ():
         code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)

@@ -28,8 +28,8 @@ schema: Any = _load()
 def names_of(enum: str) -> dict[int, str]:
     """The names of a schema enumeration, such as "BuiltinOperator", by their values."""
     members = vars(getattr(schema, enum)).items()
-    # Since Python 3.13, a class also has the number of its first line, as __firstlineno__. That number is no member of
-    # the enumeration.
+    # Since Python 3.13, a class also has an attribute __firstlineno__, the number of its first line. This number is not
+    # a member of the enumeration.
     return {value: name for name, value in members if isinstance(value, int) and not name.startswith("__")}
 
 
@@ -45,12 +45,12 @@ def snake_case(name: str) -> str:
 
 @functools.cache
 def camel_case(name: str) -> str:
-    """The generated classes' name of a field that the schema calls `name`."""
+    """The name that the generated classes give to a field, from its name in the schema."""
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name)
 
 
 class _Counter:
-    """A replacement for a flatbuffer builder, which records the number of fields that a table has."""
+    """A stand-in for a flatbuffer builder. It only records the number of fields that a table has."""
 
     slots = 0
 

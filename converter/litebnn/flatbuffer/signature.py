@@ -8,8 +8,8 @@ from litebnn.flatbuffer.schema import TYPE_NAMES, listed, schema
 class SignatureTensor(NamedTuple):
     """An input or output of a signature.
 
-    `tensor` is the tensor's index in the graph, and `position` is its index among the graph's inputs or outputs.
-    `quantization` is (scale, zero_point), or (0.0, 0) unless the tensor has exactly one of each.
+    `tensor` is the tensor's index in the graph, and `position` is its index among the graph's inputs or
+    outputs. `quantization` is (scale, zero_point), or (0.0, 0) if the tensor does not have exactly one of each.
     """
 
     tensor: int

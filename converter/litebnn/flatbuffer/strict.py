@@ -21,8 +21,9 @@ def read_strictly(content: bytes) -> Model:
 
 
 class _Bounded(bytes):
-    """A byte string that raises an error for slices beyond its end. Python would silently truncate a string of a
-    corrupt file."""
+    """A byte string that raises an error if a slice ends beyond its end. Python itself would silently return a
+    shorter string.
+    """
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice) and key.stop is not None and key.stop > len(self):

@@ -54,7 +54,7 @@ class Schema:
 
     def _table(self, builder: Any, table: str, values: Mapping[str, Any]) -> int:
         fields = [(slot, kind, values[name]) for slot, name, kind in self.fields(table) if name in values]
-        # All objects to which a table refers are written before the table.
+        # A table is written after all objects to which it refers.
         offsets = {slot: self._reference(builder, kind, value) for slot, kind, value in fields if kind not in _SCALARS}
         builder.StartObject(max((slot for slot, _, _ in self.fields(table)), default=-1) + 1)
         for slot, kind, value in fields:
@@ -102,13 +102,13 @@ class Schema:
 
 
 class _Reader:
-    """Reads tables at offsets in a flatbuffer. Raises struct.error if an offset points out of it."""
+    """Reads tables at given offsets in a flatbuffer. Raises struct.error if an offset points out of the flatbuffer."""
 
     def __init__(self, schema: Schema, content: bytes) -> None:
         self.schema = schema
         self.content = content
-        # The number of elements that may still be read. Without this limit, tables that share tables could unfold
-        # exponentially.
+        # The number of elements that may still be read. Several tables may contain the same table, so without this
+        # limit the number of elements could grow exponentially.
         self.budget = len(content)
 
     def table(self, table: str, position: int, depth: int) -> dict[str, Any]:

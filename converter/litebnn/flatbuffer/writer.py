@@ -18,13 +18,14 @@ _BUFFER_ALIGNMENT = 16
 _FLATBUFFER_LIMIT = 2**31 - 2**24
 _OPERATOR_VALUES = {name: value for value, name in OPERATOR_NAMES.items()}
 _TYPE_VALUES = {name: value for value, name in TYPE_NAMES.items()}
-# The position of each kind of options in the schema: the union that holds it, and its number there.
+# For each kind of options, its place in the schema: the union that contains it, and its number in this union.
 _OPTION_PLACES = {
     name: (union[0].lower() + union[1:], value)
     for union in reversed(OPTION_UNIONS)
     for value, name in names_of(union).items()
 }
-# An op whose code an NPU compiler appended to the source file. The op holds the code's file offset.
+# An op that an NPU compiler has compiled. The compiled code follows the flatbuffer of the source file, and the op
+# stores its file offset.
 _OF_FILE = "DISPATCH_OP"
 
 
@@ -61,8 +62,8 @@ def write_model(model: Model) -> bytes:
             raise ConversionError(
                 f"{_OF_FILE}: it is compiled for an NPU, and finds its code by its place in the source"
             )
-    # The flatbuffer holds the file offsets of bytes that follow it. These offsets are known only after the flatbuffer
-    # has been built, so it is built twice, first with placeholder offsets of the same width.
+    # The flatbuffer contains the file offsets of bytes that follow it, which are known only after it has been built.
+    # Therefore the flatbuffer is built twice, first with placeholders of the same width.
     large = [buffer for buffer in model.buffers if buffer.large and buffer.data is not None]
     large_ops = [op for op in model.ops() if _has_large_options(op)]
     if not large and not large_ops:
@@ -157,7 +158,7 @@ def _encoded(text: str | None) -> bytes | None:
 
 
 def _schema_object(kind: str, carried: Any = None, **fields: Any) -> Any:
-    """A schema object with these fields set: a copy of `carried`, or a new object."""
+    """Makes a schema object with these fields set: a copy of `carried`, or a new object."""
     item = getattr(schema, kind + "T")() if carried is None else copy.copy(carried)
     for key, value in fields.items():
         setattr(item, camel_case(key), value)

@@ -52,7 +52,7 @@ def _built(name: str) -> Any:
     if module.endswith(".py"):
         raise ConversionError(f"{name} names a file: expected the module that it holds, {Path(module).stem}:{function}")
     # Python adds the folder of the command's script to sys.path, but not the current folder. The entry "" stands for
-    # the current folder, even if that was removed.
+    # the current folder, even if that folder has been removed.
     if "" not in sys.path:
         sys.path.insert(0, "")
     # Larq needs Keras 2. TensorFlow provides Keras 2 only if this variable is set before the import.

@@ -14,8 +14,9 @@ SIGNATURE = "serving_default"
 
 
 def keyed(structure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields every leaf of a nested structure, with its key in the innermost dictionary; the key is empty outside
-    dictionaries."""
+    """Yields every leaf of a nested structure, together with its key in the innermost dictionary. The key is empty
+    for a leaf outside of dictionaries.
+    """
     if isinstance(structure, Mapping):
         for inner, part in structure.items():
             yield from keyed(part, str(inner))
@@ -29,8 +30,8 @@ def keyed(structure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 def set_interface(tflite: bytes, inputs: dict[str, str], outputs: dict[str, str]) -> bytes:
     """Orders the inputs and outputs of a file, and names them in its signature.
 
-    `tflite` is the file that an exporter made of a function with tensors by key. `inputs` and `outputs` map the keys to
-    the new names of the tensors, in the new order.
+    `tflite` is the file that an exporter made. In its signature, the tensors have keys as names. `inputs` and `outputs`
+    map the keys to the new names of the tensors, in the new order.
 
     Raises:
         ConversionError: the file has other inputs or outputs than `inputs` and `outputs` name.

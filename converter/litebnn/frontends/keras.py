@@ -72,8 +72,9 @@ def _export_from_tensorflow(model: Any) -> bytes:
     scope = re.compile(rf"^{re.escape(model.name)}(_\d+)?/")
 
     def short(_: Graph, tensor: Tensor) -> str:
-        """The names of the first and the last of the ops that were merged into a tensor's producer, without the model's
-        name."""
+        """The names of the first and the last op that the exporter merged into the op that computes a tensor. The
+        model's name is left out.
+        """
         parts = [scope.sub("", part) for part in tensor.name.split(";")]
         return ";".join(dict.fromkeys((parts[0], parts[-1])))
 
@@ -126,8 +127,9 @@ def _export_from_torch(model: Any) -> bytes:
 
 
 def _keyed_call(model: Any, structure: Any, tree: Any) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], list[Any]]:
-    """The model as a function from a list to a dictionary with litebnn's keys, and a list that gets the model's
-    original outputs."""
+    """The model as a function from a list to a dictionary with litebnn's keys. Also returns a list, to which the
+    function appends the model's original outputs.
+    """
     results: list[Any] = []
 
     def call(tensors: Sequence[Any]) -> dict[str, Any]:
@@ -183,14 +185,16 @@ def _key(side: str, index: int) -> str:
 
 
 def _names(side: str, structure: Any, tensors: list[Any], given: list[str]) -> dict[str, str]:
-    """Maps keys to names: the tensor's own key if `structure` has the tensor in a dictionary, else Keras's name."""
+    """Maps keys to names. If `structure` has the tensor in a dictionary, its name is the dictionary's key, otherwise
+    Keras's name.
+    """
     keys: dict[int, list[str]] = {}
     for key, tensor in keyed(structure):
         keys.setdefault(id(tensor), []).append(key)
     if len(given) != len(tensors):
         given = [f"{side}_{index}" for index in range(len(tensors))]
     own = [keys[id(tensor)].pop(0) if keys.get(id(tensor)) else "" for tensor in tensors]
-    # Dictionary keys come first, so that they stay unchanged if a Keras name is equal to one of them.
+    # The keys of dictionaries come first, so that they stay unchanged if a name of Keras is equal to one of them.
     order = sorted(range(len(own)), key=lambda index: not own[index])
     names = dict(zip(order, unique_names(own[index] or given[index] for index in order), strict=True))
     return {_key(side, index): names[index] for index in range(len(tensors))}

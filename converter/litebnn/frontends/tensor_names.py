@@ -15,7 +15,7 @@ from litebnn.unique_names import unique_names
 
 
 class Part(NamedTuple):
-    """A part of a model that computes tensors, such as a layer or a module."""
+    """A part of a model, such as a layer or a module, that computes tensors."""
 
     name: str
     weights: int  # elements of its largest weight, 0 if it has none
@@ -28,7 +28,8 @@ def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> by
     for graph in model.graphs:
         named = [(name_of(graph, tensor), tensor) for tensor in graph.all_tensors()]
         named.sort(key=lambda pair: _rank(graph, pair[1]))
-        # The first tensor of each name is named first, so that a numbered duplicate never takes another part's name.
+        # For each name, the first tensor is named before all further ones, so that a numbered duplicate never takes the
+        # name of another part.
         first = dict(reversed(named))
         named.sort(key=lambda pair: first[pair[0]] is not pair[1])
         for (_, tensor), name in zip(named, unique_names(name for name, _ in named), strict=True):

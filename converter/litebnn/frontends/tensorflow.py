@@ -66,11 +66,13 @@ def trace(call: Callable[..., Any], specs: Sequence[Any]) -> Any:
 
 
 def _reason(said: str) -> str:
-    """The original error in a message of TensorFlow, which begins with the code through which the error passed."""
+    """The original error in a message of TensorFlow. Such a message begins with the calls through which the error
+    passed.
+    """
     lines = [line.strip() for line in re.sub("\x1b\\[[0-9;]*m", "", said).splitlines() if line.strip()]
     errors = [place for place, line in enumerate(lines) if re.match(r"\w+(Error|Exception): ", line)]
     place = errors[-1] if errors else 0
-    # Keras names the layer first, and the error in the next line.
+    # Keras names the layer in the first line of the message, and the error in the next line.
     passed_on = "Exception encountered when calling" in lines[place] and place + 1 < len(lines)
     return shortened(lines[place + passed_on]) if lines else "it does not say why"
 

@@ -17,7 +17,7 @@ from litebnn.frontends.interface import keyed, set_interface
 from litebnn.frontends.tensor_names import Part, part_name, rename_tensors
 from litebnn.unique_names import unique_names
 
-# Advice on changes to the module, by a part of PyTorch's or litert-torch's error message.
+# Advice on how to change a module. Each text is for error messages of PyTorch or litert-torch that contain its key.
 _ADVICE = {
     "Could not guard on data-dependent": "a branch in it depends on values: choose by torch.where instead",
     "boolean indices must be concrete": "it writes where a condition holds, as y[x < 0] = -1 does: use torch.where",
@@ -39,8 +39,8 @@ def torch_to_tflite(module: Any, example_inputs: Any, channels_last: bool) -> by
     height, width, channels] in the file.
 
     Raises:
-        ConversionError: PyTorch or litert-torch is missing or cannot export the module. Or `module` is not such a
-            module, fails on the inputs, or returns something other than tensors.
+        ConversionError: PyTorch or litert-torch is missing or cannot export the module. The same error is raised
+            if `module` is not such a module, fails on the inputs, or returns something other than tensors.
     """
     torch = _load("torch")
     if not isinstance(module, torch.nn.Module):
@@ -186,7 +186,7 @@ def _parts(flat: Any) -> Callable[[str], Part | None]:
     """Finds modules by the classes on the path to them, and names them by the attributes on this path, such as
     "features.2".
 
-    If one module holds a submodule and another module calls it, the calling module is found.
+    If one module contains a submodule and another module calls this submodule, the calling module is found.
     """
     paths = {"": _class_path(flat)}
     parts: dict[str, Part] = {}

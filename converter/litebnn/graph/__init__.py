@@ -1,4 +1,4 @@
-"""A .tflite model as a graph that is easy to rewrite. This folder knows nothing of the file's layout."""
+"""A .tflite model as a graph that is easy to rewrite. This folder's code does not know the layout of the file."""
 
 from litebnn.graph.compact import compact
 from litebnn.graph.custom_ops import check_custom_ops, mistakes

@@ -25,8 +25,8 @@ from litebnn.graph.graph import NUMPY_TYPES, Buffer, Graph, Op, Tensor, packed_w
 
 Dims = tuple[int, ...]
 
-# The limit on repacked weights: a number of bytes for any model, and a multiple of the constants' bytes for larger
-# models.
+# The limit on the bytes of repacked weights. It is the first number for any model, plus the second number times the
+# bytes of the constants.
 _REPACKED_BYTES, _REPACKED_TIMES = 1 << 24, 16
 
 
@@ -207,14 +207,16 @@ def _grid(tensor: Tensor) -> Iterator[str]:
 
 
 def _zero_point(tensor: Tensor) -> Iterator[str]:
-    """Checks the zero point of a tensor. Runtimes use 0 unless the tensor has exactly one zero point."""
+    """Checks the zero point of a tensor. If a tensor does not have exactly one zero point, runtimes use 0."""
     points = np.zeros(1, np.int64) if tensor.quantization is None else tensor.quantization.zero_point
     if tensor.type == "INT8" and points.size == 1 and not -128 <= points[0] <= 127:
         yield f'"{tensor.name}" has zero point {points[0]}, expected -128 to 127'
 
 
 def _dims(tensor: Tensor, expected: Dims) -> Iterator[str]:
-    """Checks the dimensions of a tensor; a dimension that is unknown on either side (-1) matches any."""
+    """Checks the dimensions of a tensor. A dimension that is unknown in the tensor or in the expected shape (-1)
+    matches any number.
+    """
     fits = len(tensor.dims) == len(expected) and all(
         found < 0 or wanted < 0 or found == wanted for found, wanted in zip(tensor.dims, expected, strict=True)
     )

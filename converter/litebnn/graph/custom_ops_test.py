@@ -72,7 +72,7 @@ def test_a_pool_of_another_rank_is_named() -> None:
 
 
 def conv(**changed: Any) -> bytes:
-    """A model of an LceBconv2d with changed options; None omits an option."""
+    """A model of an LceBconv2d with changed options. If the new value of an option is None, the option is left out."""
     return Conv((1, 4, 4, 64), 6, changed=changed).model()
 
 
@@ -100,7 +100,7 @@ def wide_pool(width: int) -> bytes:
     return lce_models.bmaxpool_model((1, 4, 4, 2), (2, 2), (2, 1), 0, {"filter_width": width})
 
 
-# Models to refuse, with the op library's messages: "litebnn: OP: ...".
+# Models to refuse, each with the op library's message. The messages have the form "litebnn: OP: ...".
 REFUSED: dict[str, tuple[bytes, str]] = {
     "zero point above int8": (lce_models.quantize_model((2, 40), "int8", 0.5, 128), "zero point 128, expected"),
     "zero point below int8": (lce_models.quantize_model((2, 40), "int8", 0.5, -129), "zero point -129, expected"),

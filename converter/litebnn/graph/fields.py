@@ -21,7 +21,7 @@ class Fate(Enum):
 class Field:
     """One field of a table in the .tflite format."""
 
-    # The kind of things that the field's numbers count or refer to; "" for a plain value.
+    # The kind of things, such as tensors, that the field's numbers count or refer to; "" for a plain value.
     holds: str = ""
     fate: Fate = Fate.KEPT
     # The least and the greatest valid number of the field in any model; None if there is no limit.
@@ -283,5 +283,5 @@ FIELDS: dict[str, dict[str, Field]] = {**_FORMAT, **_STABLEHLO, **_OPTIONS}
 
 
 def fields_that_hold(table: str, things: str) -> dict[str, Field]:
-    """The fields of a table whose numbers refer to one kind of things, such as "tensors"."""
+    """The fields of a table whose numbers refer to things of one kind, such as "tensors"."""
     return {name: field for name, field in FIELDS.get(table, {}).items() if field.holds == things}

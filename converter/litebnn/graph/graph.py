@@ -33,7 +33,8 @@ NUMPY_TYPES: dict[str, np.dtype[Any]] = {
 }
 
 # Limits on the number of elements that rewrites may compute from constants: a fixed number, plus a number for each byte
-# of constants. Networks need a few elements for each byte. A damaged file of 58 kB once asked for 4.8 GB and 39 s.
+# of constants. Real networks need only a few elements for each byte of constants. A damaged file of 58 kB once asked
+# for 4.8 GB and 39 s.
 _WORK, _WORK_PER_BYTE = 1 << 24, 64
 
 
@@ -62,9 +63,9 @@ class Quantization:
 class QuantizationDetails:
     """The quantization of a tensor whose scales are another tensor of its graph."""
 
-    # The numbers that the format stores for the quantization, by field name.
+    # The numbers that the file stores for the quantization, by the names of the fields.
     options: Options
-    # The tensors with scales and zero points, by field name; None for an omitted one.
+    # The tensors that contain scales and zero points, by the names of the fields; None for a tensor that is left out.
     tensors: dict[str, Tensor | None]
     # The axis along which the scales differ.
     axis: int = 0
@@ -226,7 +227,7 @@ class Graph:
         self.outputs = outputs
         self.ops: list[Op] = []
         self.carried = carried
-        # Signatures refer to these tensors, so the tensors and their values must be kept.
+        # Signatures refer to these tensors, so rewrites must keep the tensors and their values.
         self.pinned: set[Tensor] = set()
         stored = {tensor.buffer for tensor in tensors if tensor.is_constant}
         self._work = _WORK + _WORK_PER_BYTE * sum(buffer.data.size for buffer in stored if buffer.data is not None)
@@ -253,7 +254,7 @@ class Graph:
         return self._answers.ask(self, question, tensor)
 
     def reconsider(self, op: Op) -> None:
-        """Drops the answers that depend on an op, after a change of its options or of its tensors' fields."""
+        """Drops the answers that depend on an op, after its options or the fields of its tensors have changed."""
         self._answers.drop(op.outputs)
 
     def consumers(self, tensor: Tensor) -> list[Op]:
@@ -329,8 +330,9 @@ class Graph:
                     self.set_input(op, index, new)
 
     def bypass(self, op: Op, source: Tensor) -> bool:
-        """Removes an op whose output has the values of `source`. Returns False if the output is visible outside the
-        graph."""
+        """Removes an op whose output has the same values as `source`. Returns False if the output is visible outside
+        the graph.
+        """
         if self.is_output(op.output):
             return False
         self.redirect(op.output, source)
@@ -348,8 +350,8 @@ class Graph:
             raise ConversionError("far more is computed from the model's constants than they are large")
 
     def all_tensors(self) -> Iterable[Tensor]:
-        """All tensors of the graph, each once. They are the listed ones, those that ops read or write, the outputs, and
-        the tensors that hold the scales of others.
+        """All tensors of the graph, each once. They are the tensors that the graph lists, those that ops read or write,
+        the outputs, and those that hold other tensors' scales.
         """
         of_ops = (tensor for op in self.ops for tensor in (*op.inputs, *op.outputs))
         found = dict.fromkeys(tensor for tensor in (*self.tensors, *of_ops, *self.outputs) if tensor is not None)

@@ -88,7 +88,7 @@ def test_an_op_that_lost_its_output_to_another_may_be_removed() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_work_is_in_proportion_to_the_constants(count: int) -> None:
-    """Constants that share their bytes count once."""
+    """If constants share their bytes, these bytes count once."""
     data = np.zeros(1 << 18, np.uint8)
     buffers = [Buffer(data), Buffer(data)]
     constants = [Tensor(f"c{i}", "INT8", data.shape, buffers[i % 2]) for i in range(count)]

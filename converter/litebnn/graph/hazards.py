@@ -1,5 +1,5 @@
-"""Checks a model for hazards: a runtime that assumes certain properties accesses memory out of bounds if the model
-lacks them.
+"""Checks a model for hazards: properties that make a runtime access memory out of bounds, because it assumes that no
+model has them.
 
 These checks go beyond the needs of the rewrites (`graph.validate`), and cover ops and tensors that litebnn does not
 read. Shapes, indices and types that are known only at run time cannot be checked here.
@@ -17,7 +17,8 @@ from litebnn.graph.graph import NUMPY_TYPES, Model, Op, Tensor
 from litebnn.graph.op_facts import facts
 
 _MOST_BYTES = 1 << 31
-# Element types of objects inside the runtime. Programs can neither pass such inputs nor read such outputs.
+# Element types of objects that exist only inside the runtime. Programs can neither set such inputs nor read such
+# outputs.
 _HANDLES = ("RESOURCE", "VARIANT")
 
 
@@ -80,7 +81,7 @@ def _strided_slice(op: Op) -> Iterator[str]:
     given = [values for values in operands if values is not None]
     options = op.options
     masks = {key: int(getattr(options, f"{key}_mask", 0)) for key in ("begin", "shrink_axis", "ellipsis", "new_axis")}
-    # A new axis uses up no axis of the source, and an ellipsis any number of axes.
+    # A slice that adds a new axis consumes no axis of the source, and an ellipsis consumes any number of axes.
     adds_axes = masks["ellipsis"] or masks["new_axis"]
     if len({len(values) for values in given}) > 1 or (
         not adds_axes and source.shape and any(len(values) > len(source.shape) for values in given)

@@ -1,5 +1,6 @@
-"""Tests that models that make a runtime access memory out of bounds are refused, and that similar valid models are
-not."""
+"""Tests that models are refused if they make a runtime access memory out of bounds, and that similar valid models
+are accepted.
+"""
 
 from collections.abc import Callable
 from typing import Any

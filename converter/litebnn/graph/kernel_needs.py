@@ -1,4 +1,6 @@
-"""Checks operands that the kernels of builtin ops do not check, although wrong ones can crash the runtime's process."""
+"""Checks operands that the kernels of builtin ops do not check themselves, although wrong operands can crash the
+process.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ import numpy as np
 
 from litebnn.graph.graph import NUMPY_TYPES, Op
 
-# Ops whose results must have the type of their first operand, or of all operands. Their kernels copy or compute without
-# checking the type.
+# The ops whose results must have the same type as their first operand, or as all operands. The kernels of these ops do
+# not check the type.
 _COPY_FIRST = """AVERAGE_POOL_2D BATCH_TO_SPACE_ND BROADCAST_TO CUMSUM DEPTH_TO_SPACE DILATE DYNAMIC_UPDATE_SLICE
     EXPAND_DIMS GATHER GATHER_ND L2_POOL_2D MATRIX_DIAG MATRIX_SET_DIAG MAX_POOL_2D MEAN MIRROR_PAD PAD PADV2
     REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_WINDOW RESHAPE REVERSE_SEQUENCE REVERSE_V2 SLICE SPACE_TO_BATCH_ND
@@ -32,7 +34,7 @@ _COPIED: dict[str, slice] = {
 }
 _RECURRENT = """BIDIRECTIONAL_SEQUENCE_LSTM BIDIRECTIONAL_SEQUENCE_RNN LSTM RNN SVDF UNIDIRECTIONAL_SEQUENCE_LSTM
     UNIDIRECTIONAL_SEQUENCE_RNN"""
-# For each op, the index of an input. If this input is FLOAT32, the results and the state must be FLOAT32, too.
+# For each op, the index of an input. If this input is FLOAT32, the results and the op's state must be FLOAT32 too.
 _LAYERS = "BATCH_MATMUL CONV_2D CONV_3D DEPTHWISE_CONV_2D FULLY_CONNECTED MUL SOFTMAX"
 _COMPUTED = {
     **dict.fromkeys((*_RECURRENT.split(), *_LAYERS.split()), 0),
@@ -47,7 +49,7 @@ _RESULTS: dict[str, tuple[str, ...]] = {
     "DEQUANTIZE": ("FLOAT32",),
     "QUANTIZE": ("INT4", "INT8", "INT16", "INT32", "UINT8"),
 }
-# The numbers of inputs and outputs of ops on resources, and of ops that draw random numbers.
+# For ops on resources and ops that draw random numbers, the allowed numbers of inputs and outputs.
 _COUNTS = {
     "ASSIGN_VARIABLE": (2, 0),
     "CALL_ONCE": (0, 0),

@@ -26,8 +26,9 @@ def of(*shape: int, type: str = "FLOAT32", name: str = "x", is_variable: bool = 
 
 
 def copying(name: str, operands: int = 0) -> Graph:
-    """A graph of an op with a FLOAT32 output and a FLOAT64 operand. `operands` other operands come before the
-    latter."""
+    """A graph of an op with a FLOAT32 output and a FLOAT64 operand. Before the FLOAT64 operand there are `operands`
+    other operands.
+    """
     others = [constant(f"operand{i}", np.int32(0)) for i in range(operands)]
     return one(name, [*others, of(4, 8, type="FLOAT64", name="wide")], of(4, 8, name="y"))
 

@@ -1,6 +1,6 @@
 """Facts about each kind of builtin op. Validation and rules use no other table.
 
-A kind of op that is not in the table may do anything, so the converter keeps such ops unchanged.
+The converter does not know what other kinds of ops do, so it leaves such ops unchanged.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ class Int8:
 class Facts:
     """The facts about one kind of op."""
 
-    # The least and the greatest number of inputs; `most` is 0 if the number is unknown.
+    # The minimum and the maximum number of inputs; `most` is 0 if the maximum is unknown.
     least: int = 0
     most: int = 0
     # The format's name for the table of the op's options; "" if the op has no options.
     options: str = ""
-    # Options that new ops get, if the format has no default or rules read the option.
+    # Options that new ops get. They are needed if the format has no default for an option, or if rules read the option.
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    # True if the runtime requires the table of options.
+    # True if the runtime requires that the op has options.
     needs_options: bool = False
-    # For each input, the NumPy kinds of its allowed element types ("?" for types that NumPy lacks); "" for all.
+    # For each input, the kinds of allowed element types, as NumPy names them ("?" for types that NumPy lacks); "" if
+    # all are allowed.
     kinds: tuple[str, ...] = ()
     # The number of dimensions of each input (`ranks`) and of the output (`rank`); 0 for any.
     ranks: tuple[int, ...] = ()
     rank: int = 0
     # The kind of layer in reports; "" if the op is no layer with trained weights.
     layer: str = ""
-    # The indices of a layer's data input, and of its weights and bias.
+    # The indices of a layer's inputs: its data, its weights and its bias.
     data: int = 0
     constants: tuple[int, ...] = ()
     # The facts about the op's int8 form, if they are known.

@@ -1,5 +1,6 @@
-"""Compares the table of facts with a second table, which is sorted by fact and made from TFLite's operator definitions
-and int8 specification."""
+"""Compares the table of facts with a second table. The second table is sorted by fact, and was made from TFLite's
+operator definitions and int8 specification.
+"""
 
 from typing import Any
 
@@ -23,7 +24,7 @@ INPUTS = {
     (4, 4): "STRIDED_SLICE",
     (1, MANY): "PACK CONCATENATION",
 }
-# The ops with given ranks (numbers of dimensions) of their inputs and of their output; 0 is any rank.
+# Lists of ops, by the rank (number of dimensions) of their inputs and of their output; 0 means any rank.
 RANKS = {
     ((4, 4), 4): "CONV_2D DEPTHWISE_CONV_2D",
     ((5, 5), 5): "CONV_3D",

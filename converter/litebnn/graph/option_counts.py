@@ -85,7 +85,7 @@ def _stablehlo_scatter(op: Op) -> Iterator[str]:
     yield from _picks_windows(op, op.input(2), *names)
 
 
-# For each op: the kind of options, the least number of inputs, and the check.
+# For each op: the kind of its options, the minimum number of its inputs, and the function that checks it.
 _CHECKS: dict[str, tuple[str, int, Callable[[Op], Iterator[str]]]] = {
     "PACK": ("PackOptions", 1, _packs),
     "SPLIT": ("SplitOptions", 2, _splits),

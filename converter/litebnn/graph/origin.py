@@ -47,8 +47,9 @@ class Reshaped:
 
 @dataclass(frozen=True)
 class Negated:
-    """A negation of channels, as a text: "1" for each negated channel and "0" for each other one, or one letter for all
-    channels."""
+    """A negation of some channels, as a text. The text has one letter for each channel, "1" if the channel is
+    negated, otherwise "0"; or a single letter for all channels.
+    """
 
     channels: str
 
@@ -66,7 +67,8 @@ class Counted:
 
     middle: float
     scales: tuple[float, ...]
-    # For each sign, True if it is +1 at and above its threshold, False if it is +1 below.
+    # For each sign of the levels, True if the sign is +1 at and above its threshold, False if it is +1 below the
+    # threshold.
     rising: tuple[bool, ...]
 
     def done(self, values: Array) -> Array:
@@ -92,7 +94,7 @@ class Origin:
     source: str
     # The transformations of the source tensor's values, or of their signs, in this order.
     moves: tuple[Move, ...] = ()
-    # The number of packed signs along the last axis; 0 for a tensor of numbers.
+    # The number of packed signs along the last axis; 0 if the tensor contains numbers.
     signs: int = 0
 
     @property
@@ -102,7 +104,7 @@ class Origin:
 
     @property
     def layout(self) -> Origin:
-        """The origin of a tensor of numbers in the same layout as these signs."""
+        """The origin of a tensor of numbers whose signs are these signs, in the same layout."""
         return Origin(self.source, tuple(move for move in self.moves if isinstance(move, Transposed | Reshaped)))
 
     def made(self, values: Array) -> Array:
@@ -112,7 +114,9 @@ class Origin:
         return values
 
     def restored(self, values: Array) -> Array:
-        """Computes the values of the source's tensor from the tensor's own. It is the inverse of the method `made`."""
+        """Computes the values of the source's tensor from the values of this tensor. It is the inverse of the
+        method `made`.
+        """
         for move in reversed(self.moves):
             values = move.undone(values)
         return values
@@ -191,7 +195,7 @@ def _ints(values: Any) -> tuple[int, ...]:
 def _encoded(name: str, origin: Origin | None) -> list[Any]:
     """The metadata's record for the tensor `name`.
 
-    If the name of the source's tensor is a prefix of `name`, only its length is stored.
+    If the name of the source's tensor is the beginning of `name`, only the length of this beginning is stored.
     """
     assert origin is not None
     source = len(origin.source) if name.startswith(origin.source) else origin.source

@@ -17,10 +17,11 @@ class Question(Generic[_Answer]):
     """A question that can be asked about any tensor of a graph. The graph keeps the answer until an op upstream is
     edited."""
 
-    # A function that computes the answer. It may ask further questions, and reads the graph only by `producer`.
+    # The function that computes the answer. It may ask further questions, and calls no method of the graph
+    # but `producer`.
     answer: Callable[[Graph, Tensor], _Answer]
-    # A function that lists the inputs of an op about which `answer` asks the same question. They are answered first, so
-    # that a long chain of ops needs no recursion.
+    # A function that lists the inputs of an op about which `answer` asks the same question. These inputs are answered
+    # first, so that a long chain of ops needs no recursion.
     follows: Callable[[Op], Iterable[Tensor | None]] = lambda op: ()
 
     def __call__(self, graph: Graph, tensor: Tensor) -> _Answer:

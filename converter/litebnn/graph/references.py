@@ -14,15 +14,15 @@ from litebnn.graph.graph import Graph, Op, QuantizationDetails, Tensor
 
 _BLOCKWISE = "BlockwiseQuantization"
 _BLOCK_TYPES, _SCALE_TYPES, _POINT_TYPES = ("INT4", "INT2"), ("FLOAT16",), ("INT8", "INT16", "INT32", "INT64")
-# The ops with an input that another tensor may quantize, and the index of this input. Other ops would read the scales
-# of a single tensor.
+# The ops with an input whose scales may be in another tensor, and the index of this input. For any other input,
+# runtimes would misread such scales.
 _READ_DETAILS = {"FULLY_CONNECTED": 1, "EMBEDDING_LOOKUP": 1}
 _READ_SPARSE = {"FULLY_CONNECTED": 1, "DENSIFY": 0}
 # Ops whose first operand selects the subgraph to run. Their other operands are the inputs of this subgraph.
 _BRANCHES = ("IF", "STABLEHLO_CASE")
 _LOOPS = ("WHILE", "STABLEHLO_WHILE")
 _CALLS = ("CALL", "CALL_ONCE", "STABLEHLO_COMPOSITE")
-# Operands that may be omitted. Runtimes read the operands of other ops without a check.
+# Operands that may be left out. Runtimes do not check the operands of other ops before they read them.
 _LEAVE_OUT = {
     *("CONV_2D", "CONV_3D", "CONV_3D_TRANSPOSE", "CUSTOM", "DELEGATE", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"),
     *("BIDIRECTIONAL_SEQUENCE_LSTM", "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "SVDF", "TRANSPOSE_CONV"),
@@ -35,7 +35,7 @@ def check_details(graph: Graph) -> None:
     """Checks the tensors that hold the scales of other tensors.
 
     Raises:
-        ConversionError: a reference is invalid; the message names both tensors.
+        ConversionError: a reference is invalid; the message names the tensor and the one that holds its scales.
     """
     for tensor in graph.outputs:
         if tensor.is_sparse or tensor.details is not None:
@@ -124,7 +124,8 @@ def check_subgraphs(graphs: list[Graph]) -> None:
                 callees[number].append(called)
                 for mistake in _border_mismatches(op, key, graphs[called]):
                     raise ConversionError(f"{what}: {key} is {called}, a subgraph {mistake}")
-            # The kernel of STABLEHLO_CASE in LiteRT 2.3.0 reads as many branches as the file has other subgraphs.
+            # For STABLEHLO_CASE, the kernel in LiteRT 2.3.0 reads as many branches as the file has subgraphs besides
+            # the first.
             if op.code.builtin == "STABLEHLO_CASE" and len([*_called(op)]) != len(graphs) - 1:
                 raise ConversionError(
                     f"{what}: {len([*_called(op)])} branches, expected all {len(graphs) - 1} subgraphs"
@@ -133,8 +134,9 @@ def check_subgraphs(graphs: list[Graph]) -> None:
 
 
 def graphs_of_loops(graphs: list[Graph]) -> list[Graph]:
-    """The subgraphs that only a WHILE runs. The outputs of such a subgraph may grow from step to step, because WHILE
-    resizes them."""
+    """The subgraphs that are run only by a WHILE. The outputs of such a subgraph may grow in each step, because
+    WHILE resizes them.
+    """
     callers: dict[int, set[str]] = {}
     for op in (op for graph in graphs for op in graph.ops):
         for _, called in _called(op):
@@ -150,7 +152,7 @@ def _called(op: Op) -> Iterator[tuple[str, int]]:
 
 
 def _check_order(callees: dict[int, list[int]]) -> None:
-    """Refuses subgraphs that run themselves, because runtimes would prepare them without end."""
+    """Refuses subgraphs that run themselves. Runtimes would never finish preparing them."""
     done: set[int] = set()
     for start in callees:
         path: list[tuple[int, Iterator[int]]] = [(start, iter(callees[start]))]

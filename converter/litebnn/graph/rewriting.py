@@ -27,7 +27,7 @@ def check_loads(model: Model, what: str) -> None:
     """Checks litebnn's ops and their consumers as a runtime would, so that no result is returned that cannot load.
 
     Args:
-        what: the model's name for messages.
+        what: the name by which messages call the model.
 
     Raises:
         ConversionError: a runtime would refuse the model; the message says why.

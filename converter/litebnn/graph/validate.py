@@ -26,7 +26,8 @@ def check_graph(graph: Graph) -> None:
     for tensor in graph.inputs:
         if tensor in written_by:
             raise ConversionError(f'op {written_by[tensor]} writes "{tensor.name}", an input of the graph')
-        # An input of the graph gets its value at run time, so no rewrite may use a value from the file.
+        # An input of the graph gets its value at run time. If the file had a value for it, a rewrite might use the
+        # wrong value.
         if tensor.is_constant:
             raise ConversionError(f'"{tensor.name}", an input of the graph, is a constant')
     known = {*graph.inputs, *written_by}
@@ -63,7 +64,7 @@ def _check_order(what: str, index: int, op: Op, written_by: dict[Tensor, int], k
 def _check_variables(what: str, graph: Graph, op: Op) -> None:
     for tensor in op.inputs:
         producer = None if tensor is None else graph.producer(tensor)
-        # XNNPACK aborts the process if an op reads the value of a variable twice.
+        # If an op reads the value of a variable twice, XNNPACK aborts the process.
         if tensor is not None and producer and producer.name == "READ_VARIABLE" and op.inputs.count(tensor) > 1:
             raise ConversionError(f'{what} reads "{tensor.name}", the value of a variable, twice')
 
@@ -97,7 +98,9 @@ def _check_options(what: str, op: Op) -> None:
 
 
 def _check_tensors(what: str, op: Op) -> None:
-    """Checks element types and ranks; a tensor without dimensions may have any rank at run time."""
+    """Checks element types and ranks. A tensor whose shape has no dimensions may have any rank at run time, so its
+    rank is not checked.
+    """
     known = facts(op)
     for tensor, kinds in zip(op.inputs, known.kinds, strict=False):
         if tensor is not None and kinds and _kind(tensor) not in kinds:

@@ -110,7 +110,7 @@ def test_an_input_of_the_graph_is_no_constant() -> None:
 
 
 def test_strings_come_from_somewhere() -> None:
-    """If a tensor of strings has no data, runtimes read strings out of bounds."""
+    """If a tensor of strings has no data, runtimes read its strings out of bounds."""
     words, result = Tensor("words", "STRING", (2,)), Tensor("same", "BOOL", (2,))
     op = Op(OpCode("EQUAL"), [words, words], [result])
     check_graph(Graph("main", [words, result], [words], [result], [op]))

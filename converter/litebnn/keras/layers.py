@@ -29,8 +29,9 @@ _SEPARABLE_QUANTIZERS = {"depthwise_kernel": "depthwise_quantizer", "pointwise_k
 
 
 class _Convolution(QuantizedLayer, SamePadding):
-    """A mixin that a layer lists before a Keras convolution among its base classes. It takes the convolution's
-    arguments in Larq's order."""
+    """A mixin that a layer lists before a Keras convolution among its base classes. The layer then takes the
+    convolution's arguments in Larq's order.
+    """
 
     def __init__(
         self,
@@ -117,8 +118,8 @@ class QuantConv3DTranspose(QuantizedLayer, keras.layers.Conv3DTranspose):
 class BatchNormalization(keras.layers.BatchNormalization):
     """Keras's batch normalization, [..., channels], which on TensorFlow gives images the same bits as Keras 2.
 
-    Keras 2 took TensorFlow's fused op, which computes (x - mean) * factor + beta. Keras 3 computes
-    x * factor + (beta - mean * factor). The two round differently, and a value near 0 may get another sign.
+    Keras 2 took TensorFlow's fused op, which computes (x - mean) * factor + beta. Keras 3 computes x * factor + (beta -
+    mean * factor). The two formulas round differently, and a value near 0 may get another sign.
 
         >>> BatchNormalization()(numpy.ones((1, 8, 8, 32), "float32")).shape
         (1, 8, 8, 32)

@@ -50,7 +50,7 @@ def make(package: Any, name: str, arguments: tuple[Any, ...], options: dict[str,
 
 
 def without_shapes(config: Any) -> Any:
-    """A layer's configuration without the shapes with which the layer and each quantizer in it were built."""
+    """The configuration of a layer. The shapes with which the layer and its quantizers were built are left out."""
     if not isinstance(config, dict):
         return config
     return {key: without_shapes(value) for key, value in config.items() if key != "build_config"}
@@ -62,7 +62,8 @@ def outputs_and_gradients(layer: Any, x: Any) -> list[Any]:
         tape.watch(inputs)
         y = layer(inputs)
     upstream = tf.constant(np.random.default_rng(2).normal(size=y.shape).astype(np.float32))
-    # larq names the trained variable `latent_variable`, and Keras 3 has TensorFlow's own variable in `value`.
+    # larq calls the trained variable `latent_variable`. In Keras 3 on TensorFlow, the attribute `value` contains
+    # TensorFlow's own variable.
     weights = layer.trainable_weights
     latent = [getattr(w, "latent_variable", w) if isinstance(w, tf.Variable) else w.value for w in weights]
     return [y, *tape.gradient(y, [inputs, *latent], output_gradients=upstream)]
@@ -77,7 +78,7 @@ def test_outputs_and_gradients_are_those_of_larq(
     ours, theirs = (make(package, name, arguments, options) for package in (lq, larq))
     for layer in (ours, theirs):
         layer.build(shape)
-    # Adding half a step keeps every latent weight away from the points at which a gradient jumps.
+    # Half a step is added to every latent weight, which keeps the weights away from points at which a gradient jumps.
     values = [(np.round(rng.normal(size=w.shape) * 20) / 20 + 0.025).astype(np.float32) for w in theirs.get_weights()]
     for layer in (ours, theirs):
         layer.set_weights(values)

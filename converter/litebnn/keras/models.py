@@ -52,10 +52,8 @@ class LayerProfile:
 
 
 def profile(model: Any) -> list[LayerProfile]:
-    """The layers of a model, those of nested models too.
-
-    Weights of a batch normalization that inference folds together are counted once: beta with the moving mean, and
-    gamma with the moving variance.
+    """The layers of a model, including those of nested models. At inference, beta and the moving mean of a batch
+    normalization are one number, and so are gamma and the moving variance. Each of these pairs counts as one weight.
 
     Raises:
         ValueError: the model has no weights yet.
@@ -97,8 +95,9 @@ def _weight(weight: Any, input_bits: int, positions: int | None) -> Weight:
 
 
 def _positions(layer: Any) -> int | None:
-    """The number of uses of each weight for one sample: 0 in layers that do not multiply, None if the sizes are
-    unknown."""
+    """The number of uses of each weight for one sample. It is 0 in layers that do not multiply, and None if the
+    sizes are unknown.
+    """
     if not isinstance(layer, _WITH_MACS):
         return 0
     shape = _shape(layer, "input" if isinstance(layer, _TRANSPOSED) else "output")
@@ -110,8 +109,9 @@ def _positions(layer: Any) -> int | None:
 
 
 def _shape(layer: Any, side: str) -> Any:
-    """The shape of a layer's input or output, a list of several shapes, or None for a layer with many or without
-    any."""
+    """The shape of a layer's input or output, or a list of shapes. None for a layer that is used several times or
+    never.
+    """
     try:
         tensors = getattr(layer, side)
     except (AttributeError, ValueError):

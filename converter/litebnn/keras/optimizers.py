@@ -115,7 +115,7 @@ class CaseOptimizer(keras.optimizers.Optimizer):
         self.optimizers = [optimizer for _, optimizer in predicate_optimizer_pairs]
         if default_optimizer is not None:
             self.optimizers.append(default_optimizer)
-        # The index of each variable's optimizer, in the model's order. The predicates that choose optimizers are
+        # For each variable, in the model's order, the index of its optimizer. The predicates that choose optimizers are
         # evaluated when training starts.
         self.claims: list[int | None] | None = None
 
@@ -181,8 +181,7 @@ class CaseOptimizer(keras.optimizers.Optimizer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> CaseOptimizer:
-        """Restores the optimizer without its predicates, which cannot be saved. Variables are matched by their
-        order."""
+        """Restores the optimizer after loading. Predicates cannot be saved, so variables are matched by their order."""
 
         def restored(part: Any) -> Any:
             return keras.saving.deserialize_keras_object(part, custom_objects=custom_objects)

@@ -13,7 +13,8 @@ from litebnn.keras.quantized_variable import quantized
 
 _CONSTRAINTS = {"weight_clip": constraints.WeightClip}
 _ACTIVATIONS = {"hard_tanh": activations.hard_tanh, "leaky_tanh": activations.leaky_tanh}
-# Warnings skip the stack frames of these modules, which contain the constructors of layers, and point at the caller.
+# Warnings skip the stack frames of these modules, which belong to constructors of layers. Thus a warning points at the
+# user's code.
 _MODULES = (__name__, "litebnn.keras.layers")
 
 
@@ -65,7 +66,7 @@ class QuantizedLayer(keras.layers.Layer):
 
 
 def _named(argument: str, value: Any) -> Any:
-    """Resolves names that only litebnn knows; other values are left for Keras to resolve."""
+    """Replaces names that only litebnn knows by their objects; other values are left for Keras to resolve."""
     if not isinstance(value, str):
         return value
     if argument.endswith("_constraint"):
@@ -117,7 +118,7 @@ class SamePadding(keras.layers.Layer):
 
     def build(self, input_shape: Any) -> None:
         super().build(self._padded_shape(input_shape))
-        # A model without an input shape may be called on a size other than the one with which it was built.
+        # If a model has no input shape, a layer may be called on another size than the one with which it was built.
         self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2)
 
     def compute_output_shape(self, input_shape: Any) -> Any:

@@ -67,8 +67,8 @@ def with_gradient(function: Callable[[Any], Any], gradient: Callable[[Any, Any],
     """Evaluates function(x) with a custom backward pass, gradient(x, dy)."""
 
     def forward(x: Any) -> tuple[Any, Callable[..., Any]]:
-        # Keras passes the gradient as the only argument, but with torch it passes the gradient by name after the
-        # inputs.
+        # Keras passes the gradient as the only argument. With the backend torch, it passes the gradient by name, after
+        # the inputs.
         return function(x), lambda *arguments, upstream=None: gradient(
             x, arguments[0] if upstream is None else upstream
         )
@@ -128,7 +128,9 @@ class Quantizer(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class NoOp(Quantizer):
-    """A quantizer that changes nothing, but marks a weight as one of `precision` bits, for `Bop` and for metrics."""
+    """A quantizer that changes nothing. It only marks a weight as one of `precision` bits, for `Bop` and for
+    metrics.
+    """
 
     def __init__(self, precision: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -1,5 +1,6 @@
-"""Compares quantizers with larq's, if larq is installed: values and gradients, including the points at which pieces
-meet."""
+"""Compares quantizers with larq's, if larq is installed: values and gradients, including the points at which their
+formulas change.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ def read_arrays(path: Path) -> dict[str, Any]:
 
 
 def by_input(arrays: dict[str, Any], model: bytes) -> list[Any]:
-    """Assigns arrays to a model's inputs: by name if arrays and inputs have the same names, else in order."""
+    """Assigns arrays to a model's inputs. If arrays and inputs have the same names, they are assigned by name,
+    otherwise in order.
+    """
     from litebnn.flatbuffer import read_model
 
     names = read_model(model).input_names

@@ -50,7 +50,7 @@ def page_of(
     measured: Sequence[Times] = (),
     steps: Steps | None = None,
 ) -> bytes:
-    """The page's file.
+    """The report as the content of an HTML file.
 
     `inspection` has the model's ops and their costs. `conversion` is the report of the conversion that made the model,
     if there was one. `measured` has measured times of the ops. `steps` is the table of steps on a microcontroller, if

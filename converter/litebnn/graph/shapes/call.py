@@ -1,4 +1,4 @@
-"""An op as the functions in `layers.py` and `moves.py` see it."""
+"""An op in the form in which the functions in `layers.py` and `moves.py` see it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Shape = tuple[int, ...]
 
 
 class Call:
-    """An op with the shapes of its inputs."""
+    """An op together with the shapes of its inputs."""
 
     def __init__(self, op: Op, shapes: Mapping[Tensor, Shape]) -> None:
         self.op, self._shapes = op, shapes

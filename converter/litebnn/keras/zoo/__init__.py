@@ -56,7 +56,7 @@ ARCHITECTURES: dict[str, Architecture] = {
 
 
 class Builder(Protocol):
-    """A function that builds a network."""
+    """The type of a function that builds a network."""
 
     def __call__(
         self,

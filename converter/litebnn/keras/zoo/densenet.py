@@ -23,7 +23,7 @@ class BinaryDenseNet:
 
     # The number of binary convolutions in each block.
     convolutions: tuple[int, ...]
-    # The factor by which channels decrease after each block but the last.
+    # The factor by which the number of channels decreases after each block but the last.
     reductions: tuple[float, ...]
     # The dilation in each block. No pool precedes a dilated block.
     dilations: tuple[int, ...] = (1, 1, 1, 1)
