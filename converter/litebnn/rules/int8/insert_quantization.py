@@ -11,7 +11,7 @@ from litebnn.analysis.grids import INT8_MAX, Range, activations, int8_source, pa
 from litebnn.build.int8 import dequantize_op, quantize_op, replace_interface
 from litebnn.build.notes import Notes
 from litebnn.contract import LCE_QUANTIZE
-from litebnn.graph import Graph, Model, Quantization, Tensor, facts, like
+from litebnn.graph import Graph, Model, Op, Quantization, Tensor, facts, like
 
 # Only values near zero matter in a tensor that only signs read, so its grid is finer by this factor, and larger values
 # saturate.
@@ -19,6 +19,10 @@ _SIGN_ONLY_ZOOM = 16
 # An output's scale is at least this share of the scale of its sums. A finer scale adds no information, and runtimes
 # refuse it or abort.
 _FINEST = 1 / 128
+# The range of a sum of two tensors is widened by this factor. The ranges of binary layers are often whole numbers. The
+# ratio of the scales would then be a fraction of small numbers, and many sums would lie halfway between two levels. The
+# library cannot compute such sums in floats.
+_OFF_TIES = 1.000317
 # A narrower range counts as zero, because products of such small scales would underflow.
 _ZERO_RANGE = 1e-30
 # This scale is assumed for a tensor that was always zero and has no inputs with a scale. It allows values up to one.
@@ -82,11 +86,17 @@ def _parameters(
     if limits is None:
         return None
     if limits[1] - limits[0] > _ZERO_RANGE:
-        return parameters_of_range(*limits, least_scale=(step or largest) * _FINEST)
+        widened = _OFF_TIES if op is not None and _adds_tensors(op) else 1.0
+        low, high = (limit * widened for limit in limits)
+        return parameters_of_range(low, high, least_scale=(step or largest) * _FINEST)
     scale = max(largest, step)
     scale = scale if scale > _ZERO_RANGE else _SCALE_OF_ZERO
     notes.warn(tensor, f"it is zero on all samples, and its int8 scale of {scale:.2g} is a guess")
     return parameters(scale)
+
+
+def _adds_tensors(op: Op) -> bool:
+    return op.name in ("ADD", "SUB") and not any(t is None or t.is_constant for t in op.inputs)
 
 
 def _scale(graph: Graph, tensor: Tensor, known: Quantizations) -> float:

@@ -86,6 +86,21 @@ def test_no_output_is_much_finer_than_what_it_is_computed_of(name: str, step: fl
     assert not notes.warnings
 
 
+@pytest.mark.parametrize(("name", "is_sum"), [("ADD", True), ("SUB", True), ("MUL", False)])
+def test_no_sum_of_tensors_has_a_scale_in_a_simple_ratio_to_theirs(name: str, is_sum: bool) -> None:
+    """Whole numbers as ranges would put many sums halfway between two levels."""
+    model = FloatModel()
+    x, y = (model.elementwise("RELU", model.input(1, 4)) for _ in range(2))
+    z = model.elementwise(name, x, y)
+    shifted = model.elementwise(name, z, model.const(np.ones(4)))
+    inserted = model.model(shifted)
+    inserted_into(inserted, {x: (0.0, 255.0), y: (0.0, 510.0), z: (0.0, 765.0), shifted: (0.0, 765.0)})
+    scales = [(op.output.per_tensor_quantization or (0.0, 0))[0] for op in inserted.ops() if op.name == "QUANTIZE"]
+    assert scales[:2] == [1.0, 2.0]
+    assert scales[2] == (pytest.approx(3.00095, abs=1e-5) if is_sum else scales[3])
+    assert scales[3] == 3.0 or name == "MUL"
+
+
 def test_an_output_keeps_its_name() -> None:
     model = FloatModel()
     y = model.elementwise("RELU", model.input(1, 4))
