@@ -136,8 +136,10 @@ def pip_install(folder: Path, *arguments: str) -> None:
     Raises:
         CalledProcessError: pip failed.
     """
-    # An older wheel is better than a newer release that pip would have to compile, by tools that may be missing.
-    command = pip(folder, "install", "--quiet", "--no-input", "--prefer-binary", *arguments)
+    # An older wheel is better than a newer release that pip would have to compile, by tools that may be missing. Python
+    # compiles the modules that it imports. All 13,000 of them would take 45 s of processor time.
+    options = ("--quiet", "--no-input", "--no-compile", "--prefer-binary")
+    command = pip(folder, "install", *options, *arguments)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         print(done.stdout.decode(errors="replace"), end="", flush=True)

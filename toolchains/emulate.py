@@ -247,8 +247,9 @@ class Emulation:
             if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted.hexdigest():
                 return
             shutil.rmtree(self.user, ignore_errors=True)
-            pip = ["-m", "pip", "install", "--user", "--break-system-packages", "--only-binary=:all:", "--quiet"]
-            run = self.python(*pip, *requirements)
+            # Few modules are imported, and an emulated Python takes long to compile them all.
+            options = ("--user", "--break-system-packages", "--only-binary=:all:", "--no-compile", "--quiet")
+            run = self.python("-m", "pip", "install", *options, *requirements)
             if run.returncode:
                 raise ToolkitError(f"the emulated pip failed: {run.stdout.strip().splitlines()[-1]}")
             stamp.write_text(wanted.hexdigest(), encoding="utf-8")

@@ -180,7 +180,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment's programs: those of PlatformIO and ESP-IDF's component manager, and Kconfig's parser."""
     made = tmp_path_factory.mktemp("tools") / "venv"
     run(sys.executable, "-m", "venv", made)
-    run(made / "bin" / "pip", "install", "--quiet", "platformio", "idf-component-manager", "kconfiglib")
+    run(made / "bin" / "pip", "install", "--quiet", "--no-compile", "platformio", "idf-component-manager", "kconfiglib")
     return made / "bin"
 
 

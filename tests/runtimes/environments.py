@@ -67,7 +67,7 @@ def prepare(environment: Environment) -> None:
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment.folder)], check=True)
-    pip = [str(environment.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [str(environment.python), "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
     if subprocess.run([*pip, *requirements]).returncode:
         raise ToolkitError(f"pip cannot install {' '.join(requirements)}")
     stamp.write_text(wanted, encoding="utf-8")

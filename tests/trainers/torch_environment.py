@@ -1,6 +1,5 @@
 """The environment that bootstrap makes for PyTorch, in which the tests of its trainers run."""
 
-import subprocess
 from pathlib import Path
 
 import bootstrap
@@ -16,5 +15,5 @@ def torch_python(*packages: str) -> Path:
         bootstrap.make_environment(folder)
         bootstrap.install(folder, ("torch", "demo"))
         if packages:
-            subprocess.run(bootstrap.pip(folder, "install", "--quiet", *packages), check=True)
+            bootstrap.pip_install(folder, *packages)
     return bootstrap.python_of(folder)
