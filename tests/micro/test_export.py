@@ -213,6 +213,28 @@ def test_reshapes_share_memory_and_outputs_may_be_inputs(tmp_path: Path) -> None
     assert len(read_model(model.finish(rows)).graphs[0].inputs) == 1
 
 
+def test_constants_may_be_operands_and_outputs(tmp_path: Path) -> None:
+    model, rng = FloatModel(), np.random.default_rng(0)
+    x = model.input(1, 2, 3, 4)
+    ones, twos, rest = (model.const(rng.standard_normal((1, 2, 3, 4))) for _ in range(3))
+    joined = model.op("CONCATENATION", [ones, x, twos], (1, 2, 3, 12), axis=3)
+    exported(model.finish(joined, rest, model.reshape(twos, 24)), tmp_path)
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
+def test_infinities_are_kept(tmp_path: Path) -> None:
+    model = FloatModel()
+    x = model.input(1, 3, 3, 2)
+    padded = model.pad(x, ((1, 0), (0, 1)), -np.inf)
+    largest = model.elementwise("MAXIMUM", x, model.const([np.inf, -np.inf]))
+    slopes = model.const(np.ones((1, 1, 2)))
+    results = [model.op("RELU", [largest], x.dims), model.op("PRELU", [largest, slopes], x.dims)]
+    exported(model.finish(padded, largest, *results), tmp_path)
+    vectors = (tmp_path / "network" / "model_vectors.h").read_text()
+    assert vectors.count("1.0f / 0.0f") > 27
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
 def test_an_input_that_no_op_reads_is_no_warning(tmp_path: Path) -> None:
     model = FloatModel()
     inputs = [model.input(1, 4) for _ in range(3)]

@@ -140,6 +140,8 @@ class _Writer:
     def __init__(self, placement: Placement, name: str) -> None:
         self.placement, self.name = placement, name
         self.constants = Constants()
+        # The number of each constant tensor, in the order in which the calls read them.
+        self.numbers: dict[Tensor, int] = {}
         self.index = {op: index for index, op in enumerate(placement.graph.ops)}
 
     def pointer(self, tensor: Tensor, step: Step, offset: str = "") -> str:
@@ -147,7 +149,8 @@ class _Writer:
         if tensor.is_constant:
             assert tensor.array is not None
             values = tensor.array.view(np.uint32) if tensor.type == "INT32" else tensor.array
-            return self.constants.array(Data(values), f"constant_{self._first_use(tensor)}")
+            number_of_tensor = self.numbers.setdefault(tensor, len(self.numbers))
+            return self.constants.array(Data(values), f"constant_{number_of_tensor}")
         place = self.placement.places[tensor]
         _, member, size = C_TYPES[tensor.type]
         if place.argument:
@@ -155,9 +158,6 @@ class _Writer:
         else:
             base, start = f"arena.{member}", place.offset // size
         return " + ".join([base, *([str(start)] if start else []), *([offset] if offset else [])])
-
-    def _first_use(self, tensor: Tensor) -> int:
-        return min(self.index[op] for op in self.placement.graph.consumers(tensor))
 
     def _row_offset(self, tensor: Tensor, op: Op, step: Step) -> str:
         """The C expression for the offset of an iteration's row in a tensor that is stored as a whole; empty for other

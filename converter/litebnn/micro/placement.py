@@ -166,7 +166,7 @@ class _Planner:
         for name, tensor in zip(outputs, self.graph.outputs, strict=True):
             root = self.roots.get(tensor, tensor)
             if root in self.arguments or root.is_constant:
-                self.copies.append((name, tensor))
+                self.copies.append((name, root if root.is_constant else tensor))
             else:
                 self.arguments[root] = name
 

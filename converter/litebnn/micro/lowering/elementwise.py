@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from litebnn.graph import Op, Tensor
 from litebnn.micro.fixed_point import quantized_multiplier, softmax_exponents
-from litebnn.micro.lowering.windows import LARGEST, range_of
+from litebnn.micro.lowering.windows import range_of
 from litebnn.micro.program import (
     AXES,
     Argument,
@@ -32,7 +33,7 @@ from litebnn.micro.reference import outputs_of_op
 _SUM_BITS = 20
 
 _CLAMPS = {
-    "RELU": (0.0, LARGEST),
+    "RELU": (0.0, math.inf),
     "RELU6": (0.0, 6.0),
     "RELU_N1_TO_1": (-1.0, 1.0),
     "RELU_0_TO_1": (0.0, 1.0),
@@ -94,7 +95,7 @@ def binary(context: Context, op: Op) -> Lowered:
         raise refuse(f"it computes {types}: expected one type")
     name = op.name.lower()
     if op.output.type == "FLOAT32":
-        limits: dict[str, Value] = {"low": -LARGEST, "high": LARGEST}
+        limits: dict[str, Value] = {"low": -math.inf, "high": math.inf}
         ranges = limits if op.name in ("PRELU", "MAXIMUM", "MINIMUM") else range_of(op)
         return _binary_call(context, op, name, "float", {"range": ranges})
     if op.name not in _INT8:
