@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -198,6 +199,16 @@ def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     message = fails(file)
     assert f"check the proxy 127.0.0.1:{server.server_port}" in message
     assert "secret" not in message
+
+
+def test_a_file_comes_through_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = RemoteFile("http://weights.invalid/weights.h5", tmp_path / "zoo" / "weights.h5", SHA256)
+    with serving(lambda request: request.reply(CONTENT, most=600_000)) as server:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
+        # urllib reads the variable only before its first request.
+        monkeypatch.setattr(urllib.request, "_opener", None)
+        assert fetch(file).read_bytes() == CONTENT
+        assert server.requests == [(file.address, None), (file.address, "bytes=600000-")]
 
 
 def test_a_file_carried_by_hand_is_taken_if_its_hash_is_right(tmp_path: Path) -> None:
