@@ -9,19 +9,23 @@ import re
 import subprocess
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import litebnn
+from litebnn.analysis.grids import pack_levels
 from litebnn.cli import main
 from litebnn.flatbuffer import read_model
+from litebnn.graph import Buffer
 from litebnn.micro.folder import MARK
 from litebnn.micro.settings import PACKAGES
 from tests.micro import compiled, networks
 from tests.support import lce_models, reference
 from tests.support.float_models import FloatModel, sign_weights
+from tests.support.quantized_models import TrainedModel
 from toolchains.targets import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -222,6 +226,23 @@ def test_constants_may_be_operands_and_outputs(tmp_path: Path) -> None:
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 
 
+@pytest.mark.parametrize("bits", [8, 4])
+def test_weights_that_are_stored_quantized_become_float(bits: int, tmp_path: Path) -> None:
+    model, rng = TrainedModel(), np.random.default_rng(0)
+    most = 2 ** (bits - 1) - 1
+    x = model.input(1, 5, 5, 3)
+    levels, scales = rng.integers(-most, most + 1, (8, 3, 3, 3)), rng.uniform(0.01, 0.1, 8)
+    weights = model.fake_weights(levels, scales)
+    if bits == 4:
+        stored = model.graph.ops[-1].input(0)
+        narrow = replace(stored, type="INT4", buffer=Buffer(pack_levels(levels.astype(np.int8), 4)))
+        model.graph.set_input(model.graph.ops[-1], 0, narrow)
+    y = model.conv(x, np.zeros((8, 3, 3, 3)))
+    model.graph.set_input(model.graph.ops[-1], 1, weights)
+    assert exported(model.finish(y), tmp_path).exact
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
 def test_infinities_are_kept(tmp_path: Path) -> None:
     model = FloatModel()
     x = model.input(1, 3, 3, 2)
@@ -238,6 +259,8 @@ def test_infinities_are_kept(tmp_path: Path) -> None:
 def test_an_input_that_no_op_reads_is_no_warning(tmp_path: Path) -> None:
     model = FloatModel()
     inputs = [model.input(1, 4) for _ in range(3)]
+    # If an input is listed twice, the runtime reads the value that was set last.
+    model.graph.inputs.append(inputs[1])
     exported(model.finish(model.op("NEG", [inputs[1]], (1, 4)), model.reshape(inputs[2], 4, 1)), tmp_path)
     assert "(void)input_0;" in (tmp_path / "network" / "src" / "model.c").read_text()
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")

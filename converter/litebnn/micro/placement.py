@@ -100,7 +100,9 @@ def _fold_constants(graph: Graph) -> None:
     for op in list(graph.ops):
         value = folded(op)
         if value is not None and not graph.is_output(op.output):
-            graph.redirect(op.output, constant(op.output.name, value))
+            result = constant(op.output.name, value)
+            result.quantization = op.output.quantization
+            graph.redirect(op.output, result)
             graph.remove(op)
 
 
@@ -162,7 +164,7 @@ class _Planner:
     def _name_arguments(self) -> None:
         inputs, outputs = argument_names(self.graph)
         for name, tensor in zip(inputs, self.graph.inputs, strict=True):
-            self.arguments.setdefault(self.roots.get(tensor, tensor), name)
+            self.arguments[self.roots.get(tensor, tensor)] = name
         for name, tensor in zip(outputs, self.graph.outputs, strict=True):
             root = self.roots.get(tensor, tensor)
             if root in self.arguments or root.is_constant:

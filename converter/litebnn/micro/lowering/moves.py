@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from litebnn.analysis.grids import dequantized
 from litebnn.contract import Activation
 from litebnn.graph import Array, Op, Tensor
 from litebnn.micro.program import (
@@ -192,14 +193,11 @@ def folded(op: Op) -> Array | None:
     """The value of an op that only moves or dequantizes constants; None if the op's operands are computed at run
     time."""
     source = op.inputs[0] if op.inputs else None
-    value = None if source is None else source.array
-    if value is None or source is None:
+    if source is None or not source.is_constant:
         return None
-    if op.name in RESHAPES:
+    value = source.array
+    if op.name in RESHAPES and value is not None:
         return value.reshape(op.output.shape)
-    if op.name == "DEQUANTIZE" and value.dtype == np.float16:
-        return value.astype(np.float32)
-    if op.name == "DEQUANTIZE" and value.dtype == np.int8 and source.per_tensor_quantization is not None:
-        scale, zero_point = source.per_tensor_quantization
-        return (np.float32(scale) * (value.astype(np.int32) - zero_point)).astype(np.float32)
-    return None
+    if op.name != "DEQUANTIZE":
+        return None
+    return dequantized(source) if value is None or value.dtype != np.float16 else value.astype(np.float32)
