@@ -12,7 +12,7 @@ import keras
 import numpy as np
 from keras import layers
 
-from litebnn.keras.layers import QuantConv2D, QuantDense, QuantDepthwiseConv2D
+from litebnn.keras.layers import BatchNormalization, QuantConv2D, QuantDense, QuantDepthwiseConv2D
 from litebnn.keras.zoo.blocks import batch_norm, clipped_conv, global_average, softmax
 
 _CLIP_VALUE = 1.25
@@ -57,9 +57,9 @@ def _stem(images: Any, filters: int) -> Any:
     """Three float layers that make images four times smaller."""
     strided: dict[str, Any] = {"padding": "same", "strides": 2, "use_bias": False}
     x = QuantConv2D(filters // 4, 3, kernel_initializer="he_normal", **strided)(images)
-    x = layers.ReLU()(layers.BatchNormalization()(x))
-    x = layers.BatchNormalization(scale=False, center=False)(QuantDepthwiseConv2D(3, **strided)(x))
-    return layers.BatchNormalization()(QuantConv2D(filters, 1, kernel_initializer="he_normal", use_bias=False)(x))
+    x = layers.ReLU()(BatchNormalization()(x))
+    x = BatchNormalization(scale=False, center=False)(QuantDepthwiseConv2D(3, **strided)(x))
+    return BatchNormalization()(QuantConv2D(filters, 1, kernel_initializer="he_normal", use_bias=False)(x))
 
 
 def _residual(x: Any) -> Any:
