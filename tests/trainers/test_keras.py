@@ -91,6 +91,21 @@ def test_jax_trains_and_says_that_it_cannot_export(tmp_path: Path) -> None:
     assert 'the backend "jax", which cannot export: set KERAS_BACKEND=tensorflow or torch' in converted.stderr
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_the_zoo_computes_what_it_does_on_tensorflow(
+    backend: str, torch_keras: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = imported("tests.trainers.zoo_on_backend", "keras").outputs()
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    result = run(torch_keras, backend, "-m", "tests.trainers.zoo_on_backend", str(tmp_path / "outputs.npz"))
+    assert result.returncode == 0, result.stderr[-3000:]
+    found = np.load(tmp_path / "outputs.npz")
+    for name, values in expected.items():
+        assert np.ptp(values) > 0.01, name
+        np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
 def test_without_keras_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keras", None)
     for name in [name for name in sys.modules if name.startswith("litebnn.keras")]:
