@@ -14,7 +14,7 @@ from litebnn.errors import ConversionError, naming
 
 # The largest size of a model file in bytes. A flatbuffer has at most 2 GiB, and external constants may follow it.
 MOST_BYTES = 4 << 30
-# The number of letters of the final name with which the name of a temporary file begins.
+# The name of a temporary file begins with this number of letters of the final name.
 _PREFIX = 32
 
 
@@ -26,7 +26,7 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         OSError: the file cannot be opened, or the block fails to read it.
         ConversionError: it is not a regular file.
     """
-    # Without O_NONBLOCK, opening a pipe waits until another process writes to it.
+    # Opening a pipe without O_NONBLOCK would wait until another process writes to it.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ConversionError(f"{os.fspath(path)} is no regular file")
@@ -85,20 +85,20 @@ def write_whole(path: Path, content: bytes) -> None:
     named, path = path, path.resolve()
     part: Path | None = None
     try:
-        # Only a prefix of the name is used, because a name longer than the file's own might exceed the system's limit.
+        # Only the beginning of the final name is used. A longer name might exceed the system's limit.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name[:_PREFIX], suffix=".part")
         part = Path(name)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            # Without fsync, a power failure may leave the new name on the disk without its content.
+            # Without fsync, the disk might have the new name but not the content after a power failure.
             os.fsync(file.fileno())
         mask = os.umask(0)
         os.umask(mask)
         part.chmod(0o666 & ~mask)
         part.replace(path)
     except OSError as error:
-        # The error names the final file, because the temporary file's name would mean nothing to the user.
+        # The error names the final file, because the name of the temporary file would mean nothing to the user.
         error.filename, error.filename2 = str(named), None
         raise
     finally:

@@ -56,14 +56,14 @@ def _range(name: str, value: Any) -> tuple[float, float] | None:
 
 def _range_of_images(name: str, value: Any) -> tuple[float, float] | None:
     limits = _range(name, value)
-    # A scale beyond these limits, or the product of such a scale with another one, is no normal float32.
+    # A scale outside of these limits, or its product with another such scale, is not a normal float32.
     if limits is not None and (max(map(abs, limits)) > _LARGEST or limits[1] - limits[0] < 1 / _LARGEST):
         raise ValueError(f"{name} is {value}, expected numbers up to {_LARGEST:g} that differ by {1 / _LARGEST:g}")
     return limits
 
 
 def _flag(name: str, value: Any) -> bool:
-    # NumPy's booleans are recognized by name, because the command line's help must not import NumPy.
+    # NumPy's booleans are recognized by the name of their class, because the command line's help must not import NumPy.
     if type(value).__name__ not in ("bool", "bool_"):
         raise _wrong_type(name, value, "True or False")
     return bool(value)
@@ -104,9 +104,10 @@ def _low_bit_weights(name: str, value: Any) -> str | None:
 
 @dataclass(frozen=True)
 class _Option:
-    """A default and a check of an option. The check takes the option's name and value.
+    """The default of an option and its check.
 
-    The check returns the value, or raises a TypeError or ValueError that names the option.
+    The check is a function of the option's name and value. It returns the value, or raises a TypeError or ValueError
+    that names the option.
     """
 
     default: Any
@@ -177,7 +178,7 @@ def asks_for_more(options: ConvertOptions) -> bool:
 
 
 def _is_given(options: ConvertOptions, name: str) -> bool:
-    # Samples may be arrays, and `!=` would compare these element by element.
+    # The samples may be arrays. For arrays, the operator `!=` would compare element by element.
     value, default = options[name], OPTIONS[name].default  # type: ignore[literal-required]
     return value != default if isinstance(default, str) else value is not default
 
@@ -187,7 +188,7 @@ def asks_to_verify(options: ConvertOptions) -> bool:
 
 
 def shows_options(function: F) -> F:
-    """Gives a function that takes `**options` a signature with all options, for help() and editors."""
+    """Gives a function that takes `**options` a signature that lists all options, for help() and editors."""
     signature = inspect.signature(function)
     named = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     spelled = [

@@ -14,9 +14,10 @@ from litebnn.errors import ConversionError
 from litebnn.graph import Array, Graph, Model, Op, Tensor, constant, facts
 
 _MOST_CHANNELS = 4
-# The range of the outputs on made-up windows is widened by this factor, at most to the bound for any image.
+# The range of the outputs on made-up windows is multiplied by this factor. It is then limited to the bound that holds
+# for any image.
 _MARGIN = 1.5
-# The number of made-up windows of each kind, and the largest number of values in them or in their sums.
+# The number of made-up windows of each kind, and the largest number of values in these windows or in their sums.
 _WINDOWS, _MOST_VALUES = 2048, 1 << 22
 # The sides, in pixels, of the squares of one color in made-up windows.
 _SQUARES = (3, 4, 6, 8, 16)
@@ -26,7 +27,7 @@ def ranges_of_stem(model: Model, limits: Range, notes: Notes) -> Ranges:
     """The ranges of the first subgraph's images, and of the outputs of the convolutions that read them.
 
     Args:
-        model: its half-precision weights become float32.
+        model: the model, whose half-precision weights are changed to float32.
         limits: the (min, max) of the images.
         notes: receive each convolution's ranges.
 
@@ -55,7 +56,9 @@ def _no_stem(graph: Graph) -> str:
 
 
 def _readers(graph: Graph, image: Tensor) -> tuple[list[Op], list[str]]:
-    """The stems that read an image, perhaps after ops that keep its range, and the names of its other readers."""
+    """Finds the stems (first convolutions) that read an image, perhaps after ops that keep its range. Also returns
+    the names of the image's other readers.
+    """
     stems, others, waiting = [], [], [image]
     while waiting:
         tensor = waiting.pop()
@@ -102,7 +105,7 @@ def _values(graph: Graph, tensor: Tensor | None) -> Array | None:
 
 
 def _take_constants(graph: Graph, stem: Op) -> tuple[Array, Array]:
-    """Makes a stem read float32 constants; returns its weights and, float64 [channels], its bias."""
+    """Makes a stem read float32 constants. Returns its weights, and its bias as float64 [channels]."""
     for index, tensor in enumerate(stem.inputs[1:], 1):
         if tensor is not None and not tensor.is_constant and (values := _values(graph, tensor)) is not None:
             graph.set_input(stem, index, constant(tensor.name, values))
@@ -120,7 +123,9 @@ def _check_bias(stem: Op, weights: Array, bias: Array, limits: Range) -> None:
 
 
 def _range_of_output(graph: Graph, stem: Op, limits: Range, notes: Notes) -> tuple[Tensor, Range]:
-    """The output of a stem, or of the ReLU that is its only reader, and the range of that output."""
+    """The output of a stem and its range. If a ReLU is the only reader of the output, the output of the ReLU
+    instead.
+    """
     weights, offsets = _take_constants(graph, stem)
     _check_bias(stem, weights, offsets, limits)
     reader = graph.sole_consumer(stem.output)
@@ -146,7 +151,9 @@ def _clamped(limits: Range, ends: Range) -> Range:
 
 
 def _bound(weights: Array, bias: Array, limits: Range) -> Range:
-    """The range of a convolution's sums over all images in that range, padded with zeros or not; it includes zero."""
+    """The range of a convolution's sums over all possible images in the given range, padded with zeros or not. The
+    range includes zero.
+    """
     low, high = min(limits[0], 0.0), max(limits[1], 0.0)
     by_channel = weights.reshape(len(weights), -1).astype(np.float64)
     products = np.stack([by_channel * low, by_channel * high])
@@ -155,7 +162,7 @@ def _bound(weights: Array, bias: Array, limits: Range) -> Range:
 
 
 def _likely_range(weights: Array, bias: Array, limits: Range) -> Range:
-    """The range of a convolution's sums over made-up windows; it includes zero."""
+    """The range of a convolution's sums over made-up windows. The range includes zero."""
     count = max(min(_WINDOWS, _MOST_VALUES // max(weights.shape[0], weights[0].size)), 1)
     windows = np.concatenate(_windows(count, weights.shape[1:], limits)).astype(np.float64)
     sums = windows @ weights.reshape(len(weights), -1).T.astype(np.float64) + bias
@@ -163,7 +170,9 @@ def _likely_range(weights: Array, bias: Array, limits: Range) -> Range:
 
 
 def _windows(count: int, shape: tuple[int, ...], limits: Range) -> list[Array]:
-    """Windows [n, values]: `count` of noise and of squares in random saturated colors, and one of each such color."""
+    """Makes windows [n, values]: `count` windows of noise, `count` of squares in random saturated colors, and one
+    window of each such color.
+    """
     rng = np.random.default_rng(0)
     height, width, channels = shape
     kinds = [rng.uniform(*limits, (count, height, width, channels))]

@@ -22,7 +22,9 @@ LIMITS = (-1.0, 1.0)
 def network(
     taps: int = 3, channels: int = 3, stride: int = 1, activation: str = "none", *, same: bool = True, seed: int = 0
 ) -> bytes:
-    """A float stem of 32 channels and a max pool, which is an output and goes into a binary convolution."""
+    """A float stem (first convolution) of 32 channels and a max pool. The pool's output is an output of the model
+    and goes into a binary convolution.
+    """
     rng = np.random.default_rng(seed)
     model = FloatModel()
     weights = rng.standard_normal((32, taps, taps, channels)).astype(np.float32) / taps
@@ -81,7 +83,8 @@ def noise(rng: np.random.Generator, shape: tuple[int, ...], limits: tuple[float,
     return rng.uniform(*limits, shape).astype(np.float32)
 
 
-# The largest errors, relative to the stem's root mean square: the measured ones are 0.0234, 0.0265 and 0.0286.
+# The largest allowed errors, relative to the root mean square of the stem's output. The measured errors are 0.0234,
+# 0.0265 and 0.0286.
 LARGEST = {3: 0.026, 5: 0.029, 7: 0.032}
 
 
@@ -127,8 +130,8 @@ def test_the_error_of_eight_networks(
 
 
 def test_a_small_filter_never_saturates_and_a_large_one_is_finer_than_its_bound() -> None:
-    """Weights of one sign reach the bound for any image on a white image; 147 weights of both signs hardly reach half
-    of it.
+    """On a white image, weights that all have one sign reach the bound for any image. 147 weights of both signs
+    hardly reach half of it.
     """
     for weights, reaches in ((np.ones((4, 3, 3, 3)), True), (np.resize([1.0, -1.0], (4, 7, 7, 3)), False)):
         model = FloatModel()
@@ -187,9 +190,9 @@ def test_random_inputs_of_a_verification_are_in_range() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_signs_of_a_stem_that_only_signs_read() -> None:
-    """Only signs read the output, so the grid is finer around zero.
+    """Only signs read the output, so its scale is finer around zero.
 
-    Far fewer signs differ than with a grid of the whole range.
+    With a scale for the whole range, far more signs would differ.
     """
     rng = np.random.default_rng(0)
     model = FloatModel()

@@ -38,7 +38,7 @@ class System:
         return f"libLiteRt{self.suffix}"
 
 
-# The file names of each operating system. The keys are CMake's names of systems.
+# For each operating system, its file names. The keys are the names that CMake gives to the systems.
 SYSTEMS = {
     "Linux": System("liblitebnn.so", ".so"),
     "Android": System("liblitebnn.so", ".so"),
@@ -50,7 +50,8 @@ HERE = SYSTEMS[{"win32": "Windows", "darwin": "Darwin"}.get(sys.platform, "Linux
 # The signals that ask a command to end.
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
-# The position of the byte to lock. Windows forbids reading a locked byte, so the byte is beyond the end of any file.
+# The position of the byte that is locked. Windows forbids reading a locked byte, so this byte is beyond the end of any
+# file.
 _LOCKED_BYTE = 1 << 40
 _SIZES = Path("/proc/self/statm")
 
@@ -91,7 +92,7 @@ def lock(handle: int) -> None:
 
 @contextmanager
 def _at(handle: int, position: int) -> Iterator[None]:
-    """Moves the position of a file, and moves it back at the end of the block."""
+    """A context manager that moves the position of a file. At the end of the block, it moves the position back."""
     former = os.lseek(handle, 0, os.SEEK_CUR)
     os.lseek(handle, position, os.SEEK_SET)
     try:

@@ -33,8 +33,9 @@ def test_a_file_has_one_lock(tmp_path: Path) -> None:
 
 
 class Msvcrt(types.ModuleType):
-    """A replacement for the Windows module msvcrt: a lock belongs to a handle, and covers bytes from the handle's
-    position on."""
+    """A stand-in for the Windows module msvcrt. Its locks belong to a handle, and cover bytes from the handle's
+    position on.
+    """
 
     LK_NBLCK = 2
 
@@ -83,7 +84,7 @@ ABSENT_NAMES = {
 
 
 def run_as(platform: str, code: str, tmp_path: Path) -> str:
-    """Runs code in a Python that says that it runs on `platform`, and lacks the modules that Python lacks there."""
+    """Runs code in a Python that pretends to run on `platform`, and lacks the modules that Python lacks there."""
     start = f"""
         import sys, os, signal, subprocess, tempfile, ctypes, numpy, flatbuffers, rich.console, shtab, importlib.abc
         import ai_edge_litert.interpreter

@@ -39,7 +39,7 @@ def plan(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
 
 
 def least(buffers: Iterable[Buffer]) -> int:
-    """The largest sum of the sizes of buffers that are in use at one step. No plan can need less memory."""
+    """The largest sum of the sizes of buffers that are in use at the same step. No plan can need less memory."""
     known = list(buffers)
     return max((sum(_aligned(b.bytes) for b in known if b.first <= at.first <= b.last) for at in known), default=0)
 

@@ -14,16 +14,16 @@ from litebnn.contract import BITS_PER_WORD
 from litebnn.micro.pack import COUNT_BITS, KERNELS, Geometry
 
 COSTS_FILE = Path(__file__).parent / "costs.json"
-# The kinds of output other than bits; "fixed" is int8 that is computed with integers.
+# The kinds of output that are numbers, not bits; "fixed" is int8 that is computed with integers.
 NUMBERS = ("int8", "fixed", "float32")
 # Kernels whose weights take more than one bit each.
 LARGE = ("triples",)
 
 
 def features(geometry: Geometry, kernel: str, output: str) -> list[int]:
-    """Returns quantities for one output pixel, whose products with measured costs add up to the pixel's instructions.
-    They are 1, the words of the window, the blocks of channels, and the words of all blocks. For each of NUMBERS, the
-    numbers of blocks and channels follow.
+    """Returns quantities for one output pixel. If each is multiplied by its measured cost, the products add up to
+    the pixel's instructions. The quantities are 1, the words of the window, the blocks of channels, and the words of
+    all blocks. For each of NUMBERS, the numbers of blocks and channels follow.
     """
     way = KERNELS[kernel]
     words = -(-geometry.depth // BITS_PER_WORD)
@@ -40,7 +40,7 @@ def _costs() -> dict[str, dict[str, list[float]]]:
 
 
 def instructions(geometry: Geometry, target: str, kernel: str, output: str) -> float:
-    """The estimated number of instructions of a layer; `output` is "bits" or one of NUMBERS."""
+    """The estimated number of instructions of a layer. `output` is "bits" or one of NUMBERS."""
     pixel = zip(_costs()[target][kernel], features(geometry, kernel, output), strict=True)
     return geometry.output_height * geometry.output_width * sum(cost * quantity for cost, quantity in pixel)
 

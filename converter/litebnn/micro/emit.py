@@ -29,7 +29,7 @@ from litebnn.micro.program import (
 )
 
 _LINE = 116
-# The only C type that needs a larger alignment than a word.
+# The largest C type in the arena after a word. It is the only type that needs a larger alignment than a word.
 _ALIGNED = "ALIGNED"
 
 
@@ -83,7 +83,7 @@ class Constants:
         self._names: dict[tuple[object, ...], str] = {}
 
     def array(self, data: Data, hint: str, attribute: str = "") -> str:
-        """The name of a constant array. The array is defined unless one with the same values exists."""
+        """Returns the name of a constant array. Defines the array, unless an array with the same values exists."""
         values = np.ascontiguousarray(data.values)
         key = (values.dtype.str, values.size, values.tobytes(), attribute)
         if key not in self._names:
@@ -93,7 +93,7 @@ class Constants:
         return self._names[key]
 
     def struct(self, struct: Struct, name: str) -> str:
-        """The name of a constant structure, which is defined unless an equal one exists."""
+        """Returns the name of a constant structure. Defines the structure, unless an equal one exists."""
         body = self._fields(struct.fields, name, "  ")
         key = (struct.type, body)
         if key not in self._names:
@@ -160,8 +160,9 @@ class _Writer:
         return " + ".join([base, *([str(start)] if start else []), *([offset] if offset else [])])
 
     def _row_offset(self, tensor: Tensor, op: Op, step: Step) -> str:
-        """The C expression for the offset of an iteration's row in a tensor that is stored as a whole; empty for other
-        tensors."""
+        """The C expression for the offset of an iteration's row in a tensor that is stored as a whole. It is empty if only
+    some rows of the tensor are stored.
+        """
         if tensor not in step.parts or (op is step.ops[0][0] and tensor in op.inputs):
             return ""
         return f"row * {step.parts[tensor] * strides_of(tensor.shape)[1]}"
@@ -220,7 +221,7 @@ class _Writer:
 
 
 def _wrapped(start: str, arguments: Iterable[str]) -> str:
-    """The C text of a call, with its arguments on several lines if they do not fit in one."""
+    """The C text of a call. Its arguments are on several lines if they do not fit in one."""
     indent = " " * (len(start) if len(start) < 60 else 8)
     line, lines = start, []
     texts = list(arguments)
@@ -243,7 +244,7 @@ def prototype(placement: Placement, name: str) -> str:
 
 
 def emit(placement: Placement, name: str, title: str, version: str) -> Emitted:
-    """Writes a placed network as C."""
+    """Writes a network whose memory has been planned as C text."""
     writer = _Writer(placement, name)
     body, sizes = "", []
     for index, step in enumerate(placement.steps):

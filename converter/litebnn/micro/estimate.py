@@ -10,9 +10,10 @@ from pathlib import Path
 
 from litebnn.micro.placement import Step
 
-# The file of instructions for each unit of work of a C function. `python -m bench.micro.builtin` measures them in QEMU.
+# The file with the measured instructions for each unit of work of a C function. `python -m bench.micro.builtin`
+# measures them in QEMU.
 COSTS_FILE = Path(__file__).parent / "builtin_costs.json"
-# The name of work that is itself a number of instructions, so it needs no factor.
+# A kind of work whose amount is itself a number of instructions, so that it needs no measured factor.
 INSTRUCTIONS = "instructions"
 # Cycles per instruction, from LLVM's models of the binary kernels' inner loops, without wait states of the flash. LLVM
 # has no model of RV32IMC; an instruction of a simple core takes at least one cycle.
@@ -20,10 +21,11 @@ CYCLES = {"cortex-m4": 1.1, "cortex-m7": 0.61, "cortex-m55": 1.17, "rv32imc": 1.
 
 
 def work_of(step: Step) -> Counter[tuple[str, str]]:
-    """The amounts of work in a step, by C function."""
+    """The amounts of work in a step. The keys are C functions."""
     found: Counter[tuple[str, str]] = Counter()
     for index, (_, lowered) in enumerate(step.ops):
-        # The first op of a strip gives the work of all iterations. The other ops give the work of one iteration.
+        # Each iteration of a strip computes one row. The first op's amounts of work are for all iterations together;
+        # the amounts of the other ops are for one iteration.
         times = step.iterations if index else 1
         for call in lowered.calls:
             found[call.function, "calls"] += step.iterations * call.images

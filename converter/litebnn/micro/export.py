@@ -22,7 +22,8 @@ from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
 
-# Names that a network cannot have: headers of the C library, and targets of CMake or of the exported build.
+# Names that a network must not have: names of headers in the C library, and of targets of CMake or of the exported
+# build.
 _TAKEN = re.compile(
     "assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|main|math|setjmp|signal|stdarg|stdbool|stddef|"
     "stdint|stdio|stdlib|string|tgmath|time|wchar|wctype|all|clean|help|install|package|selftest|test|litebnn.*"
@@ -80,12 +81,12 @@ class Export:
 
     @property
     def instructions(self) -> int:
-        """The estimated instructions of a run. Functions whose costs were not measured are not included."""
+        """The estimated instructions of one run, without functions whose costs were not measured."""
         return sum(step.instructions or 0 for step in self.steps)
 
     @property
     def cycles(self) -> int:
-        """The estimated cycles of a run."""
+        """The estimated cycles of one run, without functions whose costs were not measured."""
         return sum(step.cycles or 0 for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,7 +199,7 @@ def _is_exact(placement: Placement) -> bool:
 def _check(name: str, kernels: str, target: str, packages: Sequence[str]) -> None:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name):
         raise ValueError(f"name is {name!r}, expected a name for C of up to 41 letters, digits and _")
-    # Names are compared in lower case, because file names on some systems ignore case.
+    # Names are compared in lower case, because some systems do not distinguish upper and lower case in file names.
     if _TAKEN.fullmatch(name.lower()) or any(sources_folder().rglob(f"{name.lower()}.[ch]")):
         raise ValueError(f"name is {name!r}, as a file or a target of the build is called: expected another name")
     for option, value, known in (("kernels", kernels, KERNELS), ("target", target, TARGETS)):
@@ -226,8 +227,9 @@ def _converted(model: bytes | str | os.PathLike[str], title: str) -> tuple[bytes
 
 
 def _sources(emitted: Emitted) -> dict[str, str]:
-    """The texts of the C files with the functions that the network calls, and of all files that these need, by file
-    name."""
+    """The texts of the C files with the functions that the network calls, and of all files that these files include.
+    The keys are file names.
+    """
     folder = sources_folder()
     defining = _definitions(folder)
     files: dict[str, str] = {}
@@ -245,7 +247,7 @@ def _sources(emitted: Emitted) -> dict[str, str]:
 
 
 def _definitions(folder: Path) -> dict[str, Path]:
-    """The C files of the binary kernels by the functions and structures that they define."""
+    """For each function and structure of the binary kernels, the C file that defines it."""
     pattern = re.compile(r"^(?!static|typedef|extern)\w[\w ]*?[ *](litebnn_\w+)(?=\(| =|\[)", re.MULTILINE)
     files = sorted(folder.glob("*.c"))
     return {name: path for path in files for name in pattern.findall(path.read_text(encoding="utf-8"))}

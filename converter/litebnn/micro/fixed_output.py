@@ -1,7 +1,7 @@
 """Computes int8 outputs of binary layers with integers alone, for CPUs whose float arithmetic is slow.
 
-A count of bits takes few different values. Therefore the integer computation is compared with the float computation for
-each of them.
+A count of bits takes few different values. Therefore the integer computation can be compared with the float computation
+for every value.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from litebnn.micro.pack import Geometry
 Array = npt.NDArray[Any]
 
 LOW, HIGH = -128, 127
-# The changes of a channel's multiplier that are tried, the smallest first.
+# The changes of a channel's multiplier that the search tries, the smallest change first.
 CHANGES = (0, *(sign * size for size in range(1, 17) for sign in (-1, 1)))
-# Integers are searched only for layers whose number of channels times possible dot products is at most this. Other
+# The search is limited to layers whose number of channels times possible dot products is at most this number. Other
 # layers compute their outputs with floats.
 MOST_NUMBERS = 1 << 24
 
@@ -51,7 +51,7 @@ def fixed_output(
         multiplier, bias: the multiplier of each channel, float32, divided by the output's scale.
         clamp: the fused activation, as a clamp of the integers.
     """
-    # The dot products of windows padded with zeros may be even or odd. Those of other windows are all even or all odd.
+    # If windows are padded with zeros, their dot products may be even or odd. Otherwise they are all even or all odd.
     step = 1 if geometry.zero_padding else 2
     dots = np.unique(np.clip(np.arange(-geometry.depth, geometry.depth + 1, step), *clamp))
     if dots.size * multiplier.size > MOST_NUMBERS:
@@ -59,7 +59,7 @@ def fixed_output(
     largest = np.abs(dots).max() * np.abs(multiplier.astype(np.float64)) + np.abs(bias) + HIGH - LOW
     if not np.all(np.isfinite(largest)):
         return None
-    # One bit is left free, so that changed multipliers and biases fit into it.
+    # One bit is left unused, so that changed multipliers and biases fit too.
     shift = np.minimum(29 - np.frexp(largest)[1], 28).astype(np.int64)
     if np.any(shift < 1):
         return None
@@ -83,11 +83,11 @@ def fixed_output(
 
 
 def _bias_range(dots: Array, multipliers: Array, expected: Array, shift: Array) -> tuple[Array, Array]:
-    """The lowest and highest bias of each channel with which the shifted sums saturate to the expected outputs."""
+    """For each channel, the lowest and the highest bias for which the shifted sums saturate to the expected outputs."""
     products = dots[:, None] * multipliers
     far = np.int64(1) << 40
     low = np.where(expected > LOW, (expected << shift) - products, -far).max(axis=0)
     high = np.where(expected < HIGH, ((expected + 1) << shift) - 1 - products, far).min(axis=0)
-    # If a channel always saturates, one of the two bounds does not exist.
+    # If all outputs of a channel saturate, one of the two bounds does not exist.
     low, high = np.where(low == -far, high - 1, low), np.where(high == far, low + 1, high)
     return low, high

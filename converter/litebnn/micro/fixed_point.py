@@ -39,8 +39,9 @@ def rounded(value: float) -> int:
 
 
 def softmax_exponents(scale: float, beta: float) -> Array:
-    """The table int32 [256] for softmax: exp(-d * scale * beta) as a fraction of 2^31 for each distance d from the
-    largest value."""
+    """Makes the table int32 [256] for softmax. For each distance d of a value from the largest value, it has
+    exp(-d * scale * beta) as a fraction of 2^31.
+    """
     factor = min(beta * scale * (1 << (31 - _SOFTMAX_INTEGER_BITS)), (1 << 31) - 1.0)
     multiplier, shift = quantized_multiplier(factor)
     limit = math.floor(((1 << _SOFTMAX_INTEGER_BITS) - 1) * (1 << (31 - _SOFTMAX_INTEGER_BITS)) / (1 << max(shift, 0)))
@@ -81,7 +82,7 @@ def scaled_twice(a: int, multiplier: int, shift: int) -> int:
     return _divided_by_power(_high_product(_wrapped(a << max(shift, 0)), multiplier), max(-shift, 0))
 
 
-# The values exp(-2^k) as fractions of 2^31, from k = -2 on.
+# The values exp(-2^k) as fractions of 2^31. The first one is for k = -2, and k increases by 1.
 _POWERS_OF_E = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
 
 
@@ -102,7 +103,7 @@ def _exp_on_negative_values(a: int) -> int:
 
 
 def _exp_below_quarter(a: int) -> int:
-    """Computes exp of a fraction between -1/4 and 0, with four terms of the series around -1/8."""
+    """Computes exp of a fraction between -1/4 and 0, by the first four terms of the series around -1/8."""
     constant, third = 1895147668, 715827883
     x = a + (1 << 28)
     squared = _high_product(x, x)

@@ -70,7 +70,7 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> None:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name[:64]}.") as temporary:
             _replace(folder, Path(temporary), files)
     except OSError as error:
-        # The message names the final folder, because the temporary folder's name would mean nothing to the user.
+        # The message names the final folder, because the name of the temporary folder would mean nothing to the user.
         raise OSError(error.errno, os.strerror(error.errno or 0), printable(folder)) from None
 
 
@@ -91,7 +91,8 @@ def _replace(folder: Path, temporary: Path, files: Mapping[str, str]) -> None:
 
 
 def filled(template: str, values: Mapping[str, object]) -> str:
-    """A file of `templates/` with the placeholders between @ signs replaced.
+    """A file of `templates/` in which placeholders, which are names between @ signs, are replaced by values.
+
 
     Placeholders in the values are not replaced.
     """

@@ -17,9 +17,10 @@ from litebnn.contract import BITS_PER_WORD
 
 Array = npt.NDArray[Any]
 
-# The largest number of bits of a counter, in kernels that keep counters as bit planes.
+# The largest number of bits of a counter, for kernels that keep counters as bit planes (one word for each bit of 32
+# counters).
 COUNT_BITS = 16
-# The number of words that follow the words of carries in packed weights.
+# The number of words in packed weights after the words of carries.
 CARRY_REST = 3
 INT32 = np.iinfo(np.int32)
 
@@ -104,16 +105,18 @@ def bits_of(words: Array, count: int) -> npt.NDArray[np.uint8]:
 
 
 def _lanes(bits: Array) -> npt.NDArray[np.uint32]:
-    """Transposes bits [..., lanes, n] to words [..., n, lanes / 32]. Each word has one bit for each of 32 channels."""
+    """Transposes bits [..., lanes, n] to words [..., n, lanes / 32]. In each word, every bit belongs to another one
+    of 32 channels.
+    """
     return words_of(np.swapaxes(bits, -1, -2))
 
 
 def _flat(words: Array) -> Array:
-    """Reshapes words to blocks, [groups, blocks, words of a block]."""
+    """Reshapes words to blocks of channels, [groups, blocks, words of a block]."""
     return words.reshape(*words.shape[:2], -1)
 
 
-# The order of a word's bits in weights.
+# The order in which kernels store the bits of a word of weights.
 BIT_ORDER = np.arange(BITS_PER_WORD).reshape(4, 8).T.reshape(-1)
 
 
@@ -145,7 +148,7 @@ KERNELS = {
 }
 
 
-# The channel of each lane. Kernels convert counts to numbers in the order of lanes 0, 16, 8, 24, 1, 17, ...
+# The channel that each lane has. Kernels convert counts to numbers in the order of lanes 0, 16, 8, 24, 1, 17, ...
 CHANNELS_OF_LANES = np.argsort(np.add.outer(np.arange(8), (0, 16, 8, 24)).reshape(-1))
 
 
@@ -166,7 +169,9 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
     blocks = -(-geometry.group_outputs // way.lanes)
 
     def by_block(channels: Array) -> Array:
-        """Splits an axis of channels into groups, blocks and lanes, and fills missing channels with zeros."""
+        """Splits an axis of channels into groups, blocks of a group and lanes of a block. Missing channels become
+        zeros.
+        """
         grouped = channels.reshape(*channels.shape[:-1], geometry.groups, geometry.group_outputs)
         rest = blocks * way.lanes - geometry.group_outputs
         filled = np.pad(grouped, [(0, 0)] * (grouped.ndim - 1) + [(0, rest)])
@@ -181,7 +186,7 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
     classes, row_class, column_class = _classes(geometry)
     padded, ones = _padded(geometry, classes, bits)
     if thresholds is None:
-        # Padded taps count equally in every channel, so one depth (number of products) serves all channels.
+        # In every channel, padded taps count equally. One depth (number of products) therefore serves all channels.
         presets = ones.max(axis=1, keepdims=True) - ones
         depths = geometry.depth - padded + 2 * ones.max(axis=1)
     else:
@@ -197,7 +202,7 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
         planes = way.first_planes
         planes += max(-(-(bits_of_count - planes) // way.carried_planes), 0) * way.carried_planes
         in_planes = _threshold_planes(presets, planes) if thresholds is not None else _summand_planes(presets, planes)
-        # The axis of planes is moved before the axis of a block's lanes.
+        # The axis of planes is moved before the axis of the lanes in a block.
         presets = np.moveaxis(words_of(by_block(in_planes)), 0, -2)
     records = -(-window_words // 3) * way.record_words
     numbers = max(-(-way.lanes // 2), -(-geometry.group_outputs // BITS_PER_WORD))
@@ -226,7 +231,7 @@ def _threshold_planes(thresholds: Array, planes: int) -> Array:
 
 
 def _summand_planes(presets: Array, planes: int) -> Array:
-    """The start values `presets` of bit-sliced counters, as bits [planes + 1, classes, channels]."""
+    """The start values `presets` of bit-sliced counters as bits [planes + 1, classes, channels]."""
     return np.stack([presets >> plane & 1 for plane in range(planes + 1)])
 
 
@@ -237,8 +242,9 @@ def _padded_taps(outputs: int, inputs: int, taps: int, stride: int, dilation: in
 
 
 def _classes(geometry: Geometry) -> tuple[list[Array], Array | None, Array | None]:
-    """The distinct masks (classes) of padded taps, bool [taps] each, and the classes of the rows and columns of
-    outputs."""
+    """The distinct masks (classes) of padded taps, each bool [taps], and the class of each row and of each column of
+    outputs.
+    """
     g = geometry
     rows = _padded_taps(g.output_height, g.input_height, g.filter_height, g.stride_height, g.dilation_height, g.pad_top)
     columns = _padded_taps(g.output_width, g.input_width, g.filter_width, g.stride_width, g.dilation_width, g.pad_left)
@@ -257,8 +263,8 @@ def _classes(geometry: Geometry) -> tuple[list[Array], Array | None, Array | Non
 
 
 def _padded(geometry: Geometry, classes: list[Array], bits: Array) -> tuple[Array, Array]:
-    """The number of padded inputs, [classes], and the number of weights at these inputs that are 1, [classes,
-    channels_out].
+    """For each class of pixels, the number of padded inputs, [classes]. Also the number of ones among the weights of
+    these inputs, [classes, channels_out].
     """
     padded = np.array([taps.sum() for taps in classes], np.int64) * geometry.group_inputs
     ones = np.array(classes, np.int64) @ bits.sum(axis=2, dtype=np.int64).T

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from litebnn.micro.folder import filled
 
-# The files of an export by their paths, each with its template: first the files of every export, then those of each
-# wrapper.
+# The files of an export, each with its path and its template. The files of every export come first, then the files of
+# each wrapper.
 _BASE = {"CMakeLists.txt": "CMakeLists.txt", "Makefile": "Makefile", "README.md": "README.md"}
 _ADDED: Mapping[str, Mapping[str, str]] = {
     "arduino": {
@@ -23,7 +23,7 @@ _ADDED: Mapping[str, Mapping[str, str]] = {
     },
     "esp-idf": {"idf_component.yml": "idf_component.yml"},
 }
-# ESP-IDF reads the CMakeLists.txt in the root of the component, which is the CMakeLists.txt of every export.
+# ESP-IDF reads the CMakeLists.txt in the root of a component. This text is added to the CMakeLists.txt of every export.
 _ESP_IDF = """if(ESP_PLATFORM)
   idf_component_register(SRCS
 @CMAKE_SOURCES@    INCLUDE_DIRS src)

@@ -19,13 +19,13 @@ from litebnn.micro.strips import Strip, bytes_of, find_strips
 class Step:
     """A step of the network: one op, or a strip of ops that run together row by row."""
 
-    # Each op of the step with its C calls.
+    # The ops of the step, each with its C calls.
     ops: tuple[tuple[Op, Lowered], ...]
-    # The number of times that the ops run: 1, or for a strip once for each row of its last output.
+    # The number of times that the step's ops run. It is 1, or for a strip the number of rows of its last output.
     iterations: int = 1
-    # The number of rows that each tensor between the ops of a strip holds. One iteration needs that many rows.
+    # For each tensor between the ops of a strip, the number of rows that are stored: the rows that one iteration needs.
     heights: dict[Tensor, int] = field(default_factory=dict)
-    # For each tensor of a strip but the first op's input, the number of rows that one iteration reads or writes.
+    # The number of rows that one iteration reads or writes, for each tensor of a strip but the first op's input.
     parts: dict[Tensor, int] = field(default_factory=dict)
 
     @property
@@ -50,7 +50,7 @@ class Placement:
     steps: tuple[Step, ...]
     # The memory of each computed tensor: an argument of the C function, or bytes of the arena.
     places: dict[Tensor, Place]
-    # The offset in the arena of the scratch memory, for each step that needs scratch memory.
+    # For each step that needs scratch memory, the offset of this memory in the arena.
     scratch: dict[int, int]
     # The outputs that are copied at the end, each with the tensor from which it is copied.
     copies: tuple[tuple[str, Tensor], ...]
@@ -96,7 +96,7 @@ def place(graph: Graph, kernels: str, target: str) -> Placement:
 
 
 def _fold_constants(graph: Graph) -> None:
-    """Replaces ops that only move constants by constants."""
+    """Replaces ops that only move constants by new constants."""
     for op in list(graph.ops):
         value = folded(op)
         if value is not None and not graph.is_output(op.output):
@@ -121,8 +121,8 @@ def _shared(graph: Graph) -> dict[Tensor, Tensor]:
 def _step(context: Context, found: Strip | Op) -> Step:
     if isinstance(found, Op):
         return Step(((found, lower(context, found)),))
-    # The last output, and the operands from outside the strip, are stored as a whole. An iteration works on one of
-    # their rows.
+    # The last output, and operands that come from outside the strip, are stored as a whole. Each iteration works on one
+    # row of them.
     chained = {found.ops[0].input(0), *found.heights}
     rows = dict(found.heights)
     for op in found.ops[1:]:

@@ -52,7 +52,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Struct:
-    """A constant structure, which a C function takes by its address."""
+    """A constant structure. A C function takes its address."""
 
     type: str
     fields: Mapping[str, Value]
@@ -89,8 +89,9 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Rows:
-    """The two arguments `first_row` and `rows` of a call: all rows of an output, or in a strip the rows of one
-    iteration."""
+    """The two arguments `first_row` and `rows` of a call. They stand for all rows of an output, or in a strip for
+    the rows of one iteration.
+    """
 
     count: int
 
@@ -104,12 +105,12 @@ class Call:
 
     function: str
     arguments: tuple[Argument, ...]
-    # The C files in `builtin/` that define the function; empty for binary kernels, whose files are found by the
+    # The C files in `builtin/` that define the function. It is empty for binary kernels, whose files are found by the
     # function's name.
     sources: tuple[str, ...]
     # The amounts of work from which instructions are estimated, such as "macs" and "outputs".
     work: Mapping[str, int] = field(default_factory=dict)
-    # The number of calls: one for each image of a batch.
+    # The number of times that the function is called: once for each image of a batch.
     images: int = 1
 
 
@@ -132,13 +133,13 @@ class Context:
     graph: Graph
     # The group of kernels for binary layers: "compact" or "fast".
     kernels: str = "compact"
-    # The microcontroller, a name of `TARGETS`.
+    # The microcontroller, which is a name of `TARGETS`.
     target: str = "cortex-m4"
-    # The number of rows of each tensor of which a strip holds only a few rows.
+    # For each tensor of which a strip stores only a few rows, the number of these rows.
     heights: Mapping[Tensor, int] = field(default_factory=dict)
 
     def shape(self, tensor: Tensor) -> tuple[int, ...]:
-        """The shape of a tensor, with the height that the tensor has in a strip."""
+        """The shape of a tensor. In a strip, its height is the number of stored rows."""
         rows = self.heights.get(tensor)
         return tensor.shape if rows is None else (tensor.shape[0], rows, *tensor.shape[2:])
 
@@ -148,7 +149,7 @@ class Context:
 
 
 def refuse(message: str) -> ConversionError:
-    """The error for an op that cannot be lowered. The caller adds the op and its layer to the message."""
+    """Makes the error for an op that cannot be lowered. The caller adds the op and its layer to the message."""
     return ConversionError(message)
 
 
@@ -201,18 +202,18 @@ class Axis:
 
     @property
     def span(self) -> int:
-        """The number of positions from the first tap of the first output to the last tap of the last output."""
+        """The number of input positions from the first tap of the first output to the last tap of the last output."""
         return (self.outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     def checked(self) -> Axis:
-        """The axis with a stride of 1 if there is only one output, and a dilation of 1 if there is only one tap.
+        """Returns the axis. Its stride is changed to 1 if there is only one output, its dilation if there is only one tap.
 
         Raises:
             ConversionError: positions on the axis might overflow in C.
         """
         steps = self.stride if self.outputs > 1 else 1, self.dilation if self.taps > 1 else 1
         axis = Axis(self.size, self.outputs, self.taps, *steps)
-        # The C loops compute one position beyond the last window and beyond its last tap. These positions must not
+        # The C loops compute positions up to one beyond the last window and its last tap. These positions must not
         # overflow.
         reach = axis.span + axis.stride + axis.dilation
         if reach > MOST_VALUES:

@@ -37,7 +37,7 @@ def reference_interpreter(model: bytes, *, with_library: bool) -> Any:
             interpreter.allocate_tensors()
             return interpreter
         except FAILURES as error:
-            # ELU and a few other ops have no reference kernel.
+            # The runtime has no reference kernel for ELU and a few other ops.
             if resolver is resolvers[-1] or "Didn't find op" not in str(error):
                 raise ValueError(f"the runtime refuses the model: {reason(error)}") from None
     raise AssertionError("the last resolver returns or raises")
@@ -55,7 +55,7 @@ def check_shapes(graph: Graph) -> None:
     """Compares the shapes in a model with those that the runtime computes, because an export relies on the shapes in
     the model.
 
-    Shapes of litebnn's own ops are left out: `check_custom_ops` checks these.
+    The shapes of litebnn's own ops are not compared, because `check_custom_ops` checks them.
 
     Raises:
         ConversionError: the runtime computes another shape; the message names the tensor.
@@ -104,10 +104,11 @@ def outputs_of_op(op: Op, values: Mapping[Tensor, Array]) -> Array:
 def dense_rounds_once() -> bool:
     """True if the runtime's int8 dense layers round the scaled sum once.
 
-    TensorFlow Lite rounds the sum twice, as gemmlowp does. LiteRT 2.3 rounds it once, also with its reference kernels.
+    TensorFlow Lite rounds the sum twice, as gemmlowp does. LiteRT 2.3 rounds the sum once, also with its reference
+    kernels.
     """
     rows = np.arange(-128, 128).astype(np.int8).reshape(-1, 1)
-    # Products by 127 become slightly less than v / 2, which rounds up only if it is rounded twice.
+    # The weight is such that each product is slightly below v / 2. It is rounded up only if it is rounded twice.
     grids = {"one": _grid(1.0), "factor": _grid((1 << 18) / 1032)}
     x = Tensor("x", "INT8", rows.shape, quantization=grids["one"])
     kernel = constant("kernel", np.full((1, 1), 127, np.int8))

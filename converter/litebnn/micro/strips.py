@@ -33,9 +33,9 @@ class Strip:
 
     # The ops in order. The first one can compute single rows of its output.
     ops: tuple[Op, ...]
-    # The number of rows of the last output; each iteration computes one.
+    # The number of rows of the last output. Each iteration computes one of these rows.
     iterations: int
-    # The number of rows that an iteration needs of each tensor between the ops.
+    # For each tensor between the ops, the number of rows that an iteration needs.
     heights: dict[Tensor, int]
 
 
@@ -50,7 +50,7 @@ def find_strips(graph: Graph, shared: dict[Tensor, Tensor]) -> Iterator[Strip | 
     for op in graph.ops:
         if op not in taken and (strip := _strip_from(graph, op, shared)) is not None:
             taken.update(strip.ops)
-            # A strip takes the place of its last op, when all other inputs of its ops have been computed.
+            # A strip is placed where its last op was, because all other inputs of its ops have been computed there.
             strips[strip.ops[-1]] = strip
     for op in graph.ops:
         if op in strips:
@@ -98,7 +98,9 @@ def _follower(graph: Graph, tensor: Tensor, shared: dict[Tensor, Tensor]) -> Op 
 
 
 def _reads_a_later_tensor(graph: Graph, head: Op, op: Op, chained: Tensor) -> bool:
-    """True if another input of `op` is an image of another size. The strip would make this image live longer."""
+    """True if another input of `op` is an image of another size. As part of a strip, the op would keep this image in
+    memory longer.
+    """
     others = [tensor for tensor in op.inputs if tensor is not None and tensor is not chained and not tensor.is_constant]
     return any(tensor.shape[:3] != op.output.shape[:3] and len(tensor.shape) == 4 for tensor in others)
 
@@ -123,7 +125,7 @@ def _rows_of(op: Op) -> int:
 
 
 def _pool_rows(op: Op, taps: int, stride: int) -> int:
-    """The vertical stride of a pool whose windows do not overlap and need no padding above and below; 0 for other
+    """The vertical stride of a pool if its windows do not overlap and need no padding above and below; 0 for other
     pools.
     """
     return stride if taps == stride and op.output.shape[1] * stride <= op.input(0).shape[1] else 0

@@ -18,8 +18,8 @@ from litebnn.micro.reference import check_shapes, reference_interpreter, run_ref
 from litebnn.report.op_properties import channels_of_bits
 
 MOST_VECTORS = 3
-# The number of bytes of all test vectors. A network on large images gets fewer vectors, so that a board has room for
-# them.
+# The largest number of bytes of all test vectors together. A network on large images gets fewer vectors, so that a
+# board has room for them.
 MOST_BYTES = 1 << 16
 # The tolerance of float outputs, relative to the largest value, if some op is not exact.
 TOLERANCE = 2e-6

@@ -11,7 +11,7 @@ from litebnn.report.inspection import inspect_model
 from litebnn.report.node_data import node_data
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
-# The graphs that ai-edge-model-explorer 0.1.34 makes of three files, with 16 elements of each constant.
+# The graphs that ai-edge-model-explorer 0.1.34 makes of three files. They show 16 elements of each constant.
 RECORDED = json.loads((GOLDEN / "model_explorer.json").read_text())
 
 

@@ -34,8 +34,9 @@ def advise(model: Model, notes: Notes) -> Iterator[str]:
 
 
 def cost_of(rule: Rule, finding: Finding) -> str:
-    """The cost of a finding as text, by instruction set (ISA) if the ISAs differ; empty if the finding costs
-    nothing."""
+    """The cost of a finding as text. If the cost differs between instruction sets (ISAs), the text names the ISAs.
+    The text is empty if the finding costs nothing.
+    """
     known = [price for (name, _), price in prices().items() if name == rule.name]
     if finding.values:
         nanoseconds = [price.broken - price.kept for price in known if price.unit == "ns"]

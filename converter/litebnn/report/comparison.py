@@ -29,11 +29,12 @@ _MEMORY, _MEMORY_PER_BYTE = 4 << 30, 16
 class OutputDifference:
     """The difference of an output between two models."""
 
-    # The output's name in the first model.
+    # The name of the output in the first model.
     name: str
-    # The largest difference, relative to the first model's largest value.
+    # The largest difference between the outputs, relative to the first model's largest value.
     difference: float
-    # The share of samples whose largest value has the same index; None for an output with one value for each sample.
+    # The share of samples for which the largest values of both outputs have the same index. None if an output has one
+    # value for each sample.
     same_class: float | None
 
 
@@ -51,7 +52,7 @@ class Comparison:
     outputs: tuple[OutputDifference, ...]
     # The number of tensors that both models compute.
     common_layers: int
-    # The tensors that differ in any sample, in order of execution, summed over the samples.
+    # The tensors that differ in any sample, in the order of execution. Their figures are summed over the samples.
     layers: tuple[Divergence, ...]
 
     @property
@@ -126,12 +127,13 @@ def compare_as_dict(first: bytes, second: bytes, inputs: list[Array] | None, sam
     models = [read_strictly(content) for content in (first, second)]
     for model in models:
         check_model(model)
-    # Random samples are made for a model with float inputs. The other model's inputs are quantized from them.
+    # Random samples are made for a model with float inputs. If the other model has quantized inputs, the samples are
+    # quantized for it.
     floats = [all(tensor.type == "FLOAT32" for tensor in model.graphs[0].inputs) for model in models]
     source = models[0 if floats[0] or not floats[1] else 1]
     limits = _range_of_inputs(models)
     arrays = samples_for("compare", source, inputs, count=samples, seed=seed, limits=limits)
-    # If only one model has packed signs, it is compared as if it were the conversion of the other.
+    # If only one model has packed signs, it is treated as the conversion of the other model.
     has_bits = [bool(channels_of_bits(model.graphs[0])) for model in models]
     contents = (second, first) if has_bits == [True, False] else (first, second)
     try:
@@ -150,7 +152,7 @@ def compare_as_dict(first: bytes, second: bytes, inputs: list[Array] | None, sam
 
 
 def _range_of_inputs(models: Iterable[Model]) -> Range | None:
-    """The (min, max) that all quantized inputs of the models can hold; None if no input is quantized."""
+    """The (min, max) that all quantized inputs of the models can represent; None if no input is quantized."""
     found: list[Array] = []
     for graph in (model.graphs[0] for model in models):
         for tensor in graph.inputs:

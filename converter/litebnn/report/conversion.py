@@ -82,7 +82,7 @@ class ConversionReport:
         return "\n".join([*lines, self.summary(), *self.remarks()])
 
     def remarks(self) -> list[str]:
-        """The lines of advice, and the lines on signs that rounding flipped."""
+        """The lines of advice, followed by lines on signs that rounding flipped."""
         found = () if self.verification is None else self.verification.lines()
         return [printable(line) for line in (*self.warnings, *found)]
 
@@ -107,7 +107,9 @@ def row_of(layer: Layer) -> tuple[str, ...]:
 
 
 def reasons(layers: Iterable[Layer]) -> dict[str, list[str]]:
-    """The reasons why layers are not binary, or not fused further, each with the names of its layers."""
+    """The reasons why layers are not binary, or are not fused further. For each reason, there are the names of its
+    layers.
+    """
     layers_of: dict[str, list[str]] = {}
     for layer in layers:
         for reason in layer.reasons:

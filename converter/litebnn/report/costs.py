@@ -43,14 +43,14 @@ class Costs:
     error: float | None
     # The number of output channels that LceBconv2d computes together.
     tile: int
-    # The number of output channels whose lookups take as long as building a table. Layers that use a table less often
-    # are computed by the ISA of `without`.
+    # The number of output channels whose table lookups take as long as building one table. If a layer uses a table for
+    # fewer channels, the ISA of `without` computes it.
     tables: int
-    # The number of lookup tables that adjacent windows share, for each tile; 0 if they share none.
+    # For each tile of channels, the number of lookup tables that adjacent windows share; 0 if they share none.
     shared_tables: int
-    # The row of the ISA that computes layers with rarely used tables; None if there is no such ISA.
+    # The row of the ISA that computes layers that use their tables rarely; None if there is no such ISA.
     without: Costs | None
-    # The cycles for one unit of each amount, by kind of op.
+    # For each kind of op, the cycles for one unit of each kind of work.
     cycles: Mapping[str, Mapping[str, float]]
 
     def seconds(self, work: Workload) -> float | None:
@@ -77,7 +77,7 @@ def row_for(op: Op, costs: Costs) -> Costs:
 
 
 def boards() -> tuple[Costs, ...]:
-    """The rows of this machine and of all other boards."""
+    """The rows of the boards for which times are estimated: this machine and all other boards."""
     others: dict[str, Costs] = {}
     for row in _table():
         if row.board != HOST:
@@ -86,7 +86,9 @@ def boards() -> tuple[Costs, ...]:
 
 
 def features_lacking() -> dict[str, list[str]]:
-    """The CPU features that this CPU lacks, although CPUs of its kind can have them, by the ISA that needs them."""
+    """The CPU features that this CPU lacks, although other CPUs of its kind have them. The keys are the ISAs that
+    need them.
+    """
     words, rows = _words_of_cpu(), [row for row in _table() if row.board == HOST and row.needs]
     if not any(words.intersection(row.needs) for row in rows):
         return {}
@@ -94,14 +96,13 @@ def features_lacking() -> dict[str, list[str]]:
 
 
 def tiles() -> dict[str, int]:
-    """The number of output channels that each instruction set computes together."""
+    """For each instruction set, the number of output channels that it computes together."""
     return {row.isa: row.tile for row in _table()}
 
 
 def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
-    """The first row for hosts whose required CPU features this CPU has, renamed to this machine.
-
-    A CPU that matches no row gets the last row for hosts, which is the slowest.
+    """Among the rows for hosts, returns the first one whose CPU features this CPU has, with the name of this machine.
+    If this CPU matches no row, returns the last one, which is the slowest.
     """
     rows = list(table)
     fitting = (row for row in rows if set(row.needs) <= set(words) and (row.needs or row.board == HOST))

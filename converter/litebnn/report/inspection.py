@@ -38,11 +38,11 @@ class TensorRow:
 
 @dataclass(frozen=True)
 class BrokenRule:
-    """A rule of docs/rules-for-models.md that an op breaks."""
+    """An op's breach of a rule in docs/rules-for-models.md."""
 
-    # The rule's name in the table of measured rules.
+    # The name of the rule in the table of measured rules.
     rule: str
-    # The op's index in the main subgraph.
+    # The index of the op in the main subgraph.
     index: int
     layer: str
     # A description of what breaks the rule.
@@ -69,10 +69,10 @@ class OpRow:
     constants: tuple[int, ...]
     # Indices of the op's outputs.
     outputs: tuple[int, ...]
-    # Shapes of the op's data input and first output. The last axis counts channels, even for packed bits.
+    # The shapes of the op's data input and first output. The last axis is the number of channels, even for packed bits.
     input_shape: tuple[int, ...]
     output_shape: tuple[int, ...]
-    # Height, width and channels of the window; empty for ops without one.
+    # The height, width and channels of the op's window; empty for ops without a window.
     filter_shape: tuple[int, ...]
     # The precision: "binary", "int8" or "float" for ops that compute, the data's type for ops that only move data.
     precision: str
@@ -124,7 +124,7 @@ class Inspection:
     # Indices of the model's inputs and outputs among the tensors.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    # The number of nodes in further subgraphs, for which nothing is estimated.
+    # The number of nodes in all other subgraphs, for which nothing is estimated.
     other_ops: int = 0
     # The boards for which times are estimated, in order.
     boards: tuple[Board, ...] = ()
@@ -152,7 +152,9 @@ class Inspection:
 
     @property
     def ops_without_seconds(self) -> dict[str, int]:
-        """For each board, the number of ops that `seconds` leaves out, because the board's costs lack their kind."""
+        """For each board, the number of ops that `seconds` leaves out because the board's costs have no row for
+        their kind.
+        """
         return {board.name: sum(board.name not in row.seconds for row in self.ops) for board in self.boards}
 
     @property
@@ -231,7 +233,9 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
 
 
 def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions: Mapping[Op, Op]) -> dict[str, float]:
-    """The estimated time of an op on each board; 0 if the op is fused into another, or if it copies nothing."""
+    """The estimated time of an op on each board. It is 0 if the op is fused into another op, or is run without a
+    copy.
+    """
     if op in free:
         return dict.fromkeys((row.board for row in boards()), 0.0)
     fused = next((addition for addition, conv in additions.items() if conv is op), None)
@@ -240,7 +244,7 @@ def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions:
 
 
 def _priced(row: OpRow, graph: Graph, op: Op, seconds: Mapping[str, float]) -> OpRow:
-    """Adds times to an op's row, and those broken rules that cost time."""
+    """Adds the op's times to its row. Also adds the rules that the op breaks, if breaking them costs time."""
     broken = []
     for rule, finding in findings(graph, op):
         costs = {

@@ -38,7 +38,7 @@ def node_data(inspection: Inspection, name: str, milliseconds: Mapping[int, floa
 
 
 def estimated_node_data(inspection: Inspection, board: str) -> dict[str, Any]:
-    """The `node_data` with the times that are estimated for a board.
+    """The `node_data` with the times that are estimated for one board.
 
     Raises:
         ConversionError: no times are estimated for this board.

@@ -105,7 +105,9 @@ def _activation(op: Op) -> Activation:
 
 
 def short_name(name: str) -> str:
-    """The name of a layer, taken from a tensor's name, in which exporters join the names of all fused ops."""
+    """The name of a layer, which is taken from a tensor's name. Exporters join the names of all fused ops in a
+    tensor's name.
+    """
     parts = name.split(";")
     layers = [part for part in parts if any(kind in part.lower() for kind in ("conv", "dense", "matmul"))]
     name = (layers or parts[:1])[-1]
@@ -118,7 +120,7 @@ def type_of(tensor: Tensor, channels: Channels) -> str:
 
 
 def shape_of(tensor: Tensor, channels: Channels) -> tuple[int, ...]:
-    """A tensor's shape in channels, even if its last axis counts words of packed signs."""
+    """The shape of a tensor in which the last axis is the number of channels, even for packed signs."""
     return (*tensor.shape[:-1], channels[tensor]) if tensor in channels else tensor.shape
 
 
@@ -135,7 +137,7 @@ def bytes_of(tensor: Tensor) -> int:
 
 
 def data_of(op: Op) -> Tensor | None:
-    """The data input of an op: the layer's data, else the first computed input, else the first input."""
+    """The data input of an op: the data of a layer, otherwise the first computed input, otherwise the first input."""
     inputs = [tensor for tensor in (op.optional(facts(op).data), *op.inputs) if tensor is not None]
     return next((tensor for tensor in inputs if not tensor.is_constant), inputs[0] if inputs else None)
 

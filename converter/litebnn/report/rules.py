@@ -21,7 +21,7 @@ from litebnn.report.op_properties import convolution_that_adds
 from litebnn.report.workload import edge_share
 
 FILE = Path(__file__).with_name("rules.json")
-# The least share of a layer's time that a finding must cost to be reported.
+# A finding is reported if it costs at least this share of a layer's time.
 WORTH_SAYING = 0.02
 # The units of measured costs, from the least to the most preferred.
 _UNITS = ("instructions", "cycles", "ns")
@@ -33,10 +33,11 @@ class Finding:
 
     # A description of what breaks the rule.
     found: str
-    # The extra work relative to the useful work, by the number of output channels that an ISA computes together. None
-    # if it cannot be computed.
+    # The extra work relative to the useful work. It is a function of the number of output channels that an ISA computes
+    # together. None if it cannot be computed.
     degree: Callable[[int], float] = lambda tile: 1.0
-    # The number of values that are written to memory and read again because the rule is broken; 0 if there are none.
+    # The number of values that are written to memory and read again only because the rule is broken; 0 if there are
+    # none.
     values: int = 0
 
 
@@ -54,15 +55,15 @@ class Rule:
 class Price:
     """The measured cost of a rule: two figures, for a million multiply-adds or for one value."""
 
-    # The names of the rule and of the ISA.
+    # The name of the rule and the name of the ISA.
     rule: str
     isa: str
-    # The unit: "ns" on the CPU that was timed, "cycles" by llvm-mca, or "instructions".
+    # The unit of the figures: "ns" on the CPU that was timed, "cycles" by llvm-mca, or "instructions".
     unit: str
     # The figures of the network that follows the rule, and of the network that breaks it.
     kept: float
     broken: float
-    # The extra work in the broken network, relative to the useful work.
+    # The extra work in the network that breaks the rule, relative to the useful work.
     degree: float
     # True if the figures are for writing one value to memory and reading it again.
     per_value: bool
@@ -103,7 +104,7 @@ def prices() -> Mapping[tuple[str, str], Price]:
 
 
 def nearest_to_time(rows: Iterable[Price]) -> dict[tuple[str, str], Price]:
-    """For each rule and ISA, the price in the unit that is closest to time."""
+    """For each rule and ISA, the price in the unit that is closest to a time."""
     return {(price.rule, price.isa): price for price in sorted(rows, key=lambda price: _UNITS.index(price.unit))}
 
 
@@ -118,7 +119,7 @@ def _prices() -> dict[tuple[str, str], Price]:
 
 
 def padding(used: int, multiple: int) -> float:
-    """The relative increase of `used` when it is rounded up to a multiple of a number."""
+    """The relative increase of a number when it is rounded up to a multiple of another number."""
     return -(-used // multiple) * multiple / used - 1
 
 
@@ -142,7 +143,7 @@ def _groups(op: Op) -> int:
 def _zero_padding(graph: Graph, op: Op) -> Iterator[Finding]:
     if op.name != LCE_BCONV_2D or not bconv_options(op).pads_zeros:
         return
-    # Transposed convolutions are exempt, because their definition requires the padded edges.
+    # A transposed convolution is exempt from the rule, because its definition requires the padded edges.
     if any(reader.name == "DEPTH_TO_SPACE" for reader in graph.consumers(op.output)):
         return
     edge = edge_share(op)

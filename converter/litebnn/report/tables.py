@@ -49,7 +49,7 @@ def notes(inspection: Inspection) -> list[str]:
 
 
 def _without_times(inspection: Inspection) -> list[str]:
-    """One line for each set of boards whose cost tables lack the same ops."""
+    """Yields one line for each set of boards whose cost tables lack the same kinds of ops."""
     boards = [board.name for board in inspection.boards]
     ops_of: dict[tuple[str, ...], set[str]] = {}
     for row in inspection.ops:

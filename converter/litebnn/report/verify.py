@@ -35,18 +35,22 @@ _MEMORY, _MEMORY_PER_BYTE = 4 << 30, 8
 class Verification:
     """The result of running two models side by side."""
 
-    # The largest difference of an output, relative to the output's largest value (for int8, of root mean squares). If
-    # flipped signs change an output by more than `TOLERANCE`, the difference is measured with the source's signs.
+    # The largest difference of an output, relative to the output's largest value (for int8, relative to the root mean
+    # square). If flipped signs change an output by more than `TOLERANCE`, the difference is measured with the source's
+    # signs.
     difference: float
     # The number of samples that were compared.
     samples: int
-    # The layers with equal inputs in which rounding flipped signs. Signs without an effect on the outputs count too.
+    # The layers in which rounding flipped signs, although both models' inputs of the layer were equal. Signs that do
+    # not change the outputs are included.
     flipped: tuple[Divergence, ...] = ()
-    # True if one of the models rounds to integers, so that only the outputs were compared.
+    # True if only the outputs were compared, because one of the models rounds to integers.
     in_integers: bool = False
 
     def summary(self) -> str:
-        """One line of text: the difference of the outputs, and the value that it is relative to."""
+        """One line of text with the difference of the outputs. It also says to which value the difference is
+        relative.
+        """
         if self.in_integers:
             return (
                 f"verified, rounding to integers moves the outputs by {self.difference:.1e} of their root mean square "
@@ -108,12 +112,12 @@ def verify_conversion(
 
     The source sums floats, while the result counts bits. A value close to zero may be rounded to the other side, which
     flips its sign and may change all values after it. In that case each layer of the result is given the source's
-    signs. Either model may compute in integers, or quantize activations at run time. Then the tolerance is half of the
-    values' root mean square, because int8 may lose that much.
+    signs. If a model computes in integers, or quantizes activations at run time, the tolerance is half of the values'
+    root mean square. Int8 may lose that much.
 
-    `source` and `converted` are `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
-    `inputs` is an array, or a list or dictionary with one array for each input, batch first; random values if it is
-    None. `limits` is the (min, max) of uniform random values; they are normally distributed if it is None.
+    `source` and `converted` are `.tflite` files with the same inputs and outputs. Inputs and outputs of `converted` may
+    be int8. `inputs` is an array, or a list or dictionary with one array for each input, batch first; random values if
+    it is None. `limits` is the (min, max) of uniform random values; they are normally distributed if it is None.
 
     Raises:
         ConversionError: the difference is too large, or there are no samples. The message names the first layer that
@@ -204,7 +208,7 @@ def _failure(gap: float, divergence: Divergence | None) -> str:
 def _gaps(
     measure: Callable[[Array, Array], float], source: Interpreter, converted: Interpreter, samples: list[list[Array]]
 ) -> list[float]:
-    """The difference of each output, measured relative to its largest value or to its root mean square."""
+    """The difference of each output, relative to the output's largest value or to its root mean square."""
     pairs = zip(run(source, samples), run(converted, samples), strict=True)
     return [measure(expected, actual) for expected, actual in pairs]
 

@@ -42,7 +42,7 @@ SAMPLE = np.random.default_rng(1).standard_normal((1, 6, 6, 32)).astype(np.float
 
 @pytest.mark.usefixtures("library")
 def test_after_signs_that_rounding_flipped_the_layers_are_held_to_the_source() -> None:
-    """The sums that are zero without the bias, about one in twenty, flip their signs."""
+    """About one in twenty sums is zero without the bias. The bias flips the signs of these sums."""
     source, above = two_layers(-1e-7), litebnn.convert_tflite(two_layers(1e-7))
     found = verify_conversion(source, above, SAMPLE)
     assert (found.samples, found.difference) == (1, 0)
@@ -80,7 +80,7 @@ def test_signs_that_a_mistake_has_flipped_next_to_zero_are_not_by_rounding() -> 
 @pytest.mark.parametrize("form", ["where_ge", "where_gt"])
 @pytest.mark.parametrize("levels", ["signs", "ternary"])
 def test_signs_of_zero_are_not_flipped_by_rounding(form: str, levels: str) -> None:
-    """Sums of ±1 are exact, so a threshold that is off by one count gives zero the wrong sign."""
+    """Sums of ±1 are exact. If a threshold is off by one count, zero gets the wrong sign."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.input(1, 6, 6, 32)
@@ -95,7 +95,7 @@ def test_signs_of_zero_are_not_flipped_by_rounding(form: str, levels: str) -> No
 
 @pytest.mark.usefixtures("library")
 def test_signs_of_zero_after_levels_may_be_flipped_by_rounding() -> None:
-    """For a black image, the source adds zeros, while the result adds a rounded bias to rounded levels."""
+    """For a black image, the source adds zeros. The result adds a rounded bias to rounded levels."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, LEVELS["dorefa"](model, model.input(1, 6, 6, 32)), 32)
@@ -120,7 +120,7 @@ def test_without_samples_nothing_is_verified() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_signs_that_a_layer_reads_as_floats_may_be_flipped_by_rounding() -> None:
-    """The op SIGN gives 0 for an exact sum of 0, but ±1 for a sum that rounding left next to zero."""
+    """If a sum is exactly 0, the op SIGN gives 0. If rounding left the sum next to zero, SIGN gives 1 or -1."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 8, 8, 32)), 32)
@@ -188,7 +188,7 @@ def test_after_levels_that_rounding_flipped_the_layers_are_held_to_the_source(is
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("channels", [32, 40])
 def test_sums_that_are_zero_by_the_hundred_are_verified(channels: int, channels_first: bool) -> None:
-    """All scales of an untrained batch norm are equal, so that many sums cancel except for rounding."""
+    """All scales of an untrained batch norm are equal. Many sums are therefore zero, apart from rounding."""
     for seed in range(8):
         source, sign, _ = sums_near_zero(channels, 8, seed, channels_first)
         _, report = litebnn.convert_tflite(source, verify=True, return_report=True)

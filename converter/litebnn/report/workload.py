@@ -1,4 +1,4 @@
-"""Measures the work of an op in the amounts from which its time is estimated: multiply-adds, windows, values, bytes."""
+"""Measures the work of an op in the units from which its time is estimated: multiply-adds, windows, values, bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Workload:
 
     # The kind of op: a row of the cost table.
     kind: str
-    # The amount for each column of the table; `calls` is 1.
+    # The amount of each kind of work, which is a column of the cost table; `calls` is 1.
     amounts: Mapping[str, float]
 
 
@@ -109,8 +109,8 @@ def _bconv(op: Op, adds: bool, tile: int) -> Workload:
 
 
 def _runs_of_window(op: Op) -> int:
-    """The number of contiguous runs of words in a window of an LceBconv2d: its rows, or its taps if it is dilated or
-    grouped.
+    """The number of runs (words that are contiguous in memory) in a window of an LceBconv2d. They are its rows, or its
+    taps if it is dilated or grouped.
 
     Each run starts a separate loop, whose overhead matters if words are computed one by one.
     """
@@ -147,7 +147,7 @@ def _layer(op: Op) -> Workload:
         return Workload(f"transposed conv{precision}", amounts)
     rows = outputs // max(channels, 1)
     if not op.input(1).is_constant and op.name == "BATCH_MATMUL":
-        # Weights that are not constant are packed in every run, so the op counts as a matrix product.
+        # If weights are not constant, they are packed in every run. The op then counts as a matrix product.
         return Workload("matmul", amounts)
     if rows == 1:
         return Workload(f"dense{precision}", amounts)

@@ -16,16 +16,16 @@ import numpy as np
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D, LCE_QUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor
 
-# Limits of the library: the number of inputs of a CONCATENATION, and the channels of a gate or a float sum.
+# Limits of the library: the maximum number of inputs of a CONCATENATION, and the maximum number of channels of a gate
+# or a float sum.
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
-# The limit for the channels of a batch norm of int8.
+# The maximum number of channels of an int8 batch norm.
 _MOST_INT8_CHANNELS = 1 << 12
-# Limits for a network's first convolution: the numbers of input channels, output channels, weights, and weights of each
-# output.
+# The maxima for a network's first convolution: input channels, output channels, weights, and weights of each output.
 _MOST_STEM_CHANNELS, _MOST_STEM_OUTPUTS, _MOST_STEM_WEIGHTS, _MOST_STEM_DEPTH = 4, 1 << 10, 1 << 16, 1 << 14
-# The bound, exclusive, on the sums of a first convolution.
+# The sums of a first convolution must stay below this bound.
 _MOST_STEM_SUM = 1 << 29
-# The bound, exclusive, on the taps of an average pool.
+# The number of taps of an average pool must stay below this bound.
 _MOST_AVERAGED = 1 << 17
 
 
@@ -38,11 +38,12 @@ class _Kind:
     computes: Callable[[Op], bool]
     # The fused activations that the library supports.
     activations: Sequence[Activation] = (Activation.NONE,)
-    # The kinds of ops, one of which must produce an input of the node. If empty, any claimed op may produce it.
+    # The kinds of ops that may produce an input of the node; at least one input must come from such an op. If empty,
+    # any claimed op may produce it.
     follows: Sequence[str] = ()
-    # True if the op is also claimed when its output leads only to signs.
+    # True if the op is also claimed for the reason that its output leads only to signs.
     passes: bool = False
-    # True if the op is claimed when a sign reads its output, even if other ops do too.
+    # True if the op is claimed when a sign reads its output, even if other ops read its output too.
     begins: bool = False
     # True if the op is claimed only if a claimed op reads its output.
     needs_reader: bool = False
@@ -180,11 +181,11 @@ def _is_stem(op: Op) -> bool:
 
 _OR_RELU = (Activation.NONE, Activation.RELU)
 _CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
-# A kind of op that is claimed only for the signs that read its output need not follow a claimed op.
+# If a kind of op is claimed only for signs that read its output, it need not follow a claimed op.
 _NOTHING = ("",)
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
-# The kinds in the library's order: a node belongs to the first kind that fits.
+# The kinds are in the order of the library, which takes the first kind that fits a node.
 _KINDS: Mapping[str, _Kind] = {
     "sum": _Kind("ADD", _is_sum, _OR_RELU, follows=(LCE_BCONV_2D, "gate", "rectified gate", "PRELU")),
     "scale": _Kind("MUL", _has_channel_values, follows=_IMAGES, passes=True),
@@ -271,8 +272,9 @@ def _made_into_signs_alone(graph: Graph, kinds: Mapping[Op, str], claimed: Itera
 
 
 def joined_in_place(graph: Graph, claimed: Mapping[Op, str]) -> set[Op]:
-    """The CONCATENATIONs that need no copy: the parts are written directly into the whole, or the signs of the parts
-    are packed into it."""
+    """The CONCATENATIONs that need no copy. Either their parts are written directly into the whole, or only the
+    signs of their parts are packed into it.
+    """
     norms = {op: _packed_with(graph, claimed, op) for op in claimed if op.name == LCE_QUANTIZE}
     packed = {op for norm in norms.values() for op in norm}
     found: set[Op] = set()

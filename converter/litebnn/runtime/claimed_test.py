@@ -18,7 +18,7 @@ ZOO = sorted((ROOT / "build" / "zoo").glob("*.litebnn.tflite"))
 
 
 def taken_by_the_library(model: bytes, capfd: pytest.CaptureFixture[str]) -> tuple[int, int]:
-    """The number of claimed nodes and of all nodes, from the delegate's log."""
+    """The number of claimed nodes and the number of all nodes, as the delegate's log tells them."""
     capfd.readouterr()
     delegate = load_delegate(verbose=True)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[delegate])
@@ -173,7 +173,7 @@ def test_of_signs_that_are_packed_with_batch_norms_nothing_is_copied() -> None:
 
 
 def rows_of_the_library() -> Counter[tuple[object, ...]]:
-    """For each builtin op that the library lists: its name, its role before signs, and which properties it has."""
+    """For each builtin op that the library lists: its name, its role before signs, and the properties that it has."""
     folder = ROOT / "ops" / "tflite" / "ops"
     listed = re.findall(r"OP\((k\w+OpType)\)", (folder / "op_list.h").read_text())
     sources = "".join(path.read_text() for path in sorted(folder.glob("*.cc")))
@@ -184,7 +184,7 @@ def rows_of_the_library() -> Counter[tuple[object, ...]]:
             continue
         [op, *_] = re.findall(r"\"(\w+)\"", text)
         role = re.search(r"SignFeed::k(\w+)", text)
-        # The field after `computes`, without which an op follows any claimed one.
+        # In the library's table, this field comes after `computes`. Without it, an op follows any claimed op.
         follows = re.search(r"\.follows = |kTfLiteBuiltin\w+,\s*[\w<>]+,\s*(?!nullptr)\w+", text) is not None
         flags = [f".{field} = true" in text for field in ("needs_reader", "stands_alone")]
         rows[(op, role[1] if role else "None", follows, *flags)] += 1

@@ -15,9 +15,10 @@ from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import FAILURES, Array, Predictor, read_content, reason
 from litebnn.unique_names import unique_names
 
-# The type under which all tensors are copied as bytes, because LiteRT's TensorBuffer for Python supports few types.
+# All tensors are copied as bytes under this type, because LiteRT's TensorBuffer for Python supports few types.
 BYTE = np.int8
-# An empty folder for LiteRT to search. Otherwise LiteRT would look for NPU libraries and load them for each model.
+# LiteRT searches this empty folder for NPU libraries. Without it, LiteRT would search elsewhere, and load such
+# libraries for each model.
 NO_LIBRARIES = str(Path(__file__).parent)
 
 
@@ -82,7 +83,7 @@ class CompiledModel(Predictor):
             self._signature = find_signature(self._content)
             signature = self._model.get_signature_by_index(self._signature)
             self._key = signature["key"]
-            # This call allocates the tensors, so that an op is refused now and not in the first run.
+            # The call allocates the tensors. If an op is refused, the error occurs now and not in the first run.
             self._model.get_output_tensor_details(self._key)
             self._input_buffers = self._model.create_input_buffers(self._signature)
             self._output_buffers = self._model.create_output_buffers(self._signature)
@@ -91,8 +92,8 @@ class CompiledModel(Predictor):
             self._input_names = unique_names(detail["signature_name"] for detail in self._inputs)
             self._output_names = unique_names(detail["signature_name"] for detail in self._outputs)
             _check_distinct([*self._inputs, *self._outputs])
-            # LiteRT does not resize an output's buffer when shapes change, so XNNPACK may write beyond the end of the
-            # buffer.
+            # If shapes change, LiteRT does not resize the buffer of an output, so XNNPACK may write beyond the end of
+            # the buffer.
             if computed := find_computed_shape(self._content):
                 raise ValueError(f"the shape of {computed} is known only when it runs")
         except FAILURES as error:
@@ -129,7 +130,7 @@ class CompiledModel(Predictor):
 
 
 def _details(content: bytes, signature: dict[str, Any], role: str, buffers: list[Any]) -> list[dict[str, Any]]:
-    """The details of each of the signature's "Inputs" or "Outputs", in the order of the graph.
+    """Returns the details of the signature's "Inputs" or "Outputs", in the order of the graph.
 
     `buffers` are in the order of the signature.
     """

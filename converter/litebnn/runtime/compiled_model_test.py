@@ -171,7 +171,7 @@ def test_damaged_files_are_refused(environment: Any) -> None:
 
 
 def test_what_only_the_interpreter_takes_is_said_to_be_so() -> None:
-    """An environment that litebnn did not make lacks the accelerator."""
+    """An environment that litebnn did not make does not contain litebnn's accelerator."""
     plain = importlib.import_module("ai_edge_litert.environment").Environment.create()
     path = golden("bias")[0]
     message = (
@@ -209,7 +209,7 @@ def test_it_takes_the_signature_of_the_first_graph(environment: Any) -> None:
 
 @pytest.mark.parametrize("twice", [[0, 2], [2, 2]])
 def test_a_tensor_that_is_listed_twice_is_refused(environment: Any, twice: list[int]) -> None:
-    """If a tensor is listed twice, LiteRT leaves one of its two buffers unchanged."""
+    """If a tensor is listed twice, LiteRT writes only one of its two buffers."""
     graph = binary("ADD")
     graph.outputs = [graph.tensors[place] for place in twice]
     name = graph.tensors[twice[0]].name
@@ -234,7 +234,9 @@ def reshaped(declared: tuple[int, ...], *more: str) -> bytes:
 @pytest.mark.parametrize("more", [[], ["RELU"], ["RELU", "NEG"]])
 @pytest.mark.parametrize("declared", [(3, 4), (2, 6), (1, 1), (1, 100)])
 def test_a_shape_that_only_a_run_tells_is_refused(environment: Any, declared: tuple[int, ...], more: list[str]) -> None:
-    """LiteRT would leave the output's buffer unchanged, fill a part of it, or write beyond its end."""
+    """LiteRT would not resize the output's buffer. It would leave it unchanged, fill a part of it, or write beyond
+    its end.
+    """
     content = reshaped(declared, *more)
     x = np.arange(12, dtype=np.float32).reshape(1, 12)
     interpreter = litebnn.Interpreter(content, runtime="ai-edge-litert")

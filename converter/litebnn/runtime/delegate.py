@@ -48,12 +48,12 @@ def load_delegate(
     path = find_library() if library is None else Path(library)
     if not path.is_file():
         raise FileNotFoundError(f"library {path} is no file")
-    # If the path of a library has no folder, Windows searches only its system folders.
+    # Without a folder in the library's path, Windows would search only its system folders.
     path = path.absolute()
     module = find_runtime(runtime)
     try:
-        # The library is loaded for a check first. If the runtime itself fails to load the library, an incomplete
-        # Delegate prints errors later.
+        # The library is loaded once for a check. If the runtime itself failed to load it, an incomplete Delegate object
+        # would print errors later.
         _ = ctypes.CDLL(str(path)).tflite_plugin_create_delegate
     except (OSError, AttributeError) as error:
         raise ValueError(f"{path} is no op library of litebnn for this machine: {error}") from error

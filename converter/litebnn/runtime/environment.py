@@ -103,6 +103,6 @@ def environment(
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Removes the folder of an environment. A forked child does not remove it, because the parent still needs it."""
+    """Removes the folder of an environment. In a forked child the folder is kept, because the parent still needs it."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)

@@ -12,8 +12,8 @@ from litebnn.system import HERE
 LIBRARY_NAME = HERE.library
 LIBRARY_VARIABLE = "LITEBNN_LIBRARY"
 
-# The module that holds `Interpreter` and `load_delegate`, by the name of the package to install. The first installed
-# package is used. TensorFlow comes last because importing it takes seconds.
+# For each package that can be installed, the module with its `Interpreter` and `load_delegate`. The first installed
+# package is used. TensorFlow comes last, because importing it takes seconds.
 RUNTIMES = {
     "ai-edge-litert": "ai_edge_litert.interpreter",
     "tflite-runtime": "tflite_runtime.interpreter",

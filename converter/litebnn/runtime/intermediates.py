@@ -1,4 +1,4 @@
-"""Reads tensors inside a model. Runtimes expose only outputs, so the tensors are made outputs."""
+"""Reads tensors inside a model. Runtimes return only outputs, so these tensors are made outputs first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def with_given(model: Model, values: Mapping[Tensor, Array], outputs: list[Tenso
 
 
 def interpreter_for(purpose: str, model: bytes) -> Interpreter:
-    """An interpreter of the installed runtime.
+    """Makes an interpreter of the installed runtime.
 
     Raises:
         ConversionError: the runtime or the op library is missing, or the runtime refuses the model; the message names

@@ -75,8 +75,9 @@ class Interpreter(Predictor):
 
 
 def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:
-    """The names of the inputs and outputs in the first signature that has all of them; else the names of the
-    tensors."""
+    """The names of the inputs and outputs in the first signature that names all of them. If there is none, the names
+    of the tensors.
+    """
     sides = interpreter.get_input_details(), interpreter.get_output_details()
     for key in interpreter.get_signature_list():
         runner = interpreter.get_signature_runner(key)
@@ -88,11 +89,13 @@ def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:
 
 
 def _names_in(details: list[dict[str, Any]], named: dict[str, dict[str, Any]]) -> list[str] | None:
-    """The signature's name for each tensor, or the tensor's own name if it is listed twice; None if a tensor has no
-    name."""
+    """For each tensor, its name in the signature, or its own name if it is listed twice. None if a tensor has no
+    name.
+    """
     names = defaultdict(list)
     for name, detail in named.items():
-        # Both index and name must match, because in another subgraph's signature the same index means another tensor.
+        # Both the index and the name must match. In the signature of another subgraph, the same index means another
+        # tensor.
         names[detail["index"], detail["name"]].append(name)
     try:
         return [names[detail["index"], detail["name"]].pop(0) for detail in details]

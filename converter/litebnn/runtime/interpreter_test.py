@@ -19,8 +19,7 @@ from tests.support.programs import pixels_model
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 _TASKS = Path("/proc/self/task")
 
-# The code that a test runs in a separate process, because TensorFlow and tflite-runtime break each other in one
-# process.
+# The code that a test runs in a separate process. In one process, TensorFlow and tflite-runtime would break each other.
 IN_A_PROCESS = """
 import sys
 import numpy as np
@@ -224,7 +223,7 @@ def test_wrong_options_are_errors() -> None:
 
 
 def threads_started(model: bytes, num_threads: int) -> int:
-    """The number of threads that an interpreter starts. Earlier interpreters are deleted before counting."""
+    """The number of threads that an interpreter starts. Interpreters of earlier tests are deleted before counting."""
     gc.collect()
     before = len(list(_TASKS.iterdir()))
     interpreter = Interpreter(model, num_threads)

@@ -17,12 +17,13 @@ Array = npt.NDArray[Any]
 # The exceptions that runtimes raise because of a model. tflite-runtime raises SystemError for names that are not UTF-8.
 FAILURES = (RuntimeError, ValueError, SystemError, MemoryError, LookupError, TypeError, OverflowError)
 
-# Types whose levels differ by 128: a uint8 level n and the int8 level n - 128 stand for the same real number.
+# The pairs of types whose levels differ by 128. A uint8 level n and the int8 level n - 128 stand for the same real
+# number.
 _BYTES = {np.dtype(np.uint8), np.dtype(np.int8)}
 
 
 def read_content(model: bytes | str | Path) -> tuple[str, bytes]:
-    """A name for the model in messages, and its bytes.
+    """Returns a name of the model for messages, and the model's bytes.
 
     Raises:
         TypeError: the model is neither bytes nor a path.
@@ -74,7 +75,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def _run(self, arrays: list[Array]) -> list[Array]:
-        """Runs the model once, with inputs of the model's own shapes, and returns the outputs."""
+        """Runs the model once and returns its outputs. The inputs must have the model's own shapes."""
 
     @property
     def input_names(self) -> list[str]:

@@ -13,8 +13,9 @@ ADD_CUSTOM = "_ZN6tflite17MutableOpResolver9AddCustomEPKcPK18TfLiteRegistrationi
 
 
 class _Op(ctypes.Structure):
-    """The C structure `LitebnnOp` of litebnn.h. The runtime keeps the address of the name, so the name must stay in the
-    library's memory, and not be copied."""
+    """The C structure `LitebnnOp` of litebnn.h. The runtime keeps the address of its name. Therefore the name must
+    stay in the library's memory.
+    """
 
     _fields_ = (("name", ctypes.c_void_p), ("registration", ctypes.c_void_p))
 
@@ -71,14 +72,15 @@ def register_ops(resolver: int) -> None:
 
 
 def _shared_object_of(resolver: int) -> str:
-    """The path of the shared object (the runtime's library) that holds the resolver's class.
+    """The path of the shared library that contains the resolver's class, which is the library of the runtime.
 
     The path identifies the runtime, because several runtimes may be loaded.
     """
     dladdr = ctypes.CDLL(None).dladdr
     dladdr.argtypes = (ctypes.c_void_p, ctypes.POINTER(_SharedObject))
     found = _SharedObject()
-    # A C++ object with virtual functions begins with the address of its class's virtual table.
+    # A C++ object with virtual functions begins with the address of its class's virtual table. This address leads to
+    # the library that contains the class.
     virtual_table = ctypes.c_void_p.from_address(resolver).value
     if not dladdr(virtual_table, ctypes.byref(found)) or not found.path:
         raise RuntimeError("expected the address of a tflite::MutableOpResolver, found another")

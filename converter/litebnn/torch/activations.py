@@ -11,8 +11,8 @@ from litebnn.torch.signs import Quantizer, quantizer
 
 def _shifted(x: Tensor, shift: Tensor) -> Tensor:
     """Adds one number for each channel to `x` [n, channels, ...]."""
-    # The shift is written as a batch norm, because the exporter keeps a batch norm channel-last, but would transpose an
-    # addition.
+    # The shift is written as a batch norm. The exporter keeps a batch norm channel-last, but would put transposes
+    # around an addition.
     return F.batch_norm(x, torch.zeros_like(shift), torch.ones_like(shift), bias=shift, eps=0.0)
 
 

@@ -64,7 +64,8 @@ class _BinaryConv(BinaryLayer):
         weight_quantizer: str | Quantizer | None = "ste_sign",
         weight_scale: bool = False,
     ) -> None:
-        # PyTorch's convolution runs without padding, because it has no "same" padding with strides.
+        # PyTorch has no "same" padding with strides. Therefore the layer pads by itself, and PyTorch's convolution runs
+        # without padding.
         super().__init__(
             in_channels,
             out_channels,
@@ -104,7 +105,7 @@ class _BinaryConv(BinaryLayer):
         if self.pad_values == 0 and all(before == behind for before, behind in pads):
             padding = tuple(before for before, _ in pads)
         else:
-            # PyTorch's function lists the amounts for the last axis first.
+            # The function of PyTorch expects the amounts of the last axis first.
             signs = F.pad(signs, [amount for pair in reversed(pads) for amount in pair], value=self.pad_values)
         weight = self.quantized_weight()
         return type(self).convolution(signs, weight, self.bias, self.stride, padding, self.dilation, self.groups)

@@ -23,12 +23,13 @@ def sign(x: Tensor) -> Tensor:
         >>> sign(torch.tensor([-0.5, 0.0, 2.0]))
         tensor([-1.,  1.,  1.])
     """
-    # The exporter keeps this form of a sign channel-last, but puts transposes around torch.where with two constants.
+    # In this form, the exporter keeps a sign channel-last. Around torch.where with two constants, it would put
+    # transposes.
     return (x >= 0).to(x.dtype) * 2 - 1
 
 
 class _EstimatedSign(torch.autograd.Function):
-    """A sign with a backward pass that a function of its input defines."""
+    """A sign whose gradient is defined by a function of the sign's input."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, slope: Quantizer) -> Tensor:
@@ -43,7 +44,7 @@ class _EstimatedSign(torch.autograd.Function):
 
 
 class EstimatedSign(nn.Module):
-    """A sign with the gradient that a subclass defines."""
+    """A sign whose gradient a subclass defines."""
 
     def slope(self, x: Tensor) -> Tensor:
         """The estimate of the sign's derivative at `x`, in the shape and dtype of `x`."""

@@ -25,7 +25,7 @@ from litebnn.zoo.networks import RELEASES, Network
 
 # The environment variable with the address of a mirror, which has the same paths as the releases.
 MIRROR = "LITEBNN_ZOO_MIRROR"
-# The number of attempts in a row that may bring no bytes before a broken transfer is given up.
+# The number of successive attempts that may bring no bytes before a broken transfer is given up.
 ATTEMPTS = 3
 MOST_REQUESTS = 50
 # The largest number of bytes that a server may send. The largest file has 250 MB.
@@ -124,7 +124,7 @@ def _fetch(file: RemoteFile, progress: Progress) -> None:
     _transfer(file, part, progress)
     found = _hash_of(part)
     if found != file.sha256 and resumed:
-        # The bytes from an earlier transfer may be damaged, or belong to another file, so they are removed.
+        # The bytes from an earlier transfer may be damaged, or belong to another file. Therefore they are removed.
         part.unlink()
         _transfer(file, part, progress)
         found = _hash_of(part)

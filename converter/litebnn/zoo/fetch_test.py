@@ -25,7 +25,7 @@ Answer = Callable[["Request"], None]
 
 
 class Request(BaseHTTPRequestHandler):
-    """A request handler that calls the function of the test's server."""
+    """A request handler that calls a function of the test's server."""
 
     def do_GET(self) -> None:
         self.server.requests.append((self.path, self.headers.get("Range")))
@@ -86,7 +86,7 @@ def file_at(server: ThreadingHTTPServer, folder: Path, sha256: str = SHA256) -> 
 
 
 def fails(file: RemoteFile) -> str:
-    """The message of a fetch that fails. The message is one line with the address and the path."""
+    """Returns the error message of a failed fetch. It must be one line with the address and the path."""
     with pytest.raises(FetchError) as caught:
         fetch(file, lambda done, total: None)
     message = str(caught.value)

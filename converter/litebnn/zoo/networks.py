@@ -87,7 +87,7 @@ NETWORKS = _read(json.loads(Path(__file__).with_name("networks.json").read_text(
 
 
 def find_network(name: str) -> Network:
-    """The network with this name, in any case and with or without "_" and "-".
+    """Finds the network with this name. Upper and lower case, "_" and "-" do not matter.
 
     Raises:
         ValueError: no network has this name.

@@ -115,7 +115,7 @@ def _real_to_binary_norm(x: Any) -> Any:
 
 
 def _scales(x: Any, filters: int) -> Any:
-    """A factor in (0, 1) for each filter, which two dense layers compute from the averages of x."""
+    """A factor in (0, 1) for each filter. Two dense layers compute it from the averages of x."""
     arguments = {"kernel_initializer": "he_normal", "use_bias": False}
     averages = global_average(x)
     hidden = layers.Dense(x.shape[-1] // 8, activation="relu", **arguments)(averages)

@@ -46,7 +46,7 @@ def load_weights(model: Any, path: str | Path) -> None:
 
 
 def _variables(layer: Any) -> list[Any]:
-    """The weights of a layer in the order of Keras 2's files: the trainable weights first."""
+    """The weights of a layer in the order in which Keras 2 writes them: the trainable weights first."""
     return [*layer.trainable_weights, *layer.non_trainable_weights]
 
 
@@ -84,7 +84,7 @@ def _load_keras_3(model: Any, path: Path) -> None:
 
 
 def _weights_group(file: Any) -> Any:
-    """The HDF5 group of the layers: the whole file, or a group in it if the file holds a whole model."""
+    """Returns the HDF5 group that contains the layers. It is the whole file, or a group in a file of a whole model."""
     return file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
 
 

@@ -39,7 +39,7 @@ from litebnn.micro.program import (
 )
 
 _OUTPUTS = {"INT32": "bits", "INT8": "int8", "FLOAT32": "float"}
-# The name in the table of costs for each element type of an output.
+# For each element type of an output, its name in the table of costs.
 _COUNTED = {"bits": "bits", "int8": "int8", "float": "float32"}
 _SIGNED = {"INT8": "int8", "FLOAT32": "float", "BOOL": "bool"}
 
@@ -53,7 +53,8 @@ def _image(tensor: Tensor, context: Context) -> tuple[int, int]:
 def lce_quantize(context: Context, op: Op) -> Lowered:
     """Lowers LceQuantize, which packs signs.
 
-    The words of a pixel are written after all its values have been read, so output and input may share memory.
+    The kernel writes the words of a pixel after it has read all the pixel's values, so output and input may share
+    memory.
     """
     source = op.input(0)
     rows, channels = _image(source, context)
@@ -115,7 +116,7 @@ def _pair(name: str, sizes: tuple[int, ...] | list[int]) -> dict[str, int]:
 
 
 def geometry_of(op: Op) -> tuple[Geometry, BConv2DOptions]:
-    """The sizes of a binary convolution, and its options."""
+    """The options of a binary convolution, and its sizes."""
     options = decode_options(op.name, op.custom_options)
     assert isinstance(options, BConv2DOptions)
     kernel, (_, *size, words), result = op.input(1), op.input(0).shape, op.output.shape
@@ -147,7 +148,9 @@ def geometry_of(op: Op) -> tuple[Geometry, BConv2DOptions]:
 
 
 def lce_bconv_2d(context: Context, op: Op) -> Lowered:
-    """Lowers LceBconv2d to the cheapest kernel for its shape and the target, among the compact or the fast kernels."""
+    """Lowers LceBconv2d to a kernel: the cheapest for the layer's shape and the target, among the compact or the
+    fast kernels.
+    """
     geometry, options = geometry_of(op)
     name = _OUTPUTS[op.output.type]
     filters = constant_of(op.input(1), "filter")
@@ -201,7 +204,7 @@ def _fields(op: Op, geometry: Geometry, options: BConv2DOptions, packed: Packed)
         "depths": None if is_bits else Data(packed.depths),
         "row_class": None if packed.row_class is None else Data(packed.row_class),
         "column_class": None if packed.column_class is None else Data(packed.column_class),
-        # Multipliers and biases that the kernel does not read are left out, so they take no flash.
+        # If the kernel does not read the multipliers and biases, they are left out, so that they take no flash.
         **{name: None if is_bits or fixed else _data(values) for name, values in factors.items()},
         **{f"fixed_{name}": _data(getattr(fixed, name, None)) for name in ("multiplier", "bias", "shift")},
         "planes": packed.planes,

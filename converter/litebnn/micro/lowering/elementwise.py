@@ -29,7 +29,7 @@ from litebnn.micro.program import (
 )
 from litebnn.micro.reference import outputs_of_op
 
-# The number of bits by which the inputs of an int8 sum are shifted left.
+# The inputs of an int8 sum are first shifted left by this number of bits.
 _SUM_BITS = 20
 
 _CLAMPS = {
@@ -65,7 +65,7 @@ def _strides(shape: Sequence[int], sizes: Sequence[int]) -> list[int]:
 
 
 def _merged(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], ...]:
-    """Merges neighbouring axes that can be one axis for all inputs, so that the inner loop is long."""
+    """Merges neighbouring axes into one if this is possible for all inputs, so that the inner loop is long."""
     axes = [(size, *steps) for size, *steps in zip(sizes, *strides, strict=True) if size != 1] or [
         (1, *(0 for _ in strides))
     ]
@@ -104,7 +104,9 @@ def binary(context: Context, op: Op) -> Lowered:
 
 
 def _grids(op: Op) -> tuple[list[float], dict[str, Value]]:
-    """The scales of both inputs and of the output, and their zero points as fields of a C structure."""
+    """The scales of both inputs and of the output, and the zero points of the three tensors as fields of a C
+    structure.
+    """
     grids = [grid(tensor) for tensor in (op.input(0), op.input(1), op.output)]
     names = ("first_zero_point", "second_zero_point", "output_zero_point")
     return [scale for scale, _ in grids], dict(zip(names, (zero for _, zero in grids), strict=True))

@@ -56,7 +56,7 @@ def _move(
 
 
 def _merged(sizes: Sequence[int], first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Merges neighbouring axes that can be one axis in both tensors."""
+    """Merges neighbouring axes into one if this is possible for both tensors."""
     found: list[tuple[int, int, int]] = []
     for size, a, b in zip(sizes, first, second, strict=True):
         if size == 1:
@@ -69,7 +69,9 @@ def _merged(sizes: Sequence[int], first: Sequence[int], second: Sequence[int]) -
 
 
 def concatenation(context: Context, op: Op) -> Lowered:
-    """Lowers CONCATENATION to a copy for each input. Packed signs need parts that fill whole words."""
+    """Lowers CONCATENATION to a copy of each input. Packed signs can be concatenated only if each part fills whole
+    words.
+    """
     check_types(op, *_SUFFIXES)
     if getattr(op.options, "fused_activation_function", Activation.NONE) != Activation.NONE:
         raise refuse("it has a fused activation, expected none")
@@ -190,8 +192,9 @@ def stack(context: Context, op: Op) -> Lowered:
 
 
 def folded(op: Op) -> Array | None:
-    """The value of an op that only moves or dequantizes constants; None if the op's operands are computed at run
-    time."""
+    """The value of an op that only moves or dequantizes constants. None if an operand of the op is computed at run
+    time.
+    """
     source = op.inputs[0] if op.inputs else None
     if source is None or not source.is_constant:
         return None

@@ -38,7 +38,7 @@ _CLAMPS: Mapping[int, tuple[float, float]] = {
 
 
 def clamp_of(op: Op) -> tuple[float, float]:
-    """The range to which the fused activation of an op clamps real values."""
+    """The range of real values to which an op's fused activation clamps."""
     activation = getattr(op.options, "fused_activation_function", Activation.NONE)
     if activation not in _CLAMPS:
         names = ", ".join(Activation(kind).name for kind in _CLAMPS)
@@ -47,7 +47,9 @@ def clamp_of(op: Op) -> tuple[float, float]:
 
 
 def range_of(op: Op) -> dict[str, Value]:
-    """The range of the fused activation in the type of the output, as fields of a C structure."""
+    """The range to which an op's fused activation clamps, as levels of an int8 output or as floats. The result is
+    fields of a C structure.
+    """
     low, high = clamp_of(op)
     if op.output.type == "FLOAT32":
         return {"low": max(low, -LARGEST), "high": min(high, LARGEST)}
@@ -148,7 +150,7 @@ def _convolution(
 
 
 def _runs(window: dict[str, int], group_channels: int, function: str) -> int:
-    """The number of inner loops for each output value. Each inner loop has a fixed cost."""
+    """The number of inner loops that compute one output value. Each inner loop has a fixed cost."""
     is_whole = group_channels == window["channels_in"] and window["dilation_width"] == 1
     return window["filter_height"] * (1 if function == "conv2d" and is_whole else window["filter_width"])
 

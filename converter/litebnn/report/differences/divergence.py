@@ -1,4 +1,6 @@
-"""Finds the first layer in which a source model and its conversion differ, and if rounding explains the difference."""
+"""Finds the first layer in which a source model and its conversion differ, and decides if rounding explains the
+difference.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ from litebnn.report.differences.samples import run
 from litebnn.runtime.intermediates import interpreter_for, with_given, with_outputs
 from litebnn.runtime.interpreter import Interpreter
 
-# The largest difference that rounding makes to float sums in another order, relative to the tensor's largest value.
+# The largest difference that a different order of additions makes to float sums, relative to the tensor's largest
+# value.
 TOLERANCE = 1e-3
-# The distance from the threshold within which rounding may flip a sign, relative to the mean distance.
+# Rounding may flip a sign whose value is within this distance from the threshold. The distance is relative to the mean
+# distance of all values.
 _CLOSE = 1e-4
-# The smallest distance of a rounded sum from zero. A value that is closer is zero itself, or the number next to a
+# The smallest distance of a rounded sum from zero. A value closer to zero is zero itself, or the float32 next to a
 # threshold.
 _ZERO = float(np.finfo(np.float32).tiny)
 
@@ -32,15 +36,16 @@ class Divergence:
     layer: str
     # The number of signs or levels that differ between the models; 0 for a tensor of other numbers.
     flipped: int = 0
-    # The number of signs or levels in the tensor.
+    # The number of all signs or levels in the tensor.
     signs: int = 0
     # The largest distance of a flipped sign's value from its threshold, in the source; nan if the source has only bits.
     distance: float = 0.0
-    # The mean distance of all values from their thresholds.
+    # The mean distance of all values of the tensor from their thresholds.
     mean_distance: float = 0.0
-    # The number of samples in which this layer is the first one to differ; `flipped` and `signs` sum over them.
+    # The number of samples in which this layer is the first one to differ. `flipped` and `signs` are sums over these
+    # samples.
     samples: int = 1
-    # The largest difference, relative to the largest value, if the layer is a tensor of numbers.
+    # If the layer is a tensor of numbers, the largest difference, relative to the largest value.
     difference: float = 0.0
     # True if rounding in the converted model may flip the sign of sums that are zero in the source.
     rounds_zero: bool = False
@@ -50,7 +55,7 @@ class Divergence:
         """True if all flipped signs belong to values so close to the threshold that rounding decides them.
 
         If all these values are exactly zero and the result's sums are exact, the models disagree about the sign of
-        zero, which is no rounding.
+        zero. Rounding does not explain this.
         """
         is_decided = self.rounds_zero or self.distance > _ZERO
         return self.flipped > 0 and is_decided and self.distance <= _CLOSE * self.mean_distance
@@ -97,7 +102,7 @@ def difference(expected: Array, actual: Array) -> float:
 
 
 def _gaps(expected: Array, actual: Array) -> Array:
-    """The difference of each number, relative to the largest finite expected one."""
+    """The difference of each number, relative to the largest finite number that is expected."""
     left, right = expected.astype(np.float64), actual.astype(np.float64)
     scale = float(np.max(np.abs(left), initial=0.0, where=np.isfinite(left))) or 1.0
     with np.errstate(invalid="ignore"):  # infinities may be subtracted
@@ -192,22 +197,20 @@ class LayerComparison:
 
 
 def _with_operand(graph: Graph, pair: Pair) -> Pair:
-    """Adds an output to the source model: the operand of the pair's levels, with the moves of the levels applied.
-    Returns the pair with this output as its operand.
-
-    The pair with this output as its operand.
+    """Adds an output to the source model: the tensor from which the pair's levels are computed, moved into the layout
+    of the levels. Returns the pair with this output as its operand.
     """
     return pair if pair.levels is None else replace(pair, operand=moved_source(graph, pair.levels))
 
 
 def _has_known_signs(pair: Pair) -> bool:
-    """True if the signs or levels of the result can be derived from the source's values."""
+    """True if the signs or levels of the result can be computed from the source's values."""
     is_alike = pair.source.tensor.type == pair.result.tensor.type
     return pair.result.origin.signs > 0 or (len(pair.thresholds) > 0 and is_alike)
 
 
 def _as_the_result_has_it(pair: Pair, values: dict[Tensor, Array], actual: Array) -> Array:
-    """The source's signs or numbers, moved to the result's layout; the result's own values if the shapes do not fit."""
+    """The source's signs or numbers in the layout of the result. If the shapes do not fit, the result's own values."""
     try:
         restored = pair.result.restored(actual)
         made = pair.result.made(pair.expected(values[pair.source.tensor]).reshape(restored.shape))
@@ -217,7 +220,7 @@ def _as_the_result_has_it(pair: Pair, values: dict[Tensor, Array], actual: Array
 
 
 def _differing(pair: Pair, values: dict[Tensor, Array], actual: Array) -> Iterator[Divergence]:
-    """Yields a divergence if the two tensors of a pair differ."""
+    """Yields a divergence if the values of the pair's two tensors differ."""
     name = pair.source.origin.source
     try:
         expected = pair.expected(values[pair.source.tensor])

@@ -42,7 +42,7 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(
     converted = litebnn.convert_tflite(source)
     sample = samples[:1]
     values = operand_of(source, sign, sample)
-    # The converted model has exact sums. A sum is zero, whose sign is positive, or at least 0.1 away from zero.
+    # The sums of the converted model are exact. A sum is zero, whose sign is positive, or at least 0.1 away from zero.
     flipped = (values < 0) & (values > -0.05)
     divergence = LayerComparison("verify", source, converted).first_divergence([sample])
     if not flipped.any():
@@ -86,7 +86,9 @@ def test_signs_that_the_result_has_negated_in_some_channels(size: int) -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("height", "width", "flat"), [(5, 7, False), (6, 6, False), (5, 7, True)])
 def test_negated_signs_whose_axes_are_in_another_order(height: int, width: int, flat: bool) -> None:
-    """Channel-first exporters put batch norm and sign between transposes, or flatten [channels, height, width]."""
+    """Channel-first exporters put the batch norm and the sign between two transposes, or flatten [channels, height,
+    width].
+    """
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.transpose(model.input(1, height, width, 32), 0, 3, 1, 2)
@@ -318,7 +320,9 @@ def test_signs_that_are_spread_over_an_image_and_flattened() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("flipped", [False, True])
 def test_two_conversions_of_a_model_do_not_differ(flipped: bool) -> None:
-    """Both models have tensors that rules named, bits with permuted axes, and several tensors of the same name."""
+    """In both models there are tensors that rules named, bits with permuted axes, and several tensors of the same
+    name.
+    """
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.transpose(model.input(1, 6, 6, 32), 0, 3, 1, 2)

@@ -33,21 +33,22 @@ class TracedTensor:
         return origin.restored(unpack_bits(values, origin.signs) if origin.signs else values)
 
     def made(self, values: Array) -> Array:
-        """Moves values from the layout of the source's tensor to the tensor's own. It is the inverse of the method
-        `restored`."""
+        """Moves values from the layout of the source's tensor to the layout of this tensor. It is the inverse of the
+        method `restored`.
+        """
         made = self.origin.made(values)
         return pack_bits(made) if self.origin.signs else made
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A tensor that both models have. It holds numbers, or signs that are packed in the result or in both models."""
+    """A tensor that both models have. It contains numbers, or signs that are packed in the result or in both models."""
 
     source: TracedTensor
-    # The tensor whose values decide about the source's signs or levels. It is the pair's tensor itself if there are no
+    # The tensor whose values determine the source's signs or levels. It is the pair's tensor itself if there are no
     # thresholds, and None if the source does not compute it.
     operand: Tensor | None
-    # The values of the operand at which the signs or levels change.
+    # The thresholds: values of the operand at which the signs or levels change.
     thresholds: tuple[float | Array, ...]
     result: TracedTensor
     # The op that moves levels from the operand's layout to the layout of the source's tensor.
@@ -55,7 +56,8 @@ class Pair:
     # The shape to which the operand is broadcast before it is flattened, if necessary, to the shape of the source's
     # tensor.
     spread: tuple[int, ...] = ()
-    # True if the result adds a rounded middle level to a rounded count of signs, so that no sum is certain to be zero.
+    # True if the result adds a rounded middle level to a rounded count of signs. In this case no sum is certain to be
+    # zero.
     rounds_zero: bool = False
 
     @property
@@ -107,12 +109,14 @@ def pairs_of(source: Graph, result: Graph) -> list[Pair]:
 
 
 def computed(graph: Graph) -> list[Tensor]:
-    """The outputs of all ops."""
+    """The outputs of all ops in a graph."""
     return [tensor for op in graph.ops for tensor in op.outputs]
 
 
 def _traced_tensors(graph: Graph) -> list[TracedTensor]:
-    """The tensors of numbers and of signs in a model, by name. Names that are not unique are left out."""
+    """The tensors of a model that hold numbers or signs, by their names. Tensors whose names are not unique are left
+    out.
+    """
     bits = channels_of_bits(graph)
     times = Counter(tensor.name for tensor in computed(graph))
     tensors = []
@@ -126,7 +130,8 @@ def _traced_tensors(graph: Graph) -> list[TracedTensor]:
 
 def _first(name: str) -> str:
     """The first of the names that exporters join with semicolons. Two exporters may join the same first name with
-    different others."""
+    different further names.
+    """
     return name.split(";")[0]
 
 
@@ -137,7 +142,7 @@ def _kind(traced: TracedTensor) -> str:
 
 
 def _downstream_of_levels(graph: Graph, levels: list[Tensor]) -> set[Tensor]:
-    """The tensors downstream of sums of levels, up to the next signs."""
+    """The tensors that are computed from sums of levels, up to the next signs."""
     bits, behind = set(levels), set[Tensor]()
     for op in graph.ops:
         if not bits.isdisjoint(op.inputs):
@@ -154,9 +159,9 @@ def _packed(graph: Graph, bits: Tensor) -> Tensor | None:
 
 
 def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, tuple[float | Array, ...]]:
-    """The tensor whose values decide about a tensor's signs or levels, and the thresholds.
+    """The tensor whose values determine a tensor's signs or levels, and the thresholds.
 
-    For a tensor of other numbers, the result is the tensor itself, and no thresholds.
+    For a tensor of other numbers, the result is the tensor itself, without thresholds.
     """
     decided = _before_reshapes(graph, tensor)
     sign = find_sign(graph, decided)
@@ -170,7 +175,7 @@ def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, tuple[float | Array,
 
 
 def _before_reshapes(graph: Graph, tensor: Tensor) -> Tensor:
-    """The tensor before any reshapes, which TensorFlow inserts to flatten signs and their conditions."""
+    """The tensor before any reshapes. TensorFlow inserts reshapes to flatten signs and their conditions."""
     while (op := graph.producer(tensor)) is not None and facts(op).reshapes:
         tensor = op.input(0)
     return tensor

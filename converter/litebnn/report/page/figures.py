@@ -44,7 +44,7 @@ class Steps:
     header: Sequence[str]
     # The names of the columns that hold numbers.
     numbers: Sequence[str]
-    # The cells of each row; a row is a step.
+    # The cells of the table's rows. Each row is a step.
     rows: Sequence[Sequence[str]]
     # The line of totals below the table.
     total: str
@@ -64,12 +64,12 @@ class Metric:
     """A quantity of each op that a chart shows."""
 
     name: str
-    # The times that the chart shows; None for quantities that are equal on all boards.
+    # The time of each op that the chart shows, by board. None for quantities that are equal on all boards.
     times: Times | None
     total: str
     largest: str
     values: tuple[float, ...]
-    # For each op, the quantity relative to the largest one, and the quantity as text.
+    # For each op, its quantity relative to the largest one, and its quantity as text.
     cells: tuple[tuple[float, str], ...]
     # The part of the total for each precision that occurs.
     parts: tuple[Part, ...]
@@ -81,9 +81,9 @@ class RuleBroken:
 
     # The advice on a broken rule, as one sentence.
     fix: str
-    # The total cost of breaking the rule in these layers, as text.
+    # The total cost of breaking the rule in all these layers, as text.
     costs: str
-    # The indices of the layers that break the rule, by the text of the finding.
+    # For each finding, as text, the indices of the layers that break the rule in this way.
     layers: dict[str, list[int]]
 
 

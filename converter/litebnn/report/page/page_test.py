@@ -68,7 +68,7 @@ def network() -> bytes:
 
 @cache
 def inspection() -> Inspection:
-    """The inspection of the network, with made-up times and costs of a broken rule."""
+    """The inspection of the network, with made-up times and a made-up cost of a broken rule."""
     found = inspect_model(litebnn.convert_tflite(network()))
     rule = BrokenRule("channels", 2, "conv", "40 input channels", "take 64", {"host": 1e-6, "rpi4": 2e-5})
     ops = [replace(row, seconds={"host": 1e-5 * (row.index + 1), "rpi4": 1e-3}) for row in found.ops]

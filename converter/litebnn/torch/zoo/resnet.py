@@ -18,8 +18,9 @@ BLOCKS = 4  # binary convolutions in each section
 
 
 class _Block(nn.Module):
-    """A binary convolution and batch norm, whose output is added to the input. Signs come before the convolution, an
-    activation after the sum."""
+    """A binary convolution and a batch norm, whose output is added to the input. The convolution's input goes
+    through signs, and the sum through an activation.
+    """
 
     def __init__(
         self,

@@ -140,8 +140,9 @@ def _layers(content: bytes, name: str) -> dict[str, list[_Layer]]:
 
 
 def _layers_of_keras_3(layers: Any) -> Iterator[_Layer]:
-    """The layers of a file that Keras 3 wrote. Such a file names a layer by its class and its number within the
-    class."""
+    """The layers of a file that Keras 3 wrote. In such a file, a layer's name is its class and its number within the
+    class.
+    """
 
     def number(name: str) -> int:
         found = re.search(r"_(\d+)$", name)
