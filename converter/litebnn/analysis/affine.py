@@ -7,8 +7,8 @@ import numpy as np
 from litebnn.analysis.match import SIGNS, floats
 from litebnn.graph import Array, Op, Tensor, facts
 
-# Ops with more channels than this limit are not analysed: a damaged file may claim any number, and arrays hold a value
-# for each.
+# An op with more channels than this limit is not analysed. A damaged file may claim any number of channels, and the
+# analysis makes arrays with a value for each.
 _MOST_CHANNELS = 1 << 20
 AFFINE = ("ADD", "DIV", "MUL", "NEG", "SUB")
 
@@ -21,13 +21,14 @@ def normal_level(values: Array, *, up: bool) -> Array:
 
 
 def next_level(values: Array, *, up: bool) -> Array:
-    """Returns the next float32 above (or below) each value, among zero and the normal numbers."""
+    """Returns the next float32 above (or below) each value. Only zero and normal numbers count."""
     return normal_level(np.nextafter(values, np.float32(np.inf if up else -np.inf)), up=up)
 
 
 def per_channel(tensor: Tensor | None, channels: int) -> Array | None:
-    """Returns the values, float32 [channels], of a float constant that is equal at all positions; None for other
-    tensors."""
+    """Returns the values, float32 [channels], of a float constant that has the same value at all positions of a
+    channel; None for other tensors.
+    """
     array = floats(tensor)
     if array is None or channels < 1:
         return None

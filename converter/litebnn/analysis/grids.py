@@ -1,4 +1,4 @@
-"""Quantization parameters (grids), and the arithmetic of quantized ops."""
+"""Quantization parameters (a scale and a zero point, called grid), and the arithmetic of quantized ops."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ Ranges: TypeAlias = dict[Tensor, Range]
 INT8_MIN, INT8_MAX = -128, 127
 # For each integer type that NumPy lacks, the table has the number of bits.
 NARROW_TYPES = {"INT4": 4, "INT2": 2}
-# A channel's scale of weights is at least this share of the coarsest channel's. All channels share the output's scale,
-# which would lose finer steps, and the bias would not fit into 32 bits.
+# The scale of a channel's weights is at least this share of the largest scale. With finer scales, the bias would not
+# fit into 32 bits, and the output's scale, which all channels share, would lose the finer steps.
 _FINEST_CHANNEL = 1 / 256
 _GRIDS = ("INT8", "UINT8", "INT16")
-# The float32 middle of two levels is at most this many units in the last place away from the rounding boundary.
+# The middle of two levels in float32 is at most this many units in the last place away from the number at which
+# rounding changes.
 _MOST_ULPS = 4
-# The larger factor in a sum, and the factor that converts between two grids, have these numbers of fractional bits.
+# The numbers of fractional bits of two fixed-point factors: the larger factor in a sum, and the factor that converts
+# one scale to another.
 _SUM_BITS, _QUANTIZE_BITS = 20, 8
-# For each op whose arithmetic is known, the table has the signs with which the op adds its operands.
+# For each op whose arithmetic is known, the signs (+1 or -1) with which the op adds its operands.
 _SIGNS = {"ADD": (1, 1), "SUB": (1, -1), "QUANTIZE": (1,), "MUL": ()}
 
 
@@ -83,7 +85,9 @@ def _is_next_to_layer(graph: Graph, tensor: Tensor) -> bool:
 
 
 def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
-    """Makes a grid with one scale and zero point, or with one for each channel along `axis`."""
+    """Makes quantization parameters (a grid) with one scale and zero point, or with one of each for each channel
+    along `axis`.
+    """
     scales = np.atleast_1d(np.asarray(scale, np.float32))
     return Quantization(scales, np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape).copy(), axis)
 
@@ -102,7 +106,7 @@ def round_half_away(values: Array) -> Array:
 
 
 def quantized(values: Array, scale: Any, zero_point: Any) -> Array:
-    """Quantizes floats to int8 like QUANTIZE."""
+    """Quantizes floats to int8 as the op QUANTIZE does."""
     levels = round_half_away(values.astype(np.float64) / scale) + zero_point
     clipped: Array = np.clip(levels, INT8_MIN, INT8_MAX).astype(np.int8)
     return clipped
@@ -183,7 +187,7 @@ def is_int8(tensor: Tensor | None) -> bool:
 
 
 def is_quantized(tensor: Tensor) -> bool:
-    """True if one grid, of int8 or another type, holds for the whole tensor."""
+    """True if a single scale and zero point (grid) hold for the whole tensor, of int8 or another type."""
     return grid_range(tensor) is not None
 
 
@@ -192,7 +196,7 @@ def same_parameters(left: Tensor, right: Tensor) -> bool:
 
 
 def on_grid(values: Array, tensor: Tensor) -> Array | None:
-    """Rounds numbers to the tensor's grid, as if the tensor stored them; a float tensor leaves them unchanged."""
+    """Rounds numbers to values that the tensor can store. A float tensor leaves them unchanged."""
     if tensor.type == "FLOAT32":
         return values
     limits = grid_range(tensor)
@@ -204,32 +208,40 @@ def on_grid(values: Array, tensor: Tensor) -> Array | None:
 
 
 def from_levels(levels: Any, scale: float, zero_point: int) -> Array:
-    """Returns the float32 values of levels, computed like DEQUANTIZE, so 127 times the float nearest to 1/127 is 1."""
+    """Returns the float32 values of levels. They are computed as DEQUANTIZE computes them, so 127 times the float
+    nearest to 1/127 is 1.
+    """
     values: Array = (np.asarray(levels, np.float32) - np.float32(zero_point)) * np.float32(scale)
     return values
 
 
 def grid_range(tensor: Tensor) -> tuple[float, float] | None:
-    """Returns the lowest and the highest value of a tensor with one grid; None for other tensors."""
+    """Returns the lowest and the highest value of a tensor that has a single scale and zero point; None for other
+    tensors.
+    """
     numbers = numbers_of_grid(tensor)
     return None if numbers is None else (float(numbers[0]), float(numbers[-1]))
 
 
 def ends_within(tensor: Tensor, low: float, high: float) -> bool:
-    """True if the tensor's grid clamps values to a range between two numbers, apart from rounding."""
+    """True if the quantized type of the tensor limits its values to a range between two numbers, apart from
+    rounding.
+    """
     limits, half = grid_range(tensor), step_of(tensor) / 2
     return limits is not None and low - half <= limits[0] and limits[1] <= high + half
 
 
 def numbers_of_grid(tensor: Tensor) -> Array | None:
-    """Returns all values of a tensor with one grid, float32 [levels], ascending; None for other tensors."""
+    """Returns all values that a tensor with a single scale and zero point can take, float32 [levels], ascending;
+    None for other tensors.
+    """
     grid = tensor.per_tensor_quantization
     if grid is None or tensor.type not in _GRIDS:
         return None
     return _numbers(tensor.type, *grid)
 
 
-# A small cache is enough, because a network has few grids and uses each of them many times.
+# A small cache is enough, because a network has few quantization parameters and uses each of them many times.
 @functools.lru_cache(maxsize=64)
 def _numbers(type_name: str, scale: float, zero_point: int) -> Array:
     limits = np.iinfo(NUMPY_TYPES[type_name])
@@ -239,13 +251,15 @@ def _numbers(type_name: str, scale: float, zero_point: int) -> Array:
 
 
 def step_of(tensor: Tensor) -> float:
-    """Returns the scale of a tensor with one grid; 0 for other tensors."""
+    """Returns the scale of a tensor that has a single scale and zero point; 0 for other tensors."""
     grid = tensor.per_tensor_quantization if is_quantized(tensor) else None
     return 0.0 if grid is None else grid[0]
 
 
 def first_rounded_to(numbers: Array, tensor: Tensor) -> Array:
-    """Returns the least floats, float32 [n], that round to the given numbers of a tensor's grid or to greater ones."""
+    """For each of the given numbers, which the tensor can represent, returns the least float32 that rounds to it or
+    to a greater number.
+    """
 
     def reach(floats: Array) -> Array:
         rounded = on_grid(floats, tensor)
@@ -263,8 +277,9 @@ def first_rounded_to(numbers: Array, tensor: Tensor) -> Array:
 
 
 def next_of_grid(numbers: Array, tensor: Tensor) -> Array:
-    """Returns for each number the least number of the tensor's grid that is not below; without a grid, the numbers
-    themselves."""
+    """For each number, returns the least number that the tensor can represent and that is not below it. For a float
+    tensor, returns the numbers themselves.
+    """
     levels = numbers_of_grid(tensor)
     if levels is None:
         return numbers
@@ -284,7 +299,9 @@ def as_compared(values: Array, scale: float) -> Array:
 
 
 def lowest_value(graph: Graph, tensor: Tensor) -> float:
-    """Returns the lowest value that a tensor's grid allows, or the grid of the tensor that it dequantizes."""
+    """Returns the lowest value that the quantization of a tensor allows. If the tensor is dequantized, the
+    quantization is that of the source.
+    """
     op = graph.producer(tensor)
     source = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
     limits = grid_range(source)

@@ -25,8 +25,8 @@ class Layout:
     before: tuple[int, ...]
     # `after` has the dimensions that the op writes.
     after: tuple[int, ...]
-    # For each axis after the op, `axes` has the axis before, or None for a new axis of size 1. `axes` is None if the op
-    # folds axes.
+    # For each axis after the op, `axes` has the axis before the op. For a new axis of size 1, it has None. `axes` as a
+    # whole is None if the op folds axes.
     axes: tuple[int | None, ...] | None = None
 
     @property
@@ -37,7 +37,7 @@ class Layout:
 
     @property
     def unit_axis(self) -> int | None:
-        """Returns the axis of size 1, in the larger of both shapes, that a reshape adds or takes away."""
+        """Returns the axis of size 1 that a reshape adds or removes, as an index in the larger of both shapes."""
         if self.axes is None or self.order is not None:
             return None
         return self.axes.index(None) if None in self.axes else next(i for i in self.axes_before if i not in self.axes)
@@ -53,14 +53,15 @@ class Layout:
         return Layout(self.after, self.before, back)
 
     def moved(self, values: Array, fill: Any) -> Array | None:
-        """Arranges one value for each old axis in the order of the new axes; an axis that the layout adds gets
-        `fill`."""
+        """Takes one value for each old axis, and returns the values in the order of the new axes. An axis that the
+        layout adds gets the value `fill`.
+        """
         if self.axes is None or len(values) != len(self.before):
             return None
         return np.asarray([fill if axis is None else values[axis] for axis in self.axes], values.dtype)
 
     def of_array(self, array: Array) -> Array | None:
-        """Returns a broadcast operand in the new layout; None if the layout drops an axis."""
+        """Returns a broadcast operand of an op in the new layout; None if the layout removes an axis of the operand."""
         order = [axis for axis in self.axes or () if axis is not None]
         if len(order) != len(self.before) or array.ndim > len(order):
             return None
@@ -72,8 +73,8 @@ class Layout:
 def layouts_of(op: Op) -> list[Layout]:
     """Returns the layouts that an op may stand for; empty for ops that neither transpose nor reshape.
 
-    A reshape has one layout for each axis of size 1 that it may add or take away. A reshape without such an axis folds
-    axes.
+    A reshape has one layout for each axis of size 1 that it may add or remove. If there is no such axis, the reshape
+    folds axes.
     """
     if op.name == "TRANSPOSE":
         order = transpose_order(op)
@@ -99,8 +100,9 @@ def _amounts(op: Op, layout: Layout) -> dict[str, Array] | None:
 
 
 def _block(op: Op, layout: Layout) -> dict[str, Array] | None:
-    """Returns block size and amounts of an op with one spatial axis, together with those of the axis of size 1 that the
-    layout adds."""
+    """Returns the block size and the amounts of an op with one spatial axis. The axis of size 1 that the layout adds
+    gets its own block size and amounts.
+    """
     block, amounts, axis = op.input(1).array, op.input(2).array, layout.unit_axis
     if block is None or amounts is None or (block.shape, amounts.shape) != ((1,), (1, 2)):
         return None
@@ -120,9 +122,9 @@ def _reduced(op: Op, layout: Layout) -> dict[str, Array] | None:
     return {"/axes": np.asarray(own, np.int32)}
 
 
-# For each op of one tensor, the table has a function that returns the op's parameters after a change of layout. The
-# keys of the function's result are suffixes for the names of the new constants. The result is None if the op does not
-# exist in that layout.
+# For each op on one tensor, a function that returns the op's parameters after a change of layout. The result is a
+# dictionary; its keys are suffixes for the names of the new constants. The result is None if the op does not exist in
+# that layout.
 IN_LAYOUT: dict[str, Callable[[Op, Layout], dict[str, Array] | None]] = {
     **dict.fromkeys(PADS, _amounts),
     **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), _block),
@@ -134,9 +136,8 @@ INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE")
 
 
 def channels_moved(op: Op) -> list[Tensor]:
-    """The inputs whose whole channels an op moves, in the order of the output's channels; [] if it does something else.
-
-    Ops that work on elements by their channel, such as a batch norm or a sign, commute with such an op.
+    """The inputs whose whole channels an op moves, in the order of the output's channels. The list is empty if the op
+    does something else. Ops on elements by channel, such as a batch norm or a sign, commute with such an op.
     """
     whole, x = op.output, op.inputs[0] if op.inputs else None
     joins = op.name == "CONCATENATION" and op.options.axis in (-1, len(whole.dims) - 1) and fused_activation(op) == 0
@@ -156,19 +157,19 @@ def _crops(op: Op) -> bool:
 
 
 def floats_moved(op: Op) -> list[Tensor]:
-    """The float inputs whose elements make up an op's output, in any order; a QUANTIZE commutes with such an op."""
+    """The float inputs whose elements make up an op's output, in any order. A QUANTIZE commutes with such an op."""
     inputs = op.inputs if op.name == "CONCATENATION" else op.inputs[:1] if facts(op).moves else []
     return [tensor for tensor in inputs if tensor is not None and tensor.type == "FLOAT32"]
 
 
-# Ops whose output elements are elements of their first input.
+# Ops that only select elements of their first input as elements of their output.
 MOVING = (
     *("BATCH_TO_SPACE_ND", "BROADCAST_TO", "DEPTH_TO_SPACE", "GATHER", "MIRROR_PAD", "RESIZE_NEAREST_NEIGHBOR"),
     *("REVERSE_V2", "SLICE", "SPACE_TO_DEPTH", "SPLIT_V", "STRIDED_SLICE", "TILE", "TRANSPOSE", "UNPACK"),
 )
-# These ops select values by their order.
+# Ops that select values by their order, such as a maximum.
 COMPARING = ("MAXIMUM", "MAX_POOL_2D", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN")
-# The table has, for each op, the inputs from which the elements of its outputs are selected.
+# For each op, the inputs from which it selects the elements of its outputs.
 _PICKED: dict[str, tuple[int, ...]] = {
     **dict.fromkeys((*MOVING, "MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN"), (0,)),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), (0, 1)),
@@ -179,7 +180,9 @@ _JOINING = ("CONCATENATION", "PACK")
 
 
 def picked_from(op: Op) -> tuple[int, ...]:
-    """Returns the inputs from which an op selects all elements of its outputs; empty for an op that computes."""
+    """Returns the inputs from which an op selects all elements of its outputs. The list is empty for an op that
+    computes.
+    """
     if fused_activation(op) != 0:
         return ()
     if op.name in _JOINING:

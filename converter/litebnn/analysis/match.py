@@ -40,15 +40,16 @@ def uniform(tensor: Tensor | None) -> float | None:
 
 
 def number_of(graph: Graph, tensor: Tensor | None) -> float | None:
-    """Returns the value of a tensor whose elements are all equal, including tensors whose size depends on the batch."""
+    """Returns the value of a tensor whose elements are all equal. The size of such a tensor may depend on the batch."""
     while (op := graph.producer(tensor)) is not None and op.name in ("BROADCAST_TO", "FILL"):
         tensor = op.inputs[int(op.name == "FILL")]
     return uniform(tensor)
 
 
 def times_repeated(dims: tuple[int, ...], larger: tuple[int, ...]) -> list[int] | None:
-    """Returns the repetitions along each axis if a tensor is broadcast to a larger one; None if it cannot be
-    broadcast."""
+    """If a tensor is broadcast to a larger one, returns the number of repetitions along each axis; None if it cannot
+    be broadcast.
+    """
     sizes = list(zip(dims, larger, strict=False))
     if len(dims) != len(larger) or any(small != large and (small != 1 or large < 1) for small, large in sizes):
         return None

@@ -55,7 +55,9 @@ def constant_padding(op: Op) -> ConstantPadding | None:
 
 
 def _is_padded(op: Op, amounts: Array) -> bool:
-    """True if the declared sizes of the output are those of the input plus the amounts, as far as sizes are known."""
+    """True if the declared sizes of the output are those of the input plus the amounts of padding, as far as all
+    sizes are known.
+    """
     before, after = op.input(0).dims, op.output.dims
     if op.name == "SPACE_TO_BATCH_ND":  # it also divides the sizes into blocks
         return len(before) == len(after) and before[-1] == after[-1]
@@ -77,7 +79,8 @@ def without_zeros(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array]:
 def word_of_padding(channels: int, value: int) -> int | None:
     """Returns the word that pads packed signs with +1 or -1.
 
-    The result is None if no single word encodes a padded pixel: -1 over more than 32 channels, not a multiple of 32.
+    The result is None if no single word encodes a padded pixel. No word does so for -1 and more than 32 channels that
+    are not a multiple of 32.
     """
     word = 0 if value == 1 else -1 if channels % BITS_PER_WORD == 0 else (1 << channels) - 1
     return word if word.bit_length() < BITS_PER_WORD else None
@@ -112,7 +115,7 @@ def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
 def why_unknown_padding(layer: Op, zeros: Array) -> str | None:
     """Returns the reason why a layer's total padding is unknown, or None if the total is known.
 
-    The total includes the int [2, 2] zeros that a preceding op adds.
+    The total includes padding with zeros by a preceding op, which adds int [2, 2] rows and columns.
     """
     if layer_padding(layer) is None and np.any(zeros):
         return "its input is padded, and how SAME pads it further depends on a size that is not known"

@@ -17,7 +17,7 @@ from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Question, Tensor, facts
 
 NO_SIGN = "its input is not the output of a sign"
-# These arithmetic ops may lie between a quantizer and a layer, besides ops that move values.
+# These arithmetic ops may occur between a quantizer and a layer, besides ops that move values.
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
 _TO_INTEGERS = ("FLOOR", "ROUND")
 _MOST_OPS = 64
@@ -26,13 +26,13 @@ _STANDS_BETWEEN = "stands between the sign and it"
 
 @dataclass(frozen=True)
 class _Read:
-    """A _Read describes a tensor whose values are known from those of an upstream tensor."""
+    """A _Read describes a tensor whose values can be derived from an upstream tensor."""
 
     # `source` is the op that computes the upstream tensor.
     source: Op
     # `reason` says why the upstream tensor is no sign; None if it is a sign or takes two other values.
     reason: str | None
-    # The ops that pass the values on from `source` to the tensor, the last one first.
+    # The ops that pass the values on from `source` to the tensor. The list begins with the last op.
     passed: tuple[Op, ...] = ()
 
 
@@ -66,7 +66,9 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
 
 
 def _takes_values_of_sign(graph: Graph, tensor: Tensor) -> bool:
-    """True if a tensor takes -1, 0 and 1 apart from rounding, for example if its grid rounds the number for 0 to 0."""
+    """True if a tensor takes -1, 0 and 1 apart from rounding. For example, its quantization may represent 0
+    inexactly.
+    """
     values = values_of(graph, tensor)
     distinct = np.unique(values.values)
     return values.is_known and distinct.size == 3 and bool(np.all(np.abs(distinct - [-1, 0, 1]) <= values.step))
@@ -78,7 +80,7 @@ def _is_passed(op: Op) -> bool:
 
 
 def _keeps_values(op: Op) -> bool:
-    """True if an op's output values are its input values, apart from padding."""
+    """True if an op's output values are values of its input, apart from padding."""
     return op.name not in _ARITHMETIC and not facts(op).keeps_signs and not _clamps(op)
 
 
@@ -93,9 +95,8 @@ def _keeps_levels(op: Op) -> bool:
 
 
 def _between(passed: Sequence[Op], is_sign: bool) -> str:
-    """Returns the reason why a layer is not binary although its input comes from a sign or from two values.
-
-    The reason names the last op between source and layer that changes the values.
+    """For a layer whose input comes from a sign or from two values, returns the reason why the layer is not binary. The
+    reason names the last op between source and layer that changes the values.
     """
     changing = [op.name for op in passed if not _keeps_values(op)]
     if not changing and not is_sign:
@@ -105,7 +106,7 @@ def _between(passed: Sequence[Op], is_sign: bool) -> str:
 
 
 def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
-    """Returns the reason why an op's output is not a sign; None if the op's inputs leave that open."""
+    """Returns the reason why an op's output is not a sign; None if the op's inputs may be the reason."""
     if op.name == "SIGN":
         return _why_sign_is_none(graph, op)
     if (value := values_of(graph, tensor).constant) is not None:
@@ -133,8 +134,9 @@ def _why_sign_is_none(graph: Graph, sign: Op) -> str:
 
 
 def _obstacle(op: Op) -> str | None:
-    """Returns the reason why an op between a sign and a layer cannot work on bits, because of its parameters; else
-    None."""
+    """Returns the reason why an op between a sign and a layer cannot work on bits, if its parameters prevent that;
+    otherwise None.
+    """
     if op.name == "SPACE_TO_BATCH_ND" and (op.input(1).array is None or op.input(2).array is None):
         return "its space-to-batch padding is computed when the model runs"
     if _clamps(op):

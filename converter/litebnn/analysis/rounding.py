@@ -16,7 +16,7 @@ from litebnn.graph import Array, Graph, Op, Question, Tensor
 
 _MOST_OPS = 32
 _MOST_LEVELS = 4
-# Each round of the search evaluates this count of numbers, because NumPy takes hardly longer for them than for one.
+# Each round of the search evaluates this many numbers at once, because NumPy takes hardly longer for them than for one.
 _AT_ONCE = 257
 _OF_ONE = (
     *("CEIL", "EXP", "FLOOR", "LOGISTIC", "NEG", "ROUND", "SIGN", "TANH"),
@@ -39,9 +39,9 @@ def _monotone(graph: Graph, tensor: Tensor) -> tuple[Tensor, bool, tuple[Op, ...
     return parts[0][0], falls.pop(), (*ops, op)
 
 
-# The question finds a tensor as a monotone function of the farthest possible upstream tensor x. The answer is x, True
-# if the function falls, and the ops that compute the tensor from x, in order of execution. Without such an upstream
-# tensor, x is the tensor itself.
+# The question follows a tensor upstream as far as it is a monotone function of another tensor x. The answer is x, True
+# if the function falls, and the ops that compute the tensor from x, in order of execution. If there is no such x, it is
+# the tensor itself.
 _monotone_in = Question(_monotone, lambda op: [op.input(index) for index in _moving(op)])
 
 
@@ -54,14 +54,14 @@ def _rounded(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array] | None
 
 
 # The question finds the few values of a tensor that is a rounded, monotone function of another tensor x; None for other
-# tensors. The answer is x, the edges and the values around the edges, as in `Values`. Each op of such a function keeps
-# or reverses the order of numbers, in the runtime's arithmetic too. If the function is equal at two numbers, it is
-# equal between them, so bisection finds the numbers at which it changes.
+# tensors. The answer is x, the edges (numbers at which the function changes), and the values between them, as
+# in `Values`. Each op of such a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If
+# the function is equal at two numbers, it is equal between them, so bisection finds the numbers at which it changes.
 rounded_steps = Question(_rounded)
 
 
 # A step is an op of a function: its name, operands and activation. An operand is an index into x and the ops' results,
-# or the bytes of a number, which distinguish all numbers that compute differently.
+# or the bytes of a number. Bytes distinguish numbers, such as 0 and -0, that compare equal but compute differently.
 _Step: TypeAlias = tuple[str, tuple[int | bytes, ...], Activation]
 
 
@@ -83,8 +83,8 @@ def _search(steps: tuple[_Step, ...]) -> tuple[Array, Array] | None:
     """Returns the numbers at which a function changes, and the function's values around them; None if there are too
     many.
 
-    The function is monotone, so it is constant between two numbers with the same value. All intervals with different
-    values at their ends are divided at the same time, until their ends are neighbouring floats.
+    The function is monotone, so it is constant between two numbers with the same value. All intervals whose ends have
+    different values are halved together, until the ends are neighbouring floats.
     """
     highest = int(np.array([np.finfo(np.float32).max], np.float32).view(np.int32)[0])
     ranks = np.linspace(-highest, highest, _AT_ONCE).astype(np.int64)
@@ -106,7 +106,9 @@ def _search(steps: tuple[_Step, ...]) -> tuple[Array, Array] | None:
 
 
 def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
-    """Returns the function's values at the numbers that have these ranks in the order of all float32."""
+    """Returns the function's values at the numbers of these ranks. The rank of a number is its position in the order
+    of all float32.
+    """
     results = [_of_rank(ranks)]
     with np.errstate(all="ignore"):
         for name, operands, activation in steps:
@@ -119,14 +121,14 @@ def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
 
 
 def _of_rank(ranks: Array) -> Array:
-    """Returns the float32 numbers with these ranks in the order of all floats. Rank 0 is zero, 1 the next number above,
-    -1 the next one below.
+    """Returns the float32 numbers of these ranks in the order of all float32. Rank 0 is zero, rank 1 the next number
+    above zero, and rank -1 the next one below.
     """
     return np.where(ranks >= 0, ranks, _NEGATIVE_ZERO - ranks).astype(np.int32).view(np.float32)
 
 
 def _moving(op: Op) -> tuple[int, ...]:
-    """Returns the inputs in which the op's output is monotone while all its other inputs are constant numbers."""
+    """Returns the inputs of an op in which its output is monotone, if all other inputs are constant numbers."""
     if op.output.type != "FLOAT32" or fused_activation(op) is None or not op.inputs or None in op.inputs:
         return ()
     if op.name in _OF_ONE:

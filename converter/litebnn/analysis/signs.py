@@ -1,8 +1,8 @@
 """Recognizes signs in the forms that exporters write.
 
-A sign is a select of 1 and -1 by any condition. It may also be a step function of one tensor with these two values, in
-any form (`values.py`). Functions with other values (ternary, several bits) are not signs. Values may be rounded to a
-grid between the ops of a form; then only the sign itself is known exactly.
+A sign is a select of 1 and -1 by any condition. A step function of one tensor with these two values is a sign too, in
+any form (`values.py`). Functions with other values (ternary, several bits) are not signs. Between the ops of such a
+form, values may be quantized; then only the sign itself is known exactly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from litebnn.analysis.values import Values, choices_of, values_of
 from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
 
-# For each comparison, the table has the equivalent comparison after its operands are swapped.
+# For each comparison, the comparison that is equivalent after its operands are swapped.
 _MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
 
 _NEVER_NEGATIVE = ("ABS", "EXP", "LOGISTIC", "SOFTMAX", "SQRT", "SQUARE")
@@ -31,8 +31,8 @@ _SAME_SIGN = (
 class Sign:
     """A Sign is +1 where x is at least the level, or, if it falls, where x is below the level; else -1.
 
-    `level` is float32 [1] or [channels]. For a quantized x the level is a number of the grid, and for a boolean (0 or
-    1) it is 1.
+    `level` is float32 [1] or [channels]. For a quantized x the level is a number that x can represent, and for a
+    boolean (0 or 1) it is 1.
     """
 
     x: Tensor
@@ -47,7 +47,7 @@ def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> 
     """Returns the sign that `tensor` is; None if `tensor` is not a sign.
 
     Args:
-        assume_nonzero: True to ignore a third value at a single number, such as SIGN's at zero.
+        assume_nonzero: True to ignore a third value at a single number, such as the 0 of SIGN at zero.
     """
     op = graph.producer(tensor)
     if op is None:
@@ -90,7 +90,7 @@ def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | N
 
 
 def _follows(number: float, other: float, x: Tensor) -> bool:
-    """True if no value of x lies between the two numbers."""
+    """True if x has no value between the two numbers."""
     numbers = numbers_of_grid(x)
     if numbers is None:
         return bool(number == next_level(np.array([other], np.float32), up=True)[0])
@@ -139,11 +139,12 @@ def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
 
     Such a tensor is a boolean cast to a number, a select of two numbers or an unpacked sign. Arithmetic with numbers,
     straight-through estimators and rounding may follow. The source may also be quantized, so that its levels decide
-    between the values. In this case values within a step of each other count as one value that is rounded differently.
+    between the values. In this case, values that differ by at most a quantization step count as one value.
     """
     if tensor.type == "BOOL":
         return None
-    # Several comparisons may turn one unpacked sign into different booleans, so the boolean is tried first.
+    # The boolean is tried before the sign, because several comparisons may turn one unpacked sign into different
+    # booleans.
     of_signs = values_of(graph, tensor)
     found = next((one for one in (choices_of(graph, tensor), of_signs) if _are_chosen(graph, tensor, one)), None)
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
@@ -159,8 +160,9 @@ def _are_chosen(graph: Graph, tensor: Tensor, values: Values) -> bool:
 
 
 def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
-    """Returns the two main values of a function that has one jump, and elsewhere changes by at most one quantization
-    step."""
+    """If a function has one jump, and otherwise changes by at most one quantization step, returns its two main
+    values.
+    """
     values, edges, step = function.values, function.edges, function.step
     if function.x is None or function.x.dims != tensor.dims or not len(edges) or not function.is_known:
         return None
@@ -195,5 +197,5 @@ def _never_negative(graph: Graph, tensor: Tensor) -> bool:
     return _keeps_range(op) and op.inputs[0] is not None and is_never_negative(graph, op.input(0))
 
 
-# The question is True for a tensor whose ops or grid exclude negative numbers.
+# The answer is True for a tensor that cannot be negative, because of its ops or its quantization.
 is_never_negative = Question(_never_negative, lambda op: op.inputs[:1] if _keeps_range(op) else ())

@@ -41,7 +41,7 @@ def test_dorefa_is_the_sum_of_three_signs() -> None:
     assert (found.x, has_zero(found.values), total.middle) == (x, True, 1.5)
     assert total.rising.tolist() == [False] * 3
     assert total.scales.tolist() == [-0.5] * 3
-    # Halves are rounded to even: 0.5 to 0, 1.5 and 2.5 to 2.
+    # Halves are rounded to even numbers: 0.5 becomes 0, 1.5 and 2.5 become 2.
     numbers = around(found.edges)
     expected = np.rint(np.clip(numbers, F(0), F(1)) * F(3))
     rising = few_levels(found, for_zeros=False)
@@ -58,7 +58,7 @@ def test_levels_are_found_however_they_are_written(spelling: str) -> None:
     found, total = sum_in(model, LEVELS[spelling](model, x))
     assert found.x is x
     assert len(total.thresholds) == (2 if "ternary" in spelling else 3)
-    # If zero is a level, all signs are +1 at zero, so that ones can pad them.
+    # If zero is a level, all signs are +1 at zero, so that padding with ones stands for zeros.
     zeros = [n for n in around(found.edges) if abs(levels_of(total, np.array([n], F))[0]) < 1e-6]
     assert has_zero(found.values)
     assert np.all((np.array(zeros, F)[:, None] >= total.thresholds) == total.rising)

@@ -22,18 +22,20 @@ from litebnn.graph import Array, Op, Tensor, derived, facts
 
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """A Threshold is the condition of a sign: +1 where x >= level, or, for channels that fall, where x < level."""
+    """A Threshold is the condition of a sign. The sign is +1 where x >= level. In channels in which the sign falls,
+    it is +1 where x < level.
+    """
 
     # `level` is float32 [1] or [channels]; an infinity means a constant sign.
     level: Array = field(default_factory=lambda: np.zeros(1, np.float32))
     falls: Array = field(default_factory=lambda: np.zeros(1, np.bool_))  # bool [1] or [channels]
-    # If the threshold is lowered to a difference, `name` is the name of x - level.
+    # The name of the tensor x - level that computes the sign, if a rule lowers the threshold to this difference.
     name: str = ""
     # `number` is the name of the constant operand of the difference.
     number: str = ""
-    # True if the difference is a SUB, False if it is an ADD.
+    # True if the sign compares a SUB with zero, False if it compares an ADD.
     subtracts: bool = False
-    # True if the source model rounds the compared values, so that the level may be rounded once more.
+    # True if the source model rounds the values that are compared, so that the level may be rounded once more.
     is_rounded: bool = False
 
     @property
@@ -48,7 +50,7 @@ class Threshold:
 
     @property
     def rising(self) -> Threshold:
-        """Returns the same levels with all channels rising; the caller negates those that fell."""
+        """Returns the same levels, with all channels rising. The caller negates the channels that fell before."""
         return replace(self, falls=np.zeros(1, np.bool_))
 
     def of_channels(self, channels: slice | Array, suffix: str) -> Threshold:
@@ -68,7 +70,7 @@ class Threshold:
 
 
 def threshold_of(op: Op | None) -> Threshold | None:
-    """Returns the threshold of the sign that an op packs; None for other ops."""
+    """Returns the threshold by which an op packs a sign; None for other ops."""
     if op is None or op.name not in SIGNS:
         return None
     return Threshold() if op.name == LCE_QUANTIZE else getattr(op.options, "threshold", None)
@@ -92,11 +94,11 @@ def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | No
 
 def crossing(scale: Array, shift: Array, level: Array) -> tuple[Array, Array, Array]:
     """Returns the x at which scale · x + shift reaches a level: the nearest float32, or the next one above. The next
-    one is taken if the nearest misses the level although neither product nor sum is rounded.
+    one is returned if the nearest does not reach the level, although neither product nor sum is rounded.
 
     Returns:
         The levels float32 [n], and two arrays bool [n]. The first array is true where the line reaches its level below
-        that x, and false where at and above x. The second is true where nothing is rounded.
+        that x, and false where at and above x. The second array is true where nothing is rounded.
     """
     with np.errstate(all="ignore"):
         nearest = normal_level(((level - shift) / scale).astype(np.float32), up=True)
@@ -124,15 +126,15 @@ def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _limited(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Computes the inverse of MINIMUM and MAXIMUM: a limit on the other side of the level does not matter."""
+    """Computes the inverse of MINIMUM and MAXIMUM. A limit on the far side of the level does not matter."""
     limit = uniform(op.input(1))
     is_free = limit is not None and np.all(level <= limit if op.name == "MINIMUM" else level > limit)
     return _ONE if is_free else None
 
 
 def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Computes the inverse of a clamp, which keeps the levels between its limits, and of ops that keep signs, which
-    keep level 0.
+    """Computes the inverse of two kinds of ops. A clamp keeps the levels between its limits. An op that keeps signs
+    keeps level 0.
     """
     clamp = facts(op).clamp
     if clamp is None:
@@ -146,7 +148,8 @@ def _clamps_levels(op: Op) -> bool:
     return op.name == "RELU_N1_TO_1" and same_parameters(op.input(0), op.output) and step_of(op.output) <= 1
 
 
-# For each op, a function returns the line (float64 scale and shift) on which the op's output reaches a level, or None.
+# For each op, a function that returns the line (float64 scale and shift) on which the op's output reaches a level, or
+# None.
 _INVERSES: dict[str, Callable[[Op, Tensor, Array], _Line | None]] = {
     **dict.fromkeys(AFFINE, lambda op, x, level: affine_of(op, x.channels, left=op.inputs[0] is x)),
     **dict.fromkeys(("LEAKY_RELU", "PRELU"), _sloped),

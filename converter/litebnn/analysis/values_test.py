@@ -114,7 +114,7 @@ def test_a_scaled_straight_through_sign_takes_two_values() -> None:
 
 
 def test_two_values_that_a_number_decides_are_not_those_of_a_sign() -> None:
-    """(sign(x) + |sign(x)|) / 2 is 0 and 1, and x is neither a boolean nor a sign."""
+    """The form (sign(x) + |sign(x)|) / 2 has the values 0 and 1, although x is neither a boolean nor a sign."""
     model = FloatModel()
     sign = model.elementwise("SIGN", model.input(1, 4))
     total = model.elementwise("ADD", sign, model.elementwise("ABS", sign))

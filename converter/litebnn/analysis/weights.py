@@ -13,9 +13,9 @@ from litebnn.analysis.match import floats, fused_activation
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, facts
 
-# Magnitudes that were equal before rounding differ by at most this share.
+# After rounding, magnitudes count as equal if they differ by at most this share.
 _MAGNITUDE_TOLERANCE = 1e-5
-# An exporter's (alpha · sign(w) - c) + c, for c between -1 and 1, has at most this error.
+# The largest error of an exporter's (alpha · sign(w) - c) + c, if c is between -1 and 1.
 _STRAIGHT_THROUGH_ROUNDING = 2.0**-23
 _LARGEST_ROUNDING = 1e-3  # relative to alpha; a weight with a larger error is not binary
 
@@ -43,14 +43,15 @@ def layer_weights(graph: Graph, layer: Op) -> Array | None:
 
 
 def fold_computed(graph: Graph, layer: Op) -> bool:
-    """Folds weights and a bias that are computed from constants, if the file does not grow."""
+    """Folds weights and a bias that are computed from constants into constants, if the file does not grow."""
     folded = [fold_input(graph, layer, index) for index in computed_weights(graph, layer)]
     return any(folded)
 
 
 def computed_weights(graph: Graph, layer: Op) -> Iterator[int]:
-    """Yields the inputs whose weights or bias are computed from constants, if the file does not grow without the
-    constants."""
+    """Yields the inputs whose weights or bias are computed from constants, if folding these constants does not make
+    the file larger.
+    """
     for index in facts(layer).constants:
         tensor = layer.optional(index)
         if tensor is not None and not tensor.is_constant and does_not_grow(graph, tensor):
@@ -69,8 +70,9 @@ def not_float(layer: Op) -> str:
 
 
 def why_not_binary(layer: Op, weights: Array) -> str | None:
-    """Returns the reason why a CONV_2D or FULLY_CONNECTED of that form cannot be binary for any weights [O, ...]; else
-    None."""
+    """Returns the reason why a CONV_2D or FULLY_CONNECTED with these options cannot be binary, whatever its
+    weights [O, ...] are. None if there is none.
+    """
     channels_out, channels = weights.shape[0], weights.shape[-1]
     x = layer.input(facts(layer).data)
     dims, channels_in = x.dims, x.channels
@@ -165,14 +167,18 @@ def layer_bias(graph: Graph, layer: Op, channels: int) -> Array | None:
 
 
 def clamps_no_more(layer: Op) -> bool:
-    """True if the grid of a quantized output ends where the fused activation would clamp."""
+    """True if the lowest or highest level of a quantized output is the limit of the fused activation, which then has
+    no effect.
+    """
     activation = fused_activation(layer)
     return activation is not None and ends_within(layer.output, *ACTIVATION_RANGES[activation])
 
 
 @dataclass(frozen=True)
 class BinaryParts:
-    """BinaryParts has the parameters of a layer that is binary for an input of signs, output channels O first."""
+    """BinaryParts has the parameters that a layer has when it is binary, if its input is signs. Output channels O
+    come first.
+    """
 
     weights: Array  # float32 [O, ..., channels]
     minus_one: Array  # bool of the same shape, true where a weight is negative

@@ -15,7 +15,7 @@ from litebnn.graph import Array, Graph, Model, Op, OpCode, Tensor, builtin_op, c
 
 
 def take_results(graph: Graph, op: Op, quantizers: list[Op]) -> None:
-    """Replaces all quantizers by `op`, which already writes the first quantizer's output."""
+    """Removes all quantizers of an op's output, because `op` already writes the first quantizer's output."""
     result = quantizers[0].output
     for quantizer in quantizers:
         graph.redirect(quantizer.output, result)
@@ -40,7 +40,8 @@ def int8_constant(name: str, values: Array, scale: Any, zero_point: Any = 0, axi
 
 
 def replace_in_floats(graph: Graph, layer: Op, inputs: Sequence[Tensor], notes: Notes) -> Op:
-    """Replaces a layer by a float layer with other inputs, followed by a QUANTIZE if it was quantized.
+    """Replaces a layer by a float layer with other inputs. If the old layer was quantized, a QUANTIZE follows. Returns
+    the new layer.
 
     Returns the new layer.
     """
@@ -60,7 +61,9 @@ def replace_in_floats(graph: Graph, layer: Op, inputs: Sequence[Tensor], notes: 
 
 
 def replace_interface(model: Model, graph: Graph, side: Literal["inputs", "outputs"], old: Tensor, new: Tensor) -> None:
-    """Replaces `old` by `new` among the graph's inputs or outputs and in the signatures; `new` takes its name."""
+    """Replaces `old` by `new` among the inputs or outputs of the graph, and in the signatures. `new` gets the name
+    of `old`.
+    """
 
     def exchanged(tensor: Tensor) -> Tensor:
         return new if tensor is old else tensor

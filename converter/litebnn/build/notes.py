@@ -22,7 +22,7 @@ class Request:
     """The options of the converter that the rules depend on."""
 
     assume_nonzero: bool = False
-    # The ranges of activations that become int8; empty if they stay float.
+    # The ranges of the activations that become int8; empty if all activations stay float.
     ranges: Ranges = field(default_factory=dict)
     input_type: str = "float32"
     output_type: str = "float32"
@@ -44,8 +44,8 @@ class Layer:
     kind: str
     # `macs` is the number of multiply-accumulates for one inference; 0 if the shape is unknown.
     macs: int
-    # The bytes of weights and bias in the source and in the result. Computed weights count as the constants from which
-    # they are computed.
+    # The bytes of weights and bias, in the source and in the result. Weights that are computed from constants count as
+    # these constants.
     bytes_before: int
     filter_shape: tuple[int, ...]
     binary: bool = False
@@ -110,8 +110,9 @@ class Notes:
             self.layers.remove(layer)
 
     def left_alone(self, op: Op, reason: str) -> Literal[False]:
-        """Records why the layer of `op` is not binary or not fused further; returns False, which the rule returns in
-        turn."""
+        """Records why the layer of `op` is not binary or not fused further. Returns False, so that the rule can
+        return this result.
+        """
         layer = self._layer_of.get(op)
         if layer is not None and reason not in layer.reasons:
             layer.reasons[reason] = None
@@ -119,7 +120,7 @@ class Notes:
         return False
 
     def settle(self) -> None:
-        """Makes the reasons so far permanent, because later rules will not give them again."""
+        """Makes the reasons that are recorded so far permanent, because later rules will not give them again."""
         self._said.clear()
 
     def start_round(self) -> None:
@@ -134,7 +135,7 @@ class Notes:
         return layer is not None and bool(layer.reasons)
 
     def unread(self, op: Op) -> None:
-        """Records that nothing reads the output of `op`, which is removed; later rounds cannot record it again."""
+        """Records that `op` is removed because nothing reads its output. Later rounds cannot record this again."""
         if (layer := self._layer_of.get(op)) is not None and not layer.binary and not layer.reasons:
             layer.reasons["nothing reads what it computes"] = None
 

@@ -36,8 +36,8 @@ from litebnn.graph import (
     then,
 )
 
-# A concatenation is split into at most this number of parts. Dense blocks of networks have some dozens of parts; nested
-# parts in a damaged file may be any number.
+# A concatenation is split into at most this number of parts. A network's dense blocks have some dozens of parts, but a
+# damaged file may have any number of nested parts.
 MOST_PARTS = 64
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
 
@@ -87,7 +87,7 @@ def select_op(condition: Tensor, if_true: float, if_false: float, output: Tensor
 
 
 def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
-    """Returns an existing op before `before` that computes the same as `op`, which has no options."""
+    """Returns an existing op that precedes `before` and computes the same as `op`; `op` has no options."""
     end = graph.ops.index(before)
     for other in graph.consumers(op.input(0)):
         made, wanted = ((each.output.type, each.output.dims, each.name, len(each.inputs)) for each in (other, op))
@@ -106,7 +106,7 @@ def _are_equal(left: Tensor | None, right: Tensor | None) -> bool:
 
 
 def output_of(graph: Graph, op: Op, *, before: Op) -> Tensor:
-    """Returns the output of an op, which is inserted unless it has an `equal_op`."""
+    """Returns the output of an op. The op is inserted unless an equal op exists (`equal_op`)."""
     known = equal_op(graph, op, before=before)
     return (known or graph.insert(op, before=before)).output
 
@@ -116,7 +116,7 @@ def copy_of(graph: Graph, op: Op, x: Tensor, suffix: str, *, before: Op | None =
     type."""
     end = len(graph.ops) if before is None else graph.ops.index(before)
     for other in graph.consumers(x):
-        # A copy shares its options object with the original, by which the copy is recognized.
+        # A copy has the same options object as the original. A later call recognizes an existing copy by this object.
         if other.options is op.options and other is not op and graph.ops.index(other) < end:
             return other.output
     moved = like(x, derived(op.output.name, suffix), dims=op.output.dims)
@@ -131,7 +131,7 @@ def transpose_op(source: Tensor, order: Sequence[int] | Array, result: Tensor) -
 
 
 def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, before: Op) -> Tensor:
-    """Inserts a TRANSPOSE of `source` and returns its output; an order that changes nothing returns `source`."""
+    """Inserts a TRANSPOSE of `source` and returns its output. If the order changes nothing, returns `source`."""
     if np.array_equal(order, np.arange(len(order))):
         return source
     result = like(source, derived(source.name, "/transposed"), dims=[source.dims[axis] for axis in order])
@@ -139,7 +139,7 @@ def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, be
 
 
 def merge_transpose(graph: Graph, op: Op) -> bool:
-    """Merges a TRANSPOSE with the preceding one into one or none. Returns False if there is no preceding one."""
+    """Merges a TRANSPOSE with the preceding TRANSPOSE, into one or none. Returns False if no TRANSPOSE precedes it."""
     first = graph.producer(op.input(0))
     if first is None or first.name != "TRANSPOSE":
         return False
@@ -214,7 +214,7 @@ def is_describable(tensor: Tensor) -> bool:
 
 
 def keeps_words(op: Op) -> bool:
-    """True if reshaping the packed words gives the packed words of the reshaped tensor."""
+    """True if a reshape of the packed words gives the packed words of the reshaped tensor."""
     before, after = op.input(0).channels, op.output.channels
     whole_words = before % BITS_PER_WORD == 0 and after % BITS_PER_WORD == 0
     return before > 0 and after > 0 and (before == after or whole_words) and is_describable(op.output)
@@ -230,7 +230,9 @@ def reshape_op(source: Tensor, output: Tensor) -> Op:
 
 
 def merge_reshapes(graph: Graph, op: Op) -> bool:
-    """Merges a reshape with the preceding one into one or none; returns False if the reshape is needed as it is."""
+    """Merges a reshape with the preceding reshape, into one or none. Returns False if the reshape must stay as it
+    is.
+    """
     first = graph.producer(op.input(0))
     source = first.input(0) if first is not None and facts(first).reshapes else op.input(0)
     if not is_describable(op.output):
@@ -244,7 +246,7 @@ def merge_reshapes(graph: Graph, op: Op) -> bool:
 
 
 def layout_op(layout: Layout, source: Tensor, output: Tensor) -> Op:
-    """Makes the TRANSPOSE or the reshape that brings `source` to a layout."""
+    """Makes the TRANSPOSE or the reshape that arranges `source` in a layout."""
     if layout.order is not None:
         return transpose_op(source, layout.order, output)
     if is_describable(output):

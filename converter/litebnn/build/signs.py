@@ -30,7 +30,7 @@ from litebnn.graph import (
     then,
 )
 
-# The table has, for each op, the inputs that must be signs for the op's output to be signs.
+# For each op, the inputs that must be signs for the op's output to be signs.
 _COMPUTED: dict[str, tuple[int, ...]] = {"MUL": (0, 1), "NEG": (0,), "PADV2": (0, 2)}
 
 
@@ -43,7 +43,7 @@ def _is_sign(graph: Graph, tensor: Tensor) -> bool | None:
     return None if not parts or None in parts else any(parts)
 
 
-# The question answers True for a tensor of signs, False for a constant of ±1, and None for a tensor of other numbers.
+# The answer is True for a tensor of signs, False for a constant of ±1, and None for a tensor of other numbers.
 is_sign = Question(_is_sign, lambda op: _sources(op))
 
 
@@ -53,8 +53,9 @@ def holds_signs(graph: Graph, tensor: Tensor) -> bool:
 
 
 def bits_of_signs(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
-    """Returns the packed form of a tensor that `holds_signs`: the tensor that it unpacks, else a new LceQuantize's
-    output."""
+    """Returns the packed form of a tensor for which `holds_signs` is true: the tensor that it unpacks, or the output
+    of a new LceQuantize.
+    """
     bits = bits_of(graph, tensor)
     if bits is None:
         bits = pack_signs(graph, tensor, derived(tensor.name, "/bits"), before=before)
@@ -89,9 +90,8 @@ def pack_signs(graph: Graph, source: Tensor, name: str, threshold: Threshold | N
 
 
 def difference(graph: Graph, x: Tensor, threshold: Threshold, *, before: Op) -> Tensor:
-    """Inserts the difference whose LceQuantize is the sign of x with a threshold, and returns the difference.
-
-    The library fuses a scale and an addition for each channel into the packing.
+    """Inserts the difference between x and a threshold, and returns the difference. Its LceQuantize is the sign of x
+    with this threshold. The library fuses a scale and an addition for each channel into the packing.
     """
     level = threshold.level.reshape(()) if threshold.level.size == 1 else threshold.level
     name, falls, below, is_constant = threshold.name, threshold.falls, next_level(level, up=False), np.isinf(level)
@@ -130,7 +130,7 @@ def crop(graph: Graph, source: Tensor, name: str, amounts: Array, *, before: Op)
     begin, end = [0, *amounts[:, 0], 0], [0, *-amounts[:, 1], 0]
     bounds = {"/begin": begin, "/end": end, "/strides": [1, 1, 1, 1]}
     inputs = [constant(derived(name, suffix), np.asarray(value, np.int32)) for suffix, value in bounds.items()]
-    # Each bit of end_mask selects an axis that is kept to its end.
+    # A bit of end_mask that is set keeps an axis up to its end.
     mask = sum(1 << axis for axis, stop in enumerate(end) if stop == 0)
     slices = builtin_op("STRIDED_SLICE", [source, *inputs], cropped, end_mask=mask)
     return graph.insert(slices, before=before).output
@@ -148,8 +148,9 @@ def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value:
 
 
 def moved_source(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:
-    """Returns the tensor that determines the levels, moved by copies of the ops that move the levels; copies may
-    exist."""
+    """Returns the tensor that determines the levels. If ops move the levels, copies of these ops move this tensor;
+    the copies may already exist.
+    """
     x = levels.x
     for op in levels.ops:
         x = copy_of(graph, op, x, "/before_levels", before=before)
@@ -157,9 +158,8 @@ def moved_source(graph: Graph, levels: FewValues, *, before: Op | None = None) -
 
 
 def bits_of_levels(graph: Graph, levels: FewValues, total: SignSum, tensor: Tensor, *, before: Op) -> Tensor:
-    """Inserts the packing of all signs of a sum, concatenated along the channels, and returns its packed output.
-
-    Layers that read the same levels share one packing.
+    """Inserts the packing of all signs of a sum and returns its packed output, in which the signs are concatenated
+    along the channels. Layers that read the same levels share one packing.
 
     Args:
         tensor: the tensor of levels.

@@ -30,7 +30,7 @@ def reflect(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def shuffle_channels(model: FloatModel, x: Tensor) -> Tensor:
-    """Shuffles the channels of two groups, as in ShuffleNet."""
+    """Shuffles channels between two groups, as in ShuffleNet."""
     groups = model.transpose(model.reshape(x, 1, 4, 4, 2, 32), 0, 1, 2, 4, 3)
     return model.reshape(groups, *SHAPE)
 

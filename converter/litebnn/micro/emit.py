@@ -160,8 +160,8 @@ class _Writer:
         return " + ".join([base, *([str(start)] if start else []), *([offset] if offset else [])])
 
     def _row_offset(self, tensor: Tensor, op: Op, step: Step) -> str:
-        """The C expression for the offset of an iteration's row in a tensor that is stored as a whole. It is empty if only
-    some rows of the tensor are stored.
+        """The C expression for the offset of an iteration's row in a tensor that is stored as a whole. It is empty if
+        only some rows of the tensor are stored.
         """
         if tensor not in step.parts or (op is step.ops[0][0] and tensor in op.inputs):
             return ""

@@ -206,7 +206,7 @@ class Axis:
         return (self.outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     def checked(self) -> Axis:
-        """Returns the axis. Its stride is changed to 1 if there is only one output, its dilation if there is only one tap.
+        """Returns the axis. Its stride becomes 1 if there is only one output, its dilation if there is only one tap.
 
         Raises:
             ConversionError: positions on the axis might overflow in C.

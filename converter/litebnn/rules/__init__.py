@@ -79,8 +79,8 @@ PHASES: dict[str, tuple[str, ...]] = {
 }
 # The limit on rounds, which stops rules that undo each other's work.
 _ROUNDS, _ROUNDS_PER_OP = 100, 10
-# There are three lists of phases: those that make layers binary, those that run after them, and those for a model
-# without a binary layer.
+# The three lists of phases: those that make layers binary, those that run after them, and those for a model without a
+# binary layer.
 BINARY_PHASES = ("canonical", "thresholds", "binarize", "fuse", "lower")
 FINAL_PHASES = ("quantize", "int8", "types", "larq", "tidy")
 PHASES_WITHOUT_BITS = ("without_bits", "tidy")

@@ -24,7 +24,9 @@ from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derive
 
 
 class _Phase(NamedTuple):
-    """A _Phase is one axis of the convolution that computes every stride-th output."""
+    """A _Phase describes one axis of a convolution that computes every stride-th output of the transposed
+    convolution.
+    """
 
     # `taps` has the indices of the phase's taps in the whole filter, in the order of the input pixels.
     taps: tuple[int, ...]
@@ -64,8 +66,9 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _why_not_split(graph: Graph, op: Op, x: Tensor) -> str | None:
-    """Returns the reason why the op is not a plain convolution of bits; None if only its weights and bias may prevent
-    it."""
+    """Returns the reason why the op is not a plain convolution of bits. If only its weights and bias may prevent
+    this, returns None.
+    """
     shape, sizes, options = op.input(1).dims, _asked_sizes(graph, op), op.options
     if op.output.type != "FLOAT32" and not is_quantized(op.output):
         return f"its output is {op.output.type}"
@@ -81,7 +84,9 @@ def _why_not_split(graph: Graph, op: Op, x: Tensor) -> str | None:
 
 
 def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
-    """Returns the output height and width that the op requests; the batch may be computed at run time."""
+    """Returns the output height and width that the op requests. The requested batch size may be computed at run
+    time.
+    """
     asked = op.input(0)
     if asked.array is not None:
         return list(asked.array[1:3])
@@ -90,7 +95,7 @@ def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
 
 
 def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> str | None:
-    """Replaces a TRANSPOSE_CONV, or returns the reason why not."""
+    """Replaces a TRANSPOSE_CONV, or returns the reason why it cannot be replaced."""
     stride, x = op.options.stride_h, op.input(2)
     rows, columns = (
         _phases(x.dims[axis], op.output.dims[axis], weights.shape[axis], stride, op.options.padding) for axis in (1, 2)
@@ -102,7 +107,7 @@ def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> s
     pairs = [(row, column) for row in rows for column in columns]
     filters = [weights[:, row.taps][:, :, column.taps] for row, column in pairs]
     if len({tuple((len(taps), padding) for taps, padding in pair) for pair in pairs}) == 1:
-        # One convolution computes the channels of all phases, in the order that DEPTH_TO_SPACE expects.
+        # One convolution computes the channels of all phases, in the order in which DEPTH_TO_SPACE expects them.
         pairs, filters, bias = pairs[:1], [np.concatenate(filters)], np.tile(bias, len(filters))
     results = []
     for (row, column), kernel in zip(pairs, filters, strict=True):

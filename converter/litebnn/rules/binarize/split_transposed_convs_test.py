@@ -193,7 +193,7 @@ def test_two_values_are_binary_where_zeros_around_them_are_among_them(
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("same", [True, False])
 def test_a_batch_that_is_computed_as_the_model_runs(same: bool) -> None:
-    """TensorFlow computes the batch from the input's shape; the other sizes are constants."""
+    """TensorFlow computes the batch size from the input's shape. The other sizes are constants."""
     model = FloatModel()
     x = model.sign(model.input(1, 5, 4, 32, signature=(-1, 5, 4, 32)))
     weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
@@ -232,7 +232,9 @@ def test_without_a_sign_or_a_known_size_it_stays() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("pools", range(4, 20))
 def test_the_layer_is_binary_if_all_phases_are(pools: int) -> None:
-    """Phases that pad their input have more ops between them and the sign, which is searched for a limited distance."""
+    """If a phase pads its input, there are more ops between the phase and the sign. The rule searches for the sign
+    only over a limited distance.
+    """
     model = Int8Model()
     x = model.sign8(model.input8((1 / 16, 3), 1, 22, 22, 32), "where", EXACT_GRID)
     for _ in range(pools):

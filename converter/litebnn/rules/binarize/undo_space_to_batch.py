@@ -33,7 +33,9 @@ def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op, source: Tensor, zeros: Array) -> str | None:
-    """Replaces the three ops, or returns the reason why not; `last` is the convolution, or the QUANTIZE after it."""
+    """Replaces the three ops, or returns the reason why they cannot be replaced. `last` is the convolution, or the
+    QUANTIZE after it.
+    """
     block, pads, block_out, crops = (t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2)))
     if block is None or pads is None or block_out is None or crops is None:
         return why_no_sign(graph, op.input(0))
@@ -44,7 +46,7 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op, source: Tensor
         return "space-to-batch pair with a stride, or with blocks that differ"
     if o.padding != Padding.VALID:
         return "space-to-batch pair around a SAME convolution"
-    # For stride 1, cropping the output equals less padding of the input, or cropping the input.
+    # For stride 1, cropping the output has the same effect as padding the input less, or cropping it.
     amounts: Array = zeros + pads - crops
     if np.any(amounts < 0):
         source = _crop(graph, source, np.maximum(-amounts, 0), before=op)
@@ -62,7 +64,9 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op, source: Tensor
 
 
 def _crop(graph: Graph, tensor: Tensor, amounts: Array, *, before: Op) -> Tensor:
-    """Crops int [2, 2] rows and columns from an NHWC tensor; for an unpacked sign the packed bits are cropped."""
+    """Crops int [2, 2] rows and columns from an NHWC tensor. For an unpacked sign, the packed bits are cropped
+    instead.
+    """
     bits, name = bits_of(graph, tensor), derived(tensor.name, "/cropped")
     cropped = crop(graph, tensor if bits is None else bits, name, amounts, before=before)
     if bits is None:

@@ -14,7 +14,7 @@ from litebnn.build.notes import Notes
 from litebnn.build.signs import holds_signs
 from litebnn.graph import Graph, Op, Tensor, facts
 
-# The large operands of these ops are usually one repeated number.
+# Usually the large operands of these ops consist of one repeated number.
 _PICKED_FROM = ("SELECT", "SELECT_V2")
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
 
@@ -35,7 +35,7 @@ def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
     """
     computed = [output for output in op.outputs if constants_upstream(graph, output, unknown) is None]
     unknown.update(computed)
-    # A tensor from which only other constants are computed need not be folded itself.
+    # If only other constants are computed from a tensor, the tensor itself need not be folded.
     if not computed:
         return False
     changed = False
@@ -50,6 +50,6 @@ def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
     tensor = op.input(index)
     if op.name in _LAYERS and holds_signs(graph, without_zeros(graph, op.input(facts(op).data))[0]):
         return True
-    # Small operands are always folded: a sign or a binary layer can absorb a number or a vector of channels.
+    # Small operands are always folded, because a sign or a binary layer can absorb a number or a vector of channels.
     is_small = op.name in _PICKED_FROM or math.prod(tensor.shape) == max(tensor.shape, default=1)
     return (index not in facts(op).constants and is_small) or does_not_grow(graph, tensor)

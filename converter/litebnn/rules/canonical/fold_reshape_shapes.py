@@ -1,8 +1,9 @@
-"""A RESHAPE to a shape that is computed from a shape becomes a RESHAPE to a constant shape, if only one size is
-unknown.
+"""A RESHAPE may compute its new shape from the shape of a tensor. If only one size is unknown, it becomes a RESHAPE to
+a constant shape.
 
-For an unknown batch size, exporters compute the shape after a flatten. Delegates refuse such ops, although -1 has the
-same effect. Before a dense layer TensorFlow also computes the number of columns, which the layer's weights determine.
+For an unknown batch size, exporters compute the shape after a flatten. Delegates refuse such ops, although a constant
+shape with the size -1 has the same effect. Before a dense layer TensorFlow also computes the number of columns, which
+the layer's weights determine.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ def fold_reshape_shapes(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _columns_read(graph: Graph, op: Op) -> int | None:
-    """Returns the number of columns that dense layers read from an output without other consumers; None if it is
-    unknown."""
+    """Returns the number of columns that dense layers read from an output, if only dense layers read it. None if the
+    number is unknown.
+    """
     readers = graph.consumers(op.output)
     if not readers or graph.is_output(op.output):
         return None

@@ -44,8 +44,9 @@ def test_two_unknown_sizes_stay_computed() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_the_columns_of_a_dense_layer_are_those_of_its_weights() -> None:
-    """TensorFlow's converter writes a reshape to computed columns for a dense layer with three dimensions and an
-    unknown batch."""
+    """For a dense layer with three input dimensions and an unknown batch size, TensorFlow's converter writes a
+    reshape with a computed number of columns.
+    """
     model = FloatModel()
     x = model.sign(model.input(1, 8, 32, signature=(-1, 8, 32)))
     sizes = model.op("SHAPE", [x], (3,), type="INT32", table="ShapeOptions", out_type=2)

@@ -1,6 +1,7 @@
 """A TRANSPOSE before a flattened image becomes a permutation of the columns of the dense layers that read the image.
 
-Channel-first networks flatten [C, H, W]. After a channel-last layer this needs a TRANSPOSE, which bits cannot pass.
+Channel-first networks flatten [C, H, W]. After a channel-last layer this needs a TRANSPOSE, which cannot be applied to
+packed bits.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
     if found is None:
         return False
     readers, reached = found
-    # Without the TRANSPOSE, feature i of the flattened image is feature columns[i].
+    # Without the TRANSPOSE, feature i is the element columns[i] of the flattened image.
     columns = np.arange(size).reshape(features).transpose([axis - 1 for axis in order[1:]]).reshape(-1)
     own = np.argsort(columns)
     for reader, index in readers:
@@ -46,8 +47,9 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _readers(graph: Graph, flat: Tensor, size: int) -> tuple[list[tuple[Op, int]], list[Tensor]] | None:
-    """Returns the ops that have a constant with a number for each feature, with the index of that input, and the
-    feature tensors between them. None if another op reads the features, or if they are outputs.
+    """Returns the ops that have a constant with a number for each feature, and the index of this constant among
+    their inputs. Also returns the feature tensors between these ops. None if another op reads the features, or if
+    they are outputs.
     """
     found: dict[tuple[Op, int], None] = {}
     reached = [flat]

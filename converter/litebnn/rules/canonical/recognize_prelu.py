@@ -1,7 +1,7 @@
 """The forms relu(x) - slope · relu(-x) and relu(x) + (-slope) · relu(-x) of a PReLU become a PRELU.
 
-Exporters fold the minus of -x into a copy of the preceding layer's weights. So two layers with opposite weights, each
-with a RELU, become one layer with RELU, and NEG and RELU of its output.
+Exporters fold the minus of -x into a copy of the preceding layer's weights. Therefore this rule first finds two layers
+with opposite weights, each with a RELU. It keeps one of them, and computes the other one's output by NEG and RELU.
 """
 
 from __future__ import annotations

@@ -24,15 +24,16 @@ from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, der
 
 @each(*ON_ELEMENTS, *ROUNDING, *IN_LAYOUT, "CONCATENATION", "RESHAPE", "TRANSPOSE")
 def sink_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
-    # A transpose that reaches the next one is merged with it; otherwise each would move past one op in each round.
+    # If a transpose reaches the next one, both are merged. Otherwise each transpose would move past only one op in each
+    # round.
     if op.name == "TRANSPOSE":
         return merge_transpose(graph, op)
     return any(_sunk(graph, op, first, layout) for first, layout in _layouts_to_sink(graph, op))
 
 
 def _layouts_to_sink(graph: Graph, op: Op) -> Iterator[tuple[Op, Layout]]:
-    """Yields the ops to move from before `op` to after it: the first transpose, and the first reshape that hides a
-    sign.
+    """Yields the ops that should move from before `op` to after it. They are the first transpose, and the first
+    reshape that hides a sign.
     """
     producers = [producer for tensor in op.inputs if (producer := graph.producer(tensor)) is not None]
     for are_transposes in (True, False):
@@ -43,7 +44,7 @@ def _layouts_to_sink(graph: Graph, op: Op) -> Iterator[tuple[Op, Layout]]:
 
 
 def _hides_a_sign(graph: Graph, op: Op, reader: Op) -> bool:
-    """True for a reshape of two values, or one that takes a Conv1D's axis away."""
+    """True for a reshape of two values, or for a reshape that removes the extra axis of a Conv1D."""
     if reader.name == "BATCH_TO_SPACE_ND":
         return facts(op).reshapes and graph.sole_consumer(op.output) is reader
     if not facts(op).reshapes or not is_describable(op.output) or _has_grids_of_channels(op.output):
@@ -53,7 +54,9 @@ def _hides_a_sign(graph: Graph, op: Op, reader: Op) -> bool:
 
 
 def _ends_a_conv1d(graph: Graph, op: Op) -> bool:
-    """True if a Conv1D's output, perhaps after other ops, is transposed to channel-first and loses its axis of 1."""
+    """True if the output of a Conv1D, perhaps after other ops, is transposed to channel-first and loses its axis of
+    size 1.
+    """
     turn = graph.producer(op.input(0))
     while turn is not None and turn.name in ELEMENTWISE and turn.inputs[0] is not None:
         turn = graph.producer(turn.input(0))
@@ -69,7 +72,8 @@ def _sunk(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
     fits = len(op.output.dims) == len(layout.after) if layout.order else op.output.dims == layout.after
     if not fits or (op.name == "CONCATENATION" and not layout.order) or _has_grids_of_channels(op.output):
         return False
-    # Smaller operands may get a new TRANSPOSE. The largest remaining operand shrinks, so the rule terminates.
+    # Only operands that are smaller than the largest transposed operand may get a new TRANSPOSE. Therefore the rule
+    # terminates.
     turns = (turn for turn in map(graph.producer, op.inputs) if turn is not None and _is_alike(turn, layout))
     most = max(math.prod(turn.input(0).shape) for turn in turns)
     operands = [_operand(graph, tensor, layout, op, most) for tensor in op.inputs]
@@ -93,8 +97,9 @@ def _is_alike(op: Op, layout: Layout) -> bool:
 
 
 def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: int) -> Tensor | None:
-    """Returns the operand of `op` without the layout change; None if it has no such form and is too large for a
-    TRANSPOSE."""
+    """Returns the operand of `op` as it was before the change of layout. None if this is impossible and the operand
+    is too large for a TRANSPOSE.
+    """
     producer = graph.producer(tensor)
     if tensor is None or (producer is not None and _is_alike(producer, layout)):
         return None if producer is None else producer.input(0)
@@ -108,7 +113,7 @@ def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: 
         number.quantization = tensor.quantization
         return number
     if array is not None and (layout.order is None or tensor.quantization is None):
-        # A vector condition of SELECT selects rows.
+        # If the condition of SELECT is a vector, it selects rows.
         moved = None if op.name == "SELECT" else layout.inverse.of_array(array)
         operand = None if moved is None else constant(derived(tensor.name, _suffix("/turned", layout)), moved)
         if operand is not None:
@@ -121,7 +126,9 @@ def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: 
 
 
 def _of_one_tensor(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
-    """Moves a pad, a reduction or a BATCH_TO_SPACE_ND before a layout, with parameters for other axes."""
+    """Moves a pad, a reduction or a BATCH_TO_SPACE_ND before a change of layout. Its parameters are changed to the
+    other axes.
+    """
     parameters = IN_LAYOUT[op.name](op, layout.inverse) if op.inputs[0] is first.output else None
     if parameters is None:
         return False
@@ -134,7 +141,7 @@ def _of_one_tensor(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
 
 
 def _move_after(graph: Graph, op: Op, layout: Layout) -> None:
-    """Makes `op` write the old layout, in which its operands are, and inserts the change of layout after it."""
+    """Makes `op` write the old layout, which its operands have, and inserts the change of layout after it."""
     result, own = op.output, layout.inverse
     if layout.order is not None:
         dims = tuple(result.dims[axis] for axis in own.order or ())

@@ -71,8 +71,9 @@ def test_a_reshape_of_a_boolean_goes_after_all_that_makes_a_sign_of_it(library: 
 
 
 def test_a_reshape_of_a_boolean_goes_after_all_that_makes_an_int8_sign_of_it(library: None) -> None:
-    """The boolean of a Conv1D has the form 2 · cast - 1, as TensorFlow quantizes it, with a different grid for every
-    op."""
+    """In a Conv1D that TensorFlow has quantized, the sign has the form 2 · cast - 1 of a boolean. Every op has its
+    own scale and zero point.
+    """
     model = Int8Model()
     x = model.input8((1 / 16, -40), 1, 1, 12, 32)
     condition = model.elementwise("GREATER_EQUAL", x, int8_constant("zero", np.zeros(()), 1e-9), type="BOOL")
@@ -112,7 +113,7 @@ def test_other_reshapes_and_constants_of_another_shape_stay() -> None:
 
 
 def test_a_reshape_to_two_unknown_sizes_is_not_merged() -> None:
-    """A constant shape can have only one unknown size, so the reshape keeps its computed shape."""
+    """A constant shape can have at most one unknown size. This reshape has two, so it keeps its computed shape."""
     model = FloatModel()
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
     flat = model.op("RESHAPE", [condition, model.const((1, 24), np.int32)], (1, 24), type="BOOL")

@@ -31,7 +31,7 @@ def _swap(graph: Graph, pool: Op, follower: Op) -> None:
     unpooled, pooled, result = pool.input(0), pool.output, follower.output
     graph.remove(follower)
     graph.remove(pool)
-    # The tensor between the pool and the clamp no longer has the pooled size.
+    # The tensor between the pool and the clamp is now before the pool, so its declared size changes.
     pooled.name, pooled.origin = derived(pooled.name, "/unpooled"), None
     pooled.shape, pooled.shape_signature = unpooled.shape, unpooled.shape_signature
     follower.inputs, follower.outputs = [unpooled], [pooled]

@@ -1,7 +1,7 @@
 """An ADD of a concatenation of channels and a tensor padded with zero channels becomes an ADD of the parts that are not
 padded.
 
-The padded channels add zero. Without the ADD, they keep the sign of a zero, which the ADD would lose, without any
+The padded channels add zero. If a value is -0, adding zero makes it +0. Without the ADD it stays -0, which has no
 effect on results.
 """
 

@@ -30,7 +30,7 @@ def compute_before_moving(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _pack_before_reshape(graph: Graph, op: Op) -> bool:
-    """Moves signs before a reshape of any tensor, because bits cost less to reshape than floats."""
+    """Moves signs before a reshape of any tensor, because reshaping bits costs less than reshaping floats."""
     x, changed = op.input(0) if facts(op).reshapes else None, False
     signs = graph.consumers(op.output) if x is not None and keeps_words(op) else []
     for sign in signs:
@@ -63,7 +63,7 @@ def _on_channels_first(graph: Graph, op: Op) -> bool:
     inputs, end = [], 0
     for source in moved:
         begin, end = end, end + source.channels
-        # Each output channel of DEPTH_TO_SPACE comes from one input channel for each pixel of a block.
+        # Each output channel of DEPTH_TO_SPACE comes from as many input channels as a block has pixels.
         own = np.arange(begin, end) % op.output.channels
         inputs.append(_on_source(graph, follower, op, source, own, suffix))
     graph.remove(op)
@@ -74,9 +74,8 @@ def _on_channels_first(graph: Graph, op: Op) -> bool:
 
 
 def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array, suffix: str) -> Tensor:
-    """Applies `follower`, which reads the output of `op`, to one input of `op` instead.
-
-    The indices `own` are the output's channels that come from `source`.
+    """The op `follower` reads the output of `op`. Applies it to one input of `op` instead. The indices `own` are the
+    output's channels that come from `source`.
     """
     name = derived(follower.output.name, suffix)
     if (threshold := threshold_of(follower)) is not None:

@@ -102,7 +102,9 @@ def test_what_others_read_or_floats_computed_stays() -> None:
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("form", ["where_ge", "0 and 1"])
 def test_the_bits_of_a_transposed_convolution_are_cropped(form: str, same: bool) -> None:
-    """All four phases read one sign, padded or not, and without SAME there is an extra row."""
+    """All four phases of the transposed convolution read one sign, padded or not. Without SAME padding there is an
+    extra row.
+    """
     rng = np.random.default_rng(0)
     model = FloatModel()
 

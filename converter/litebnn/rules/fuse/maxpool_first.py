@@ -1,7 +1,7 @@
 """A MAX_POOL_2D moves before ops that keep the order of a channel's values: a batch norm, a clamp, a PReLU.
 
-Rounding keeps the largest value the largest. Therefore the result has the same bits, except for the sign of zero. For
-negative scales of a batch norm, the preceding float convolution negates those channels.
+Rounding does not change which value is the largest. Therefore the result has the same bits, except for the sign of
+zero. In channels with a negative scale of the batch norm, the preceding float convolution is negated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from litebnn.build.notes import Notes, each
 from litebnn.contract import Activation
 from litebnn.graph import Graph, Op, constant, derived, facts, like
 
-# For each kind of layer, the table has the axis of the output channels in the weights.
+# For each kind of layer, the axis of its weights that has the output channels.
 _OUTPUT_AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": -1}
 
 

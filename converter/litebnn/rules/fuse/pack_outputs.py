@@ -1,5 +1,6 @@
-"""An LceBconv2d whose float output is only ever read as signs of one threshold becomes an LceBconv2d that writes
-bits."""
+"""If the float output of an LceBconv2d is read only as signs with one threshold, the LceBconv2d is changed to write
+these signs as bits.
+"""
 
 from __future__ import annotations
 

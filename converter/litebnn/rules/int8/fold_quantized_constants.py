@@ -32,7 +32,9 @@ def _quantize(graph: Graph, op: Op) -> bool:
 
 
 def _transpose(graph: Graph, op: Op) -> bool:
-    """Folds the TRANSPOSE of a DEQUANTIZE of a constant, which training leaves for a dense layer's weights."""
+    """Folds the TRANSPOSE of a dequantized constant. Quantization-aware training leaves such ops for the weights of
+    a dense layer.
+    """
     back = graph.producer(op.input(0))
     order = op.input(1).array
     if back is None or back.name != "DEQUANTIZE" or order is None:

@@ -13,8 +13,8 @@ from litebnn.build.notes import Notes
 from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Model, Op, Quantization, Tensor, facts, like
 
-# Only values near zero matter in a tensor that only signs read, so its grid is finer by this factor, and larger values
-# saturate.
+# In a tensor that only signs read, only values near zero matter. Its scale is divided by this factor, so that larger
+# values saturate.
 _SIGN_ONLY_ZOOM = 16
 # An output's scale is at least this share of the scale of its sums. A finer scale adds no information, and runtimes
 # refuse it or abort.
@@ -23,9 +23,9 @@ _FINEST = 1 / 128
 # ratio of the scales would then be a fraction of small numbers, and many sums would lie halfway between two levels. The
 # library cannot compute such sums in floats.
 _OFF_TIES = 1.000317
-# A narrower range counts as zero, because products of such small scales would underflow.
+# A range that is narrower than this counts as zero, because products of such small scales would underflow.
 _ZERO_RANGE = 1e-30
-# This scale is assumed for a tensor that was always zero and has no inputs with a scale. It allows values up to one.
+# The scale of a tensor that was zero on all samples, if none of its inputs has a scale. It allows values up to one.
 _SCALE_OF_ZERO = 1 / 128
 
 Quantizations: TypeAlias = dict[Tensor, Quantization]
@@ -34,8 +34,8 @@ Quantizations: TypeAlias = dict[Tensor, Quantization]
 def insert_quantization(graph: Graph, notes: Notes) -> bool:
     """Quantizes the activations with a requested range that are not quantized already.
 
-    A float input that only signs read stays float if the requested type of inputs is "float32". The notes get a warning
-    for each tensor whose scale is an assumption, because its range is zero.
+    A float input that only signs read stays float if the requested type of inputs is "float32". If the range of a
+    tensor is zero, its scale is an assumption, and the notes get a warning.
     """
     fixed: Quantizations = {}
     for tensor in activations(graph):
@@ -61,7 +61,9 @@ def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _is_next_to_input(graph: Graph, tensor: Tensor) -> bool:
-    """True if a number is added that is too small for any grid, such as the one that makes a comparison strict."""
+    """True if the op adds a number that is too small for any int8 scale, such as the number that makes a comparison
+    strict.
+    """
     op = graph.producer(tensor)
     if op is None or op.name not in ("ADD", "SUB"):
         return False
@@ -100,7 +102,9 @@ def _adds_tensors(op: Op) -> bool:
 
 
 def _scale(graph: Graph, tensor: Tensor, known: Quantizations) -> float:
-    """Returns the scale that an op's input has, or, for a float constant, will get; 0 if the input stays float."""
+    """Returns the scale of an op's input. For a float constant, it is the scale that the constant will get. Returns
+    0 if the input stays float.
+    """
     source = int8_source(graph, tensor)
     grid = known.get(tensor) or (source and source.quantization)
     if grid:

@@ -12,7 +12,7 @@ from tests.support.float_models import FloatModel, op_names, sign_weights
 
 
 def inserted_into(model: Model, ranges: Ranges, input_type: str = "float32") -> Notes:
-    """Quantizes a model in place, and returns the notes; a second time changes nothing."""
+    """Quantizes a model in place and returns the notes. Checks that a second call changes nothing."""
     notes = Notes(model, Request(ranges=ranges, input_type=input_type))
     insert_quantization(model.graphs[0], notes)
     assert not insert_quantization(model.graphs[0], notes)
@@ -70,7 +70,7 @@ def test_an_input_that_is_always_zero_has_a_harmless_scale() -> None:
     [("SUB", 0.1), ("ADD", 0.1), ("MUL", 0.005), ("CONV_2D", 0.02), ("FULLY_CONNECTED", 0.02)],
 )
 def test_no_output_is_much_finer_than_what_it_is_computed_of(name: str, step: float) -> None:
-    """Runtimes refuse an output scale far below the scale of the sums, or abort."""
+    """If the scale of an output is far below the scale of the sums, runtimes refuse the model or abort."""
     model = FloatModel()
     x, y = model.input(1, 1, 1, 2), model.input(1, 1, 1, 2)
     if name == "CONV_2D":
@@ -185,7 +185,7 @@ def test_what_is_always_zero_takes_no_scale_of_indices() -> None:
     x = model.input(1, 3, 3, 2)
     mean = model.op("MEAN", [x, model.const([1, 2], np.int32)], (1, 2), keep_dims=False)
     inserted = model.model(mean)
-    # The means are zero for these samples, although the values are not.
+    # For these samples the means are zero, although the values are not.
     inserted_into(inserted, {x: (-1e-3, 1e-3), mean: (0.0, 0.0)})
     [grid] = grids(inserted, x)
     [of_mean] = grids(inserted, inserted.graphs[0].ops[-3].output)

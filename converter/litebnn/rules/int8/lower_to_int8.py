@@ -51,8 +51,9 @@ def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
 
 
 def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantizers: list[Op]) -> None:
-    """Makes the op write the only grid that the runtime supports for this op, and makes the quantizers read that
-    output."""
+    """For this op, runtimes support only one scale and zero point of the output. Makes the op write these, and makes
+    the quantizers read that output.
+    """
     fixed = like(op.output, derived(op.output.name, "/int8"), type="INT8")
     fixed.quantization = parameters(*grid)
     for quantizer in quantizers:
@@ -61,7 +62,7 @@ def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantiz
 
 
 def _move_before_dequantize(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
-    """Rewrites op(DEQUANTIZE(x)) to DEQUANTIZE(op(x)), which is exact for an op that only moves values."""
+    """Rewrites op(DEQUANTIZE(x)) to DEQUANTIZE(op(x)). The results are equal for an op that only moves values."""
     source = int8_source(graph, op.inputs[0]) if facts(op).moves else None
     if source is None:
         return False
@@ -128,7 +129,7 @@ def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
         q = weights.quantization
         if q is None or np.any(q.zero_point) or dequantized(weights) is None:
             return None
-        # Older runtimes silently use only the first scale of a dense layer.
+        # If a dense layer has several scales, older runtimes use only the first one, without an error.
         return weights if q.scale.size == 1 or (axis >= 0 and q.axis == axis) else None
     values = floats(tensor)
     if values is None or not np.all(np.isfinite(values)):

@@ -14,8 +14,9 @@ from litebnn.graph import Array, Buffer, Graph, Op, Tensor, builtin_op, constant
 
 @dataclass(frozen=True)
 class _Format:
-    """A _Format is a narrow integer type, the op versions that support it, and the oldest ai-edge-litert release that
-    runs these versions."""
+    """A _Format is a narrow integer type, the op versions that support it, and the first ai-edge-litert release that
+    runs these versions.
+    """
 
     bits: int
     dequantize: int
@@ -52,7 +53,7 @@ def _stored(graph: Graph, op: Op) -> Tensor:
 
 
 def _narrow_float(graph: Graph, op: Op, notes: Notes) -> str | None:
-    """Rewrites a float layer, or returns the reason why not."""
+    """Rewrites a float layer, or returns the reason why it stays as it is."""
     weights = layer_weights(graph, op)
     if weights is None or op.input(0).type != "FLOAT32":
         return "its weights are not a float constant"
@@ -77,7 +78,7 @@ def _narrow_float(graph: Graph, op: Op, notes: Notes) -> str | None:
 
 
 def _narrow_int8(graph: Graph, op: Op, notes: Notes) -> str | None:
-    """Rewrites an int8 layer, or returns the reason why not."""
+    """Rewrites an int8 layer, or returns the reason why it stays as it is."""
     tensor, bias, type = op.input(1), op.optional(2), notes.request.low_bit_weights
     weights, q = tensor.array, tensor.quantization
     if weights is None or weights.dtype != np.int8 or q is None or np.any(q.zero_point) or not is_int8(op.output):

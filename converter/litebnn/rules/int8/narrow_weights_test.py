@@ -21,7 +21,7 @@ from tests.support.quantized_models import in_half_precision, with_quantized_wei
 
 
 def ternary(rng: np.random.Generator, *shape: int) -> Array:
-    """Makes weights of -alpha, 0 and alpha whose float sums are not exact."""
+    """Makes weights of -alpha, 0 and alpha. Float sums of these weights are not exact."""
     alpha = rng.uniform(0.01, 3, (shape[0], 1))
     return (rng.integers(-1, 2, shape) * alpha).astype(np.float32)
 
@@ -227,8 +227,9 @@ def test_ops_have_the_versions_in_which_runtimes_know_the_type(type: str, dequan
 
 
 def test_the_bias_of_an_int8_layer_stays_what_it_is_worth() -> None:
-    """In each channel, the INT2 weights' scale is the int8 weights' scale times the largest magnitude of their levels.
-    The bias is rescaled with it, and stands for the same numbers as before."""
+    """In each channel, the scale of the INT2 weights is the scale of the int8 weights times the largest magnitude of
+    their levels. The bias is rescaled in the same way, so that it stands for the same numbers.
+    """
     steps = np.array([127, 64, 32])
     weights_of_rows = np.ones((3, 8)) * np.reshape([1, 0.5, 0.25], (3, 1))
     model = int8_dense(np.random.default_rng(0), 8, 3, weights_of_rows, finest=1e-4)
@@ -295,7 +296,7 @@ def test_int8_layers_of_another_kind_stay_as_they_are(case: str, reason: str) ->
 
 
 def test_weights_that_the_source_has_shuffled_are_let_be() -> None:
-    """The order of shuffled weights is known only to the runtime."""
+    """Shuffled weights are in an order that only the runtime knows."""
     model = read_model(dense(np.random.default_rng(0), 1, 64, 16))
     only_dense(model).options.weights_format = 1
     before = only_dense(model).inputs[:]

@@ -8,7 +8,7 @@ from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.rules.int8.quantize_first import quantize_first
 from tests.support.float_models import FloatModel, assert_same_values, op_names, run_pass, sign_weights
 
-# The scale puts no dot product halfway between two levels, where runtimes round differently.
+# The scale puts no dot product halfway between two levels. Runtimes round such products differently.
 SCALE = np.float32(np.pi)
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 

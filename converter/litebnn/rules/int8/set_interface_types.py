@@ -1,4 +1,6 @@
-"""The rule makes inputs int8 or uint8, or outputs int8, by removing their QUANTIZE or DEQUANTIZE."""
+"""The rule makes inputs int8 or uint8, or outputs int8: it removes the QUANTIZE after an input, or the DEQUANTIZE
+before an output.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from litebnn.graph import Graph, Model, Tensor, like
 
 
 def set_interface_types(graph: Graph, notes: Notes) -> bool:
-    """Gives the inputs and outputs of the first subgraph the requested types; uint8 levels are int8 ones plus 128.
+    """Gives the inputs and outputs of the first subgraph the requested types; uint8 levels are int8 levels plus 128.
 
     Raises:
         ConversionError: another type is requested, but a float input or output is not quantized, or is also read in

@@ -1,10 +1,10 @@
 """Replaces the forms of LceBconv2d that Larq's runtime refuses by forms that it reads.
 
-Larq's runtime refuses packed or int8 output and fused activations in ops that pad with zeros. Such an op writes plain
-floats, and separate ops follow for what it fused.
+Larq's runtime refuses packed or int8 output and fused activations in ops that pad with zeros. Therefore such an op is
+changed to write plain floats, and separate ops compute what it had fused.
 
-The runtime also refuses explicit padding, for which ops read padded bits. Bits cannot hold zeros. The mean of the
-results for padding with +1 and with -1 is the result for padding with 0.
+The runtime also refuses explicit padding, so a separate op pads the bits. Bits cannot represent the padding 0: its
+result is the mean of the results for padding with +1 and with -1.
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ def _split_zero_padded_output(graph: Graph, op: Op) -> bool:
 
 
 def _is_plain(op: Op) -> bool:
-    """True if an op has no activation.
-
-    With explicit padding, half the result for padding with +1 and half the result for -1 must also add up exactly.
+    """True if an op has no activation. With explicit padding, the op is computed as half the result for padding with +1
+    plus half the result for -1. This sum must be exact.
     """
     options = bconv_options(op)
     if options.fused_activation_function != Activation.NONE:

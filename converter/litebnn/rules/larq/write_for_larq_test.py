@@ -22,7 +22,9 @@ BINARY = (*rules_of("thresholds"), *rules_of("binarize"), *rules_of("fuse"))
 
 
 def two_layers(activation: str, *, same: bool = True, read_twice: bool = True) -> bytes:
-    """Makes a layer with batch norm and the layer of its sign; `read_twice` keeps the first from writing bits."""
+    """Makes a layer with a batch norm, and a layer that reads its sign. If `read_twice` is true, the first layer
+    cannot write bits.
+    """
     model = FloatModel()
     signs = model.sign(model.input(1, 6, 6, 32))
     x = model.conv(signs, sign_weights(RNG, 32, 3, 3, 32, alpha=False), same=same, activation=activation)
@@ -55,7 +57,9 @@ def test_bits_are_packed_after(activation: str) -> None:
 
 @pytest.mark.usefixtures("library")
 def test_halves_of_a_level_next_to_a_number_add_up() -> None:
-    """An odd number of channels makes the first layer write floats. Its bias gives their sign a strict threshold."""
+    """The first layer writes floats, because its number of channels is odd. Because of its bias, the sign of these
+    floats has a strict threshold.
+    """
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 3)), [(1, 1), (2, 0)])
     x = model.conv(x, sign_weights(RNG, 64, 5, 3, 3), dyadic(RNG, 64, largest=16, step=1 / 4))
@@ -94,9 +98,8 @@ def test_an_output_of_another_type_is_left_alone() -> None:
 
 @pytest.mark.parametrize("scale", [1, 2])
 def test_only_whole_sums_are_halved_after_explicit_padding(scale: int) -> None:
-    """The op with explicit padding is split into two halves, which add up exactly only for integers.
-
-    Multipliers and biases that are not integers are applied after the sum.
+    """The op with explicit padding is split into two halves, which add up exactly only for integers. If multipliers and
+    biases are not integers, they are applied after the sum.
     """
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 32)), [(1, 1), (2, 0)])

@@ -13,8 +13,8 @@ def assume_nonzero(graph: Graph, notes: Notes) -> bool:
     """Makes signs of SIGN, and of other functions with a third value at a single number. The report names these
     signs.
 
-    A SIGN after a ReLU takes 0 and 1, so it stays. A function with a third level between two thresholds, such as a
-    ternary quantizer, stays too.
+    A SIGN after a ReLU has the values 0 and 1, so it is not changed. A function with a third level between two
+    thresholds, such as a ternary quantizer, stays too.
     """
     changed = False
     of_levels = _ops_of_levels(graph)

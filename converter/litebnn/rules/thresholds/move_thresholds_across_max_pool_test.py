@@ -84,7 +84,9 @@ def test_pooling_that_others_read_stays() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
-    """For x = dot + 1.625, the condition x > -1.875 is dot + 3.5 > 0. A sum rounds a bias next to 3.5 to 3.5."""
+    """For x = dot + 1.625, the condition x > -1.875 is dot + 3.5 > 0. In a sum, a bias next to 3.5 is rounded to
+    3.5.
+    """
     model = FloatModel()
     x = model.conv(model.input(1, 4, 4, 32), np.ones((32, 1, 1, 32)), np.full(32, 1.625))
     sign = model.sign(model.max_pool(x, 2, 2), "where_le", -1.875)
@@ -97,7 +99,9 @@ def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_strict_threshold_after_another_op_is_not_lost_in_the_sums_of_a_layer() -> None:
-    """Runtimes start a sum with the bias, so a bias just above 0.5 would be rounded to 0.5 in larger partial sums."""
+    """Runtimes start a sum with the bias. If the bias is the float just above 0.5, larger partial sums would round
+    it to 0.5.
+    """
     rng = np.random.default_rng(10_207)
     model = FloatModel()
     x = model.conv(model.input(2, 6, 6, 64), dyadic(rng, 64, 1, 1, 64), dyadic(rng, 64))

@@ -52,7 +52,9 @@ def test_a_scale_of_zero_is_a_sign_that_never_changes() -> None:
 @pytest.mark.parametrize("form", ["where_ge", "where_gt", "where_lt", "where_le"])
 @pytest.mark.parametrize("padded", [False, True])
 def test_exact_sums_turn_where_the_source_does(form: str, padded: bool) -> None:
-    """Small numbers hit each threshold, and the next number above 5 would be lost in a sum with 1000."""
+    """The numbers are small, so that some are equal to each threshold. The next float above 5 would be lost in a sum
+    with 1000.
+    """
     model = FloatModel()
     x = model.input(1, 4, 4, 32)
     y = model.elementwise("MUL", x, model.const(np.where(np.arange(32) % 3, 0.5, -2.0) * (np.arange(32) > 1)))
@@ -190,7 +192,7 @@ def test_a_fused_clamp_to_one_goes_where_only_signs_read_it(other: str) -> None:
 
 
 def names_split(before: list[str], other: str) -> list[str]:
-    """The clamp is now a separate op, which a sign later in the same round no longer reads."""
+    """The clamp is now a separate op. A sign that comes later in the same round does not read the clamp."""
     return sorted([*before, "RELU_N1_TO_1"])
 
 

@@ -26,7 +26,8 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if sign is None or op.output.channels < 1 or constants_upstream(graph, sign.x) is not None:
         return False
     is_alike = (sign.x.type, sign.x.dims) == (op.output.type, op.output.dims)
-    # The sign of a number ±1 is that number itself; a threshold outside of (-1, 1] would make the sign constant.
+    # If the source is a number ±1, its sign is the number itself. A threshold outside of (-1, 1] would make the sign
+    # constant.
     is_same = not sign.falls and bool(np.all((sign.level > -1) & (sign.level <= 1)))
     if (bits := bits_of(graph, sign.x)) is not None and is_same:
         graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
@@ -36,7 +37,7 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if is_alike and is_same and not graph.is_output(op.output) and holds_signs(graph, sign.x):
         graph.redirect(op.output, sign.x)
         return True
-    # SELECT, which is older than SELECT_V2, has its own rule for conditions of another shape.
+    # SELECT is older than SELECT_V2, and has its own rule for conditions whose shape differs.
     multiples = times_repeated(sign.x.dims, op.output.dims)
     if multiples is None or (op.name != "SELECT_V2" and any(times != 1 for times in multiples)):
         return False
@@ -46,9 +47,8 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _tiled_bits(graph: Graph, operand: Tensor, threshold: Threshold, multiples: list[int], op: Op) -> Tensor:
-    """Returns the packed form of the op's output.
-
-    The operand's channels are repeated before packing, its other axes after packing.
+    """Returns the packed form of the op's output. If the operand is broadcast, its channels are repeated before
+    packing, its other axes after packing.
     """
     *positions, channels = multiples
     name = op.output.name

@@ -1,8 +1,8 @@
 """An op that moves, pads or pools an unpacked sign becomes the same op on the sign's bits, followed by
 LceDequantize.
 
-Signs are packed along the last axis, which must be the channels when a layer reads them. If words do not fit, the op is
-done to the tensor before its sign, or padded signs stay floats until a layer packs them.
+Signs are packed along the last axis, which must be the channels when a layer reads them. If an op cannot work on packed
+words, it is applied to the tensor before the sign is taken. Padded signs may also stay floats until a layer packs them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, facts, like
 
 @each()
 def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
-    # One rule handles all kinds of ops, so that a sign moves across several successive ops in one round.
+    # One rule handles all these kinds of ops. In one round, a sign can therefore move across several ops.
     work = _WORKS.get(op.name, _reshaped if facts(op).reshapes else None)
     bits = None if work is None else work(graph, op)
     if bits is None:
@@ -42,7 +42,7 @@ def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _pooled(graph: Graph, op: Op) -> Tensor | None:
-    """Returns the pooled bits of a sign, or of one that is padded in float."""
+    """Returns the pooled bits of a sign. The sign may be padded as floats before the pooling."""
     source = op.input(0)
     before = graph.producer(source)
     is_padded = before is not None and before.name == "PADV2" and holds_signs(graph, source)
@@ -54,7 +54,9 @@ def _pooled(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _padded(graph: Graph, op: Op) -> Tensor | None:
-    """Returns the bits, padded with ±1; None if no constant word encodes -1, as for 40 channels."""
+    """Returns the bits padded with ±1. None if no constant word encodes the padding, as for 40 channels padded
+    with -1.
+    """
     bits, padding = bits_of(graph, op.input(0)), constant_padding(op)
     if bits is None or padding is None or abs(padding.value) != 1.0 or np.any(padding.amounts[-1]):
         return None

@@ -26,7 +26,7 @@ def test_padding_with_signs_is_padding_of_bits(value: float, channels: int) -> N
 
 @pytest.mark.usefixtures("library")
 def test_where_the_words_of_a_pixel_differ_the_signs_are_padded() -> None:
-    """A padding word of 32 times -1 would also set the unused bits after the 40th channel."""
+    """A padding word with 32 times -1 would also set the unused bits after the 40th channel."""
     model = FloatModel()
     y = model.pad(model.sign(model.input(1, 4, 5, 40)), AMOUNTS, -1.0)
     source = model.finish(model.conv(y, sign_weights(np.random.default_rng(0), 8, 3, 3, 40)))

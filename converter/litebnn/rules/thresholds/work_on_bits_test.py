@@ -62,7 +62,7 @@ def test_two_unknown_sizes_cannot_be_described() -> None:
 
 @pytest.mark.parametrize("axis", [1, 3])
 def test_an_axis_is_added_to_bits_whose_other_sizes_are_not_known(axis: int) -> None:
-    """An axis cannot be added after the channels, which would then no longer be last."""
+    """The reshape must not add an axis after the channels, because the channels would then no longer be last."""
     model = FloatModel()
     source = model.finish(model.expand(model.sign(model.input(1, 1, 40, signature=(-1, -1, 40))), axis))
     result = rewritten(source, recognize_signs, work_on_bits, remove_dead_ops)
