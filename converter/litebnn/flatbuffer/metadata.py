@@ -10,6 +10,7 @@ https://github.com/google-ai-edge/LiteRT/blob/main/tflite/schema.
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -110,8 +111,13 @@ def with_metadata(tflite: bytes, metadata: ImageClassifier) -> bytes:
     """Adds metadata to the file of a model, or replaces earlier metadata.
 
     Raises:
-        ConversionError: the model does not take one image and give one score for each label.
+        ConversionError: the model does not take one image and give one score for each label, or a deviation is missing
+            or not above 0.
     """
+    if len(metadata.mean) != len(metadata.std) or not all(0 < deviation < math.inf for deviation in metadata.std):
+        raise ConversionError(
+            f"the metadata has the deviations {metadata.std} for the means {metadata.mean}: expected one above 0 each"
+        )
     model = read_model(tflite)
     (graph, *_) = model.graphs
     shapes = [[list(tensor.shape) for tensor in side] for side in (graph.inputs, graph.outputs)]

@@ -39,6 +39,13 @@ def test_labels_must_fit_the_output() -> None:
         with_metadata(DIGITS, ImageClassifier(labels=("a", "b"), mean=(0.0,), std=(1.0,)))
 
 
+@pytest.mark.parametrize("std", [(0.0,), (-1.0,), (float("nan"),), (float("inf"),), (1.0, 1.0), ()])
+def test_each_mean_has_a_deviation_above_0(std: tuple[float, ...]) -> None:
+    labels = tuple("0123456789")
+    with pytest.raises(ConversionError, match=r"the deviations .* for the means \(0.5,\): expected one above 0 each"):
+        with_metadata(DIGITS, ImageClassifier(labels=labels, mean=(0.5,), std=std))
+
+
 def test_the_runtime_runs_a_model_with_metadata(library: Path) -> None:
     image = np.random.default_rng(0).standard_normal((1, 28, 28, 1)).astype(np.float32)
     outputs = [litebnn.Interpreter(model).predict(image) for model in (DIGITS, with_metadata(DIGITS, CLASSIFIER))]
