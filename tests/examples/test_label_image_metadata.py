@@ -47,7 +47,7 @@ def fed(command: list[Path], **flags: object) -> np.ndarray:
 
 
 def expected(image: Path, metadata: ImageClassifier) -> np.ndarray:
-    """The input that litebnn evaluate prepares of the same image."""
+    """The input that `litebnn evaluate` makes of an image, for a model with this metadata."""
     return open_recipe(automatic_recipe([metadata])).prepared()(np.asarray(Image.open(image)), SHAPE)
 
 

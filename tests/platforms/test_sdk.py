@@ -55,7 +55,9 @@ def runtime() -> Path:
 
 
 def check_run(program: Path, folder: Path, run: Callable[..., str] = done, **variables: str) -> None:
-    """Runs a golden model in the user's example program by `run`, and compares the output with the recorded one."""
+    """Runs a golden model in the example program of a user. Compares the output with the recorded output. `run`
+    starts the program.
+    """
     golden = np.load(f"{GOLDEN}.npz")
     (folder / "input").write_bytes(golden["input"].tobytes())
     version = run(program, f"{GOLDEN}.lce.tflite", folder / "input", folder / "output", **variables)

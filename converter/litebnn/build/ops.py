@@ -170,7 +170,7 @@ def split_activation(graph: Graph, op: Op) -> bool:
 def can_pool_bits(pool: Op) -> bool:
     """True if `pool_of_bits` can replace a MAX_POOL_2D of signs.
 
-    A damaged file may declare sizes that differ from the sizes of the pooling, which a runtime recomputes.
+    A damaged file may declare other sizes of the output than the pooling gives. In this case the result is False.
     """
     source, result = pool.input(0), pool.output
     if fused_activation(pool) != 0 or not result.channels == source.channels >= 1:

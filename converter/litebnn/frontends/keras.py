@@ -180,7 +180,9 @@ def _output_names(model: Any, result: Any, tree: Any) -> dict[str, str]:
 
 
 def _key(side: str, index: int) -> str:
-    """The key of an input or output. TensorFlow keeps the key unchanged, and keys sort by the index."""
+    """The key of an input or output. TensorFlow keeps such keys unchanged, and sorting them by name sorts them by
+    their index.
+    """
     return f"{side}_{index:04d}"
 
 

@@ -46,7 +46,7 @@ double CountKnownValues(const TfLiteIntArray* dims);
 // values, or the bytes exceed SIZE_MAX.
 size_t TensorBytes(const Tensor& tensor);
 
-// The name of an input. Inputs without a name in the list share the first one's name.
+// The name of an input in error messages. If the list has no name for an input, the name of the first input is used.
 constexpr size_t kMaxInputNames = 8;
 inline const char* InputName(const char* const* names, size_t position) {
   return position < kMaxInputNames && names[position] != nullptr ? names[position] : names[0];
