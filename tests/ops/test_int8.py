@@ -1,4 +1,4 @@
-"""Tests the runtime's own int8 ops that the delegate claims against the runtime's reference kernels, bit for bit."""
+"""Compares int8 ops of the runtime that the delegate claims with the runtime's reference kernels, bit for bit."""
 
 import re
 from typing import Any

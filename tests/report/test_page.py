@@ -21,6 +21,27 @@ BOARDS = (
     Board("host", "this machine", "avx2", "made up", 0.1),
     Board("rpi4", "Raspberry Pi 4", "neon64", "made up", None),
 )
+# A script that is true if the middle of an element is visible in the window and, with a frame, inside the frame.
+IN_VIEW = """([selector, frame]) => {
+  const { left, right, top, bottom } = document.querySelector(selector).getBoundingClientRect();
+  const x = (left + right) / 2, y = (top + bottom) / 2;
+  const inside = (box) => box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
+  const window_box = { left: 0, right: innerWidth, top: 0, bottom: innerHeight };
+  return inside(window_box) && (!frame || inside(document.querySelector(frame).getBoundingClientRect()));
+}"""
+# A script that waits for the animations of the graph, and returns its position and size.
+VIEW = """async () => {
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  await Promise.all(scene.getAnimations().map((animation) => animation.finished));
+  return getComputedStyle(scene).transform;
+}"""
+# A script that counts the nodes of the graph that overlap another node.
+OVERLAPS = """() => {
+  const boxes = [...document.querySelectorAll("#scene .box")].map((box) => box.getBBox());
+  const apart = (a, b) => a.x + a.width <= b.x || b.x + b.width <= a.x
+    || a.y + a.height <= b.y || b.y + b.height <= a.y;
+  return boxes.filter((a, i) => boxes.slice(i + 1).some((b) => !apart(a, b))).length;
+}"""
 
 
 def with_times(inspection: Inspection) -> Inspection:
@@ -58,27 +79,12 @@ def opened(browser: Any, path: Path, *, drawn: bool = True, **options: Any) -> I
 
 def in_view(page: Any, selector: str, frame: str = "") -> bool:
     """True if the middle of an element is visible in the window and inside another element."""
-    return page.evaluate(
-        """([selector, frame]) => {
-          const { left, right, top, bottom } = document.querySelector(selector).getBoundingClientRect();
-          const x = (left + right) / 2, y = (top + bottom) / 2;
-          const inside = (box) => box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
-          const window_box = { left: 0, right: innerWidth, top: 0, bottom: innerHeight };
-          return inside(window_box) && (!frame || inside(document.querySelector(frame).getBoundingClientRect()));
-        }""",
-        [selector, frame],
-    )
+    return page.evaluate(IN_VIEW, [selector, frame])
 
 
 def view(page: Any) -> str:
     """The position and size of the graph after its animations."""
-    return page.evaluate(
-        """async () => {
-          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-          await Promise.all(scene.getAnimations().map((animation) => animation.finished));
-          return getComputedStyle(scene).transform;
-        }"""
-    )
+    return page.evaluate(VIEW)
 
 
 @pytest.mark.deep
@@ -295,14 +301,7 @@ def test_the_parts_of_a_large_graph_join(browser: Any, tmp_path: Path) -> None:
     with opened(browser, path) as page:
         assert page.locator("#scene a.node").count() == 300
         assert page.locator("#scene .edge").count() == 401
-        overlaps = page.evaluate(
-            """() => {
-              const boxes = [...document.querySelectorAll("#scene .box")].map((box) => box.getBBox());
-              const apart = (a, b) => a.x + a.width <= b.x || b.x + b.width <= a.x
-                || a.y + a.height <= b.y || b.y + b.height <= a.y;
-              return boxes.filter((a, i) => boxes.slice(i + 1).some((b) => !apart(a, b))).length;
-            }"""
-        )
+        overlaps = page.evaluate(OVERLAPS)
         assert overlaps == 0
 
 

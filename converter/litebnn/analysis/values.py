@@ -151,7 +151,7 @@ def _on_common_edges(parts: Sequence[Values]) -> list[Values] | None:
 
 
 def _with_own_term(graph: Graph, part: Values) -> Values:
-    """Returns the same function with x as its one linear term, if its present terms are those that add up to x."""
+    """Returns the same function with x as its only linear term, if its linear terms add up to a multiple of x."""
     own = None if part.x is None or part.is_known else values_of(graph, part.x)
     if part.x is None or own is None or own.x is not None or own.linear_terms.keys() != part.linear_terms.keys():
         return part

@@ -44,7 +44,7 @@ std::vector<Task> OrderTasks(const std::vector<Step>& steps) {
     size_t last = part_count == 0 || stays ? step + 1 : 0;
     if (part_count == 0) slots[last].push_back({step, 0});
     for (size_t part = 0; part < part_count; ++part) {
-      // Tensors that other partitions write are available from slot 0 on.
+      // Tensors that other partitions write are available before the first step, in slot 0.
       const auto writer = slot_of.find(Image(steps[step], part).tensor);
       const size_t written = writer == slot_of.end() ? 0 : writer->second, slot = stays ? last : written;
       slots[slot].push_back({step, part});
