@@ -107,7 +107,7 @@ def test_features_in_another_order_have_another_name() -> None:
 
 @pytest.mark.parametrize(("ops", "is_permuted"), [(31, True), (33, False)])
 def test_features_are_followed_through_31_ops(ops: int, is_permuted: bool) -> None:
-    """The rule follows a chain of at most 31 ops, because a damaged file may have a chain of any length."""
+    """The rule follows at most 31 ops, because a damaged file may have any number of ops."""
     model = FloatModel()
     x = flat(model)
     for _ in range(ops):
