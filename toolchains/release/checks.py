@@ -1,5 +1,7 @@
 """The table of checks of a release, and the checks of the project as a whole."""
 
+import atexit
+import functools
 import hashlib
 import re
 import shutil
@@ -38,20 +40,33 @@ def built(_: Product, file: Path) -> str:
     return f"dist/{file.name}, {file.stat().st_size / 1e6:.1f} MB"
 
 
+@functools.cache
+def _second_checkout() -> Path:
+    """A copy of the sources in another folder, which exists until the program ends."""
+    temporary = tempfile.TemporaryDirectory(prefix="litebnn-elsewhere")
+    atexit.register(temporary.cleanup)
+    return copy_checkout(Path(temporary.name) / "another" / "checkout")
+
+
+@functools.cache
+def _built_again(product: Product) -> dict[str, Path]:
+    """The files of a second build, by their names. A target's products share one build, as in the first checkout."""
+    folder = _second_checkout()
+    fetched = runtime_folder(product.target.name)
+    if fetched.is_dir():
+        shutil.copytree(fetched, folder / fetched.relative_to(BUILD.parent), dirs_exist_ok=True)
+    return {file.name: file for file in build_in(folder, product)}
+
+
 def reproducible(product: Product, file: Path) -> str:
     """If the sources are built again in another folder, the result is the same file."""
-    with tempfile.TemporaryDirectory(prefix="litebnn-elsewhere") as temporary:
-        folder = copy_checkout(Path(temporary) / "another" / "checkout")
-        fetched = runtime_folder(product.target.name)
-        if fetched.is_dir():
-            shutil.copytree(fetched, folder / fetched.relative_to(BUILD.parent))
-        others = {other.name: other for other in build_in(folder, product)}
-        expect(file.name in others, f"it was made as {', '.join(others)}")
-        digest, other = (hashlib.sha256(path.read_bytes()).hexdigest() for path in (file, others[file.name]))
-        expect(
-            digest == other,
-            f"sha256 {digest[:12]} here, {other[:12]} in another folder{_difference(file, others[file.name])}",
-        )
+    others = _built_again(product)
+    expect(file.name in others, f"it was made as {', '.join(others)}")
+    digest, other = (hashlib.sha256(path.read_bytes()).hexdigest() for path in (file, others[file.name]))
+    expect(
+        digest == other,
+        f"sha256 {digest[:12]} here, {other[:12]} in another folder{_difference(file, others[file.name])}",
+    )
     return f"sha256 {digest[:12]}"
 
 

@@ -1,4 +1,5 @@
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from toolchains.release import products as products_module
 from toolchains.release.checks import CHECKS, Check
 from toolchains.release.outcome import Failed, Skipped, expect
 from toolchains.release.products import KINDS, Product, files_of, products
-from toolchains.targets import ToolkitError, find_target, load_targets
+from toolchains.targets import ROOT, ToolkitError, find_target, load_targets
 
 
 def test_every_wheel_bundle_and_debian_package_is_a_product() -> None:
@@ -95,30 +96,48 @@ def test_a_product_that_this_machine_cannot_make_is_skipped(
     assert "debhelper is not here" in capsys.readouterr().out
 
 
-@pytest.mark.deep
-def test_a_second_build_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    product, here = Product("wheel", find_target("armv7")), tmp_path / "litebnn.whl"
-    folders: list[Path] = []
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the second checkout, which is empty."""
+    monkeypatch.setattr(checks, "_second_checkout", lambda: tmp_path / "elsewhere")
+    monkeypatch.setattr(checks, "runtime_folder", lambda target: tmp_path / "none")
+    (tmp_path / "elsewhere").mkdir()
+    checks._built_again.cache_clear()
+    yield tmp_path / "elsewhere"
+    checks._built_again.cache_clear()
 
-    def write(path: Path, content: str) -> Path:
-        with zipfile.ZipFile(path, "w") as archive:
+
+def test_a_second_build_is_compared(tmp_path: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    product = Product("deb", find_target("armv7"))
+    names = ("library.whl", "headers.whl")
+    built: list[Path] = []
+
+    def write(folder: Path, name: str, content: str) -> Path:
+        with zipfile.ZipFile(folder / name, "w") as archive:
             archive.writestr(zipfile.ZipInfo("same"), "same")
             archive.writestr(zipfile.ZipInfo("library"), content)
-        return path
+        return folder / name
 
     def build_in(folder: Path, _: Product) -> tuple[Path, ...]:
-        folders.append(folder)
-        assert (folder / "pyproject.toml").is_file()
-        assert not (folder / "build").exists()
-        return (write(folder / here.name, "from the sources"),)
+        built.append(folder)
+        return tuple(write(folder, name, "from the sources") for name in names)
 
     monkeypatch.setattr(checks, "build_in", build_in)
-    monkeypatch.setattr(checks, "runtime_folder", lambda target: tmp_path / "none")
-    assert checks.reproducible(product, write(here, "from the sources")).startswith("sha256 ")
+    for name in names:
+        assert checks.reproducible(product, write(tmp_path, name, "from the sources")).startswith("sha256 ")
     with pytest.raises(Failed, match=r"^sha256 \w{12} here, \w{12} in another folder: library$"):
-        checks.reproducible(product, write(here, "from the folder's name"))
-    assert len(folders) == 2
-    assert not any(folder.exists() for folder in folders)
+        checks.reproducible(product, write(tmp_path, names[0], "from the folder's name"))
+    with pytest.raises(Failed, match=r"^it was made as library\.whl, headers\.whl$"):
+        checks.reproducible(product, write(tmp_path, "another.whl", "from the sources"))
+    # All files of a product come from one build.
+    assert built == [elsewhere]
+
+
+def test_the_second_checkout_has_the_sources_and_no_build() -> None:
+    folder = checks._second_checkout()
+    assert (folder / "pyproject.toml").is_file()
+    assert not (folder / "build").exists()
+    assert checks._second_checkout() == folder != ROOT
 
 
 @pytest.mark.parametrize(
