@@ -22,6 +22,9 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 # PyTorch has its own environment, because its exporter needs numpy 2, which larq's metadata excludes.
 TORCH_VENV = ROOT / ".venv-torch"
+# A release is built in an environment of its own, whose packages have fixed versions and hashes.
+RELEASE_VENV = ROOT / ".venv-release"
+RELEASE_LOCK = ROOT / "toolchains" / "fetch" / "release.txt"
 
 OLDEST_PYTHON = (3, 10)
 if sys.version_info < OLDEST_PYTHON:
@@ -162,14 +165,22 @@ def install(folder: Path, extras: tuple[str, ...]) -> None:
 
     One stamp file per extra holds the hash of the pyproject.toml it was installed from.
     """
-    wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + str(ROOT).encode()).hexdigest()
+    is_release = folder == RELEASE_VENV
+    files = [ROOT / "pyproject.toml", *([RELEASE_LOCK] if is_release else [])]
+    wanted = hashlib.sha256(b"".join(file.read_bytes() for file in files) + str(ROOT).encode()).hexdigest()
     stamps = [folder / f"litebnn-{extra}.stamp" for extra in extras]
     if all(stamp.exists() and stamp.read_text() == wanted for stamp in stamps):
         return
     if "torch" in extras:
         install_torch(folder)
     say(f"installing litebnn[{','.join(extras)}] into {folder.name} (a few minutes the first time)")
-    pip_install(folder, "--editable", f"{ROOT}[{','.join(extras)}]")
+    if is_release:
+        # Wheels only, because the requirements that build a package from source would come without hashes.
+        pip_install(folder, "--require-hashes", "--only-binary=:all:", "--requirement", str(RELEASE_LOCK))
+        # litebnn's own folder has no hash. It is built by the hatchling that the lock has installed.
+        pip_install(folder, "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+    else:
+        pip_install(folder, "--editable", f"{ROOT}[{','.join(extras)}]")
     for extra in extras:
         apart = without_dependencies(extra)
         if apart:
@@ -270,6 +281,8 @@ def environments(arguments: list[str]) -> list[tuple[Path, tuple[str, ...]]]:
         for extra in needed_extras(task, given)
         for fitting in for_this_python(task, extra, extra in given.values())
     ]
+    if task == "release":
+        return [(RELEASE_VENV, ("dev", *extras))]
     found: list[tuple[Path, tuple[str, ...]]] = []
     if "torch" in extras:
         found.append((TORCH_VENV, ("dev", "demo", "torch")))

@@ -27,7 +27,11 @@ from toolchains.targets import ROOT, read_toml
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that bootstrap.py runs if its environments exist. The fake pip finds the version of PyTorch in
     `FOUND`."""
-    for name, folder in (("VENV", tmp_path / "venv"), ("TORCH_VENV", tmp_path / "venv-torch")):
+    for name, folder in (
+        ("VENV", tmp_path / "venv"),
+        ("TORCH_VENV", tmp_path / "venv-torch"),
+        ("RELEASE_VENV", tmp_path / "venv-release"),
+    ):
         monkeypatch.setattr(bootstrap, name, folder)
         python = bootstrap.python_of(folder)
         python.parent.mkdir(parents=True)
@@ -103,7 +107,6 @@ def test_new_dependencies_are_installed(
         ("build -t rpi4 -o docker", "dev,docker"),
         ("bundle --toolchain zig --target=rpi4", "dev"),  # the toolkit fetches zig by its hash
         ("wheel --target=rpi4", "dev"),
-        ("release --check", "dev,release"),
         ("wheel --target=rpi4 --toolchain=docker", "dev,docker"),
         ("deploy --target=rpi4 --host=pi@board --toolchain=docker", "dev,deploy,docker"),
         ("docker-image", "dev,docker"),
@@ -121,6 +124,27 @@ def test_new_dependencies_are_installed(
 def test_a_task_gets_the_extras_that_it_needs(commands: list[list[str]], arguments: str, extras: str) -> None:
     bootstrap.main(arguments.split())
     assert installs(commands)[0].endswith(f"[{extras}]")
+
+
+def test_a_release_is_built_by_packages_with_hashes(commands: list[list[str]], tmp_path: Path) -> None:
+    """Only hashed wheels are fetched, and an environment that was made for another lock is made up to date."""
+    bootstrap.main(["release", "--check"])
+    first, second = [command for command in commands if "install" in command]
+    assert {"--require-hashes", "--only-binary=:all:", str(bootstrap.RELEASE_LOCK)} <= set(first)
+    assert {"--no-deps", "--no-build-isolation", "--editable", str(ROOT)} <= set(second)
+    assert {command[0] for command in commands} == {str(bootstrap.python_of(tmp_path / "venv-release"))}
+    commands.clear()
+    bootstrap.main(["release"])
+    assert installs(commands) == []
+
+
+def test_another_lock_is_installed(commands: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bootstrap.main(["release"])
+    commands.clear()
+    monkeypatch.setattr(bootstrap, "RELEASE_LOCK", tmp_path / "release.txt")
+    bootstrap.RELEASE_LOCK.write_text("invoke==2.2.1\n")
+    bootstrap.main(["release"])
+    assert len(installs(commands)) == 2
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import bootstrap
 from toolchains import probes
+from toolchains.deb import namespace
 
 if TYPE_CHECKING:
     from toolchains.targets import Target
@@ -135,6 +136,7 @@ _ROWS = (
     _program("debhelper", "debhelper dpkg-dev", "`invoke deb`", "dh"),
     _program("javac", "openjdk-17-jdk-headless", "`invoke aar`, and the Java class"),
     _program("lintian", "lintian", "checking Debian packages"),
+    _program("mmdebstrap", "mmdebstrap", "installing Debian packages in a Debian of their architecture"),
     _program("debootstrap", "debootstrap", "the base image where no registry is reached"),
     _program("sshd", "openssh-server", "`invoke deploy` and boards, against this machine"),
     _program("bash", "bash", "completion of the command line"),
@@ -211,6 +213,12 @@ _ROWS = (
     ),
     _service("loopback", "ip link set lo up", "boards and clusters on this machine", probes.listens),
     _service("mounts", "run it as root", "disks that are full", probes.mounts),
+    _service(
+        "namespaces",
+        "run it as root, on Linux 6.7 or newer",
+        "installing Debian packages of other CPUs",
+        namespace.registers_emulators,
+    ),
     _network(
         "pypi",
         "give pip an index that it reaches",

@@ -15,6 +15,7 @@ from toolchains.deb.packages import deb
 from toolchains.emulate import SUITE, Emulation, apt
 from toolchains.formats.elf import floors
 from toolchains.release.debian import control, fields, lintian
+from toolchains.release.debian import installed as installed_by_apt
 from toolchains.release.outcome import Failed
 from toolchains.release.products import Product
 from toolchains.runtime_library import C_LIBRARY, fetch_c_library
@@ -171,6 +172,21 @@ def test_programs_are_built_by_pkg_config(
     done(f"{MULTIARCH}-gcc", "-o", program, CONSUMER / "run_model.c", *found.split(), runtime)
 
     check_run(program, tmp_path, emulated)
+
+
+@pytest.mark.long
+@pytest.mark.needs("mmdebstrap", "namespaces", "debian", "lintian")
+@pytest.mark.parametrize("name", ["x86_64", "aarch64", "armv7", "riscv64"])
+def test_apt_installs_and_removes_the_packages_of_each_architecture(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    product = Product("deb", find_target(name))
+    need(f"{product.target.triple}-g++")
+    monkeypatch.setenv("DEB_BUILD_OPTIONS", "noopt")
+    for path in deb(name, tmp_path):
+        assert control(product, path)
+        assert lintian(product, path)
+        assert product.target.debian in installed_by_apt(product, path)
 
 
 @pytest.mark.needs("lintian")

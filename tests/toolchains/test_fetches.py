@@ -1,9 +1,14 @@
 """Tests that every download is checked by a hash, or that docs/release.md says how it is pinned otherwise."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
+from packaging.requirements import Requirement
 
+import bootstrap
 from tests.support.documents import code, read, sources, table
 from toolchains.fetch.lock import TABLE, find
 from toolchains.targets import ROOT, ToolkitError, read_toml
@@ -36,6 +41,39 @@ def test_what_pip_installs_for_the_tools_comes_by_hash() -> None:
     text = read("toolchains/fetch/pypi.py")
     assert text.count('"-m", "pip"') == 1
     assert "--require-hashes" in text
+
+
+def locked_for_a_release() -> Iterator[tuple[Requirement, list[str]]]:
+    """Yields the packages that a release is built by, with their hashes."""
+    lines = re.sub(r"\\\n *", "", read(bootstrap.RELEASE_LOCK)).splitlines()
+    for line in lines:
+        if not line.startswith("#"):
+            requirement, *hashes = line.split("--hash=sha256:")
+            yield Requirement(requirement), [digest.strip() for digest in hashes]
+
+
+def test_every_package_that_a_release_is_built_by_has_one_version_and_hashes() -> None:
+    rows = [*locked_for_a_release()]
+    assert len(rows) > 50
+    for requirement, hashes in rows:
+        assert re.fullmatch(r"==[\w.]+", str(requirement.specifier))
+        assert hashes
+        assert [digest for digest in hashes if not re.fullmatch(r"[0-9a-f]{64}", digest)] == []
+
+
+@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("system", [("linux", "x86_64"), ("linux", "armv7l"), ("darwin", "arm64"), ("win32", "AMD64")])
+def test_a_release_is_built_by_what_the_project_asks_for(python: str, system: tuple[str, str]) -> None:
+    project = ProjectMetadata(str(ROOT), PluginManager()).core
+    extras = project.optional_dependencies
+    asked = map(Requirement, [*project.dependencies, *extras["dev"], *extras["release"]])
+    here = dict(zip(("sys_platform", "platform_machine"), system, strict=True))
+    here |= {"python_version": python, "python_full_version": f"{python}.1"}
+    rows = [row for row, _ in locked_for_a_release() if row.marker is None or row.marker.evaluate(here)]
+    for requirement in asked:
+        if requirement.marker is None or requirement.marker.evaluate(here):
+            (version,) = (str(row.specifier).removeprefix("==") for row in rows if row.name == requirement.name)
+            assert requirement.specifier.contains(version), requirement
 
 
 @pytest.mark.parametrize("name", read_toml(TABLE))

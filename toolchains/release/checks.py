@@ -97,6 +97,7 @@ CHECKS = (
     Check("version", archives.version, ARCHIVES),
     Check("control", debian.control, ("deb",)),
     Check("lintian", debian.lintian, ("deb",)),
+    Check("apt", debian.installed, ("deb",)),
     Check("size", archives.size, ("wheel",)),
     Check("exports", archives.exports, ARCHIVES),
     Check("licenses", archives.licenses, ARCHIVES),

@@ -1,14 +1,20 @@
 """Checks of Debian packages, by Debian's own programs."""
 
+import functools
 import subprocess
 import tempfile
 from pathlib import Path
 
 from litebnn import __version__
+from toolchains.deb.trial import found, suite, try_packages
 from toolchains.formats.exports import EXPORTS, exported_names
 from toolchains.needs import missing
 from toolchains.release.outcome import Skipped, expect
 from toolchains.release.products import Product
+from toolchains.targets import Target
+
+# The digit of the example's image in litebnn-tools.
+DIGIT = "7"
 
 
 def files_in_deb(file: Path) -> bytes:
@@ -43,6 +49,25 @@ def _check_library(file: Path) -> None:
         found = exported_names(libraries[0])
         expect(found == EXPORTS, f"the library exports {found}")
         expect(f"{__version__}\0".encode() in libraries[0].read_bytes(), f"the library does not say {__version__}")
+
+
+@functools.cache
+def _tried(target: Target, packages: tuple[Path, ...]) -> dict[str, str]:
+    return found(try_packages(target, packages))
+
+
+def installed(product: Product, file: Path) -> str:
+    """apt installs and removes the packages in a fresh Debian of their architecture, where their programs run."""
+    for need in ("mmdebstrap", "debian", "namespaces"):
+        if reason := missing(need):
+            raise Skipped(reason)
+    packages = tuple(sorted(file.parent.glob(f"*_{__version__}_{product.target.debian}.deb")))
+    printed = _tried(product.target, packages)
+    expect(printed.get("version") == __version__, f"the installed library says {printed}")
+    has_programs = any(fields(package)["Package"] == "litebnn-tools" for package in packages)
+    expect(printed.get("digit") == (DIGIT if has_programs else None), f"label_image says {printed.get('digit')}")
+    ran = f"label_image names {DIGIT}" if has_programs else "the library runs"
+    return f"{suite(product.target)} {product.target.debian}: {ran}, {printed['isas']}"
 
 
 def lintian(product: Product, file: Path) -> str:

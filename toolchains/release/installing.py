@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +38,13 @@ def pythons() -> list[str]:
     return [word for word in words if word.startswith("3.")]
 
 
+def interpreters() -> dict[str, str]:
+    """The paths of this machine's interpreters for the project's versions of Python, by version."""
+    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    programs = {version: shutil.which(f"python{version}") for version in pythons()} | {here: sys.executable}
+    return {version: program for version, program in programs.items() if program}
+
+
 def _pip(python: str | Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [python, "-m", "pip", "--disable-pip-version-check", *arguments]
     return subprocess.run(list(map(str, command)), capture_output=True, text=True)
@@ -65,7 +71,9 @@ def tags(product: Product, file: Path) -> str:
 
 
 @contextmanager
-def _environment(product: Product, file: Path, extra: str = "") -> Iterator[tuple[Path, Path]]:
+def _environment(
+    product: Product, file: Path, extra: str = "", interpreter: str = sys.executable
+) -> Iterator[tuple[Path, Path]]:
     """Yields the folder of a fresh environment with the wheel, and its Python. Skips the check unless the wheel is for
     this machine."""
     from packaging.tags import sys_tags
@@ -75,7 +83,7 @@ def _environment(product: Product, file: Path, extra: str = "") -> Iterator[tupl
         raise Skipped(f"this machine is not {product.target.name}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        venv.EnvBuilder(with_pip=True).create(folder / "venv")
+        subprocess.run([interpreter, "-m", "venv", folder / "venv"], check=True)
         python = folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
         done = _pip(python, "install", "--quiet", "--only-binary=:all:", f"{file}{extra}")
         expect(done.returncode == 0, f"pip install: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
@@ -98,17 +106,23 @@ def _run(python: Path, arguments: Sequence[str | Path], folder: Path, **more: st
 
 
 def three_lines(product: Product, file: Path) -> str:
-    """After `pip install` of only the wheel, three lines of Python can run a model."""
-    with _environment(product, file) as (folder, python):
+    """After `pip install` of only the wheel, three lines of Python run a model, with each Python of this machine."""
+    largest = {version: _difference(product, file, program) for version, program in interpreters().items()}
+    return f"Python {', '.join(largest)}, output within {max(largest.values()):.1g}"
+
+
+def _difference(product: Product, file: Path, interpreter: str) -> float:
+    """Runs THREE_LINES in a fresh environment; returns the largest difference to the recorded output."""
+    with _environment(product, file, interpreter=interpreter) as (folder, python):
         shutil.copy2(f"{EXAMPLE}.npz", folder / "example.npz")
         shutil.copy2(f"{EXAMPLE}.lce.tflite", folder / "example.lce.tflite")
         run = _run(python, ["-c", THREE_LINES + CHECK], folder)
         if run.returncode:
-            raise Failed((run.stderr.strip().splitlines() or ["failed"])[-1])
+            raise Failed(f"{interpreter}: {(run.stderr.strip().splitlines() or ['failed'])[-1]}")
         difference, package, prefix = json.loads(run.stdout.splitlines()[-1])
         expect(Path(package).is_relative_to(prefix), f"litebnn was imported from {package}")
         expect(difference < 1e-4, f"the model's output differs by {difference:g}")
-    return f"Python {sys.version_info[0]}.{sys.version_info[1]}, output within {difference:.1g}"
+        return float(difference)
 
 
 def readme(product: Product, file: Path) -> str:

@@ -27,6 +27,17 @@ def test_the_pythons_are_those_of_the_project() -> None:
     assert len(installing.pythons()) == 5
 
 
+def test_each_python_of_the_machine_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"python3.10": "/usr/bin/python3.10", "python3.9": "/usr/bin/python3.9"}
+    monkeypatch.setattr(installing.shutil, "which", names.get)
+    monkeypatch.setattr(installing.sys, "version_info", (3, 12, 1))
+    monkeypatch.setattr(installing.sys, "executable", "/environment/python")
+    assert installing.interpreters() == {"3.10": "/usr/bin/python3.10", "3.12": "/environment/python"}
+    differences = {"/usr/bin/python3.10": 2e-7, "/environment/python": 1e-7}
+    monkeypatch.setattr(installing, "_difference", lambda product, file, interpreter: differences[interpreter])
+    assert installing.three_lines(ARM, Path("any.whl")) == "Python 3.10, 3.12, output within 2e-07"
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize(
     ("tag", "message"),
