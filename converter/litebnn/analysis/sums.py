@@ -6,6 +6,7 @@ signs as they have steps, each of which compares with a threshold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,7 @@ from litebnn.analysis.match import bits_of, fused_activation
 from litebnn.analysis.padding import PADS, constant_padding, layer_padding
 from litebnn.analysis.signs import find_two_values
 from litebnn.analysis.values import Values, rounded_values, values_of
-from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
+from litebnn.graph import Array, Graph, Op, Question, Tensor
 
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 ROUNDING = ("QUANTIZE", "DEQUANTIZE")
@@ -42,14 +43,18 @@ class SignSum:
     scales: Array  # float64 [k], all of one magnitude
     thresholds: Array  # float32 [k], ascending; a step of double height has two equal ones
     rising: Array  # bool [k], true if s_j is +1 at and above its threshold, else below
-    # The step is the coarsest quantization scale to which the values are rounded.
-    step: float = 0.0
+    # Values count as equal up to this distance.
+    tolerance: float = 0.0
 
     def number(self, value: float) -> float:
-        """Returns the number s for which middle + scales[0] · s is `value`, in a sum of one sign."""
-        [scale] = self.scales
-        number = float((value - self.middle) / scale)
-        return round(number) if abs((round(number) - number) * scale) <= _NEXT_LEVEL * self.step else number
+        """Returns the number that all signs must be for the sum to be `value`; NaN if the signs cancel and it is not
+        the middle.
+        """
+        total, distance = float(self.scales.sum()), value - self.middle
+        if abs(total) < abs(self.scales[0]):
+            return 1.0 if abs(distance) <= self.tolerance else math.nan
+        number = distance / total
+        return round(number) if abs((round(number) - number) * total) <= self.tolerance else number
 
     def weights(self, values: Array) -> Array:
         """Returns the weights [O, ..., k · channels] of the signs, for the weights [O, ..., channels] of the values."""
@@ -118,7 +123,7 @@ def few_levels(values: Values, *, for_zeros: bool = True) -> SignSum | None:
     rising = np.arange(len(edges)) < first_zero
     scales = np.where(rising, 1, -1) * np.sign(jumps) * step / 2
     scales, edges, rising = (np.repeat(each, times) for each in (scales, edges, rising))
-    return SignSum(float(levels[0] + levels[-1]) / 2, scales, edges, rising)
+    return SignSum(float(levels[0] + levels[-1]) / 2, scales, edges, rising, _tolerance(levels))
 
 
 def has_zero(levels: Array) -> bool:
@@ -199,14 +204,20 @@ def _numbers_of(op: Op, parts: Sequence[FewValues], step: float) -> Array | None
     return (numbers.min(axis=0) + numbers.max(axis=0)) / 2 if is_one else None
 
 
-def two_values_of(graph: Graph, layer: Op) -> FewValues | None:
-    """Returns the two values that a layer reads, with its own padding; None for other layers, and for plain signs."""
-    few = few_values(graph, layer.input(facts(layer).data))
-    if few is None or few.are_levels or few.numbers[0] == few.numbers[1]:
+def values_read(graph: Graph, layer: Op, source: Tensor, *, is_padded: bool = False) -> FewValues | None:
+    """Returns the few values that a layer reads, with its own padding; None for other layers, and for plain signs.
+
+    Args:
+        source: the layer's input, or the tensor that ops before the layer pad with zeros.
+        is_padded: True if such ops pad it.
+    """
+    few = few_values(graph, source)
+    if few is None or few.numbers[0] == few.numbers[1]:
         return None
-    if not few.step and layer.output.type == "FLOAT32" and all(_is_plain_sign(graph, v) for v in few.sources.values()):
+    is_sign = not few.step and not few.are_levels and layer.output.type == "FLOAT32"
+    if is_sign and all(_is_plain_sign(graph, values) for values in few.sources.values()):
         return None
-    pads = layer.name == "TRANSPOSE_CONV" or layer_padding(layer) != ((0, 0), (0, 0))
+    pads = is_padded or layer.name == "TRANSPOSE_CONV" or layer_padding(layer) != ((0, 0), (0, 0))
     return replace(few, pads=(*few.pads, 0.0)) if pads else few
 
 
@@ -221,42 +232,52 @@ def _is_plain_sign(graph: Graph, values: Values) -> bool:
     return (low, high) == (-1.0, 1.0) or (not is_unpacked(graph, values) and (low, high) == (1.0, -1.0))
 
 
-def sum_of_two(graph: Graph, few: FewValues, *, rather_falling: bool = False) -> SignSum | None:
-    """Returns two values as a sign with a scale and a shift. The padding values must become signs or zeros. A sign that
-    is +1 at the padding is preferred, because LceBconv2d can pad with +1.
+def sum_of_signs(graph: Graph, few: FewValues, *, rather_falling: bool = False) -> SignSum | None:
+    """Returns few values as a sum of signs. The padding values must become signs or zeros. Signs that are +1 at the
+    padding are preferred, because LceBconv2d can pad with +1.
 
     Args:
-        rather_falling: True to choose the sign that is +1 for the lower value, if both are possible.
+        rather_falling: True to choose the sign that is +1 for the lower of two values, if both are possible.
     """
+    sums = _sums_of_levels(few.first) if few.are_levels else _sums_of_two(graph, few)
+    return max(
+        (one for one in sums if all(one.number(pad) in (-1.0, 0.0, 1.0) for pad in few.pads)),
+        key=lambda one: (sum(map(one.number, few.pads)), bool(np.all(one.rising)) != rather_falling),
+        default=None,
+    )
+
+
+def _sums_of_levels(levels: Values) -> list[SignSum]:
+    sums = (few_levels(levels, for_zeros=for_zeros) for for_zeros in (False, True))
+    return [one for one in sums if one is not None]
+
+
+def _sums_of_two(graph: Graph, few: FewValues) -> list[SignSum]:
     low, high = few.numbers.tolist()
     # If the sign exists already, the existing sign fixes the value that +1 stands for. A maximum of values is a maximum
     # of signs only if the signs rise with the values.
     falls = {values.falls for values in few.sources.values() if is_unpacked(graph, values)}
     must_rise = any(op.name in (*COMPARING, "MUL") for op in few.ops)
     half = (high - low) / 2
-    scales = [scale for scale in (half, -half) if falls <= {scale < 0} and (scale > 0 or not must_rise)]
-    sums = [
-        SignSum((high + low) / 2, np.array([scale]), few.first.edges, np.array([scale > 0]), few.step)
-        for scale in scales
+    return [
+        SignSum((high + low) / 2, np.array([scale]), few.first.edges, np.array([scale > 0]), _NEXT_LEVEL * few.step)
+        for scale in (half, -half)
+        if falls <= {scale < 0} and (scale > 0 or not must_rise)
     ]
-    possible = [one for one in sums if all(one.number(pad) in (-1.0, 0.0, 1.0) for pad in few.pads)]
-    return max(
-        possible,
-        key=lambda one: (sum(map(one.number, few.pads)), (one.scales[0] < 0) == rather_falling),
-        default=None,
-    )
 
 
 def why_no_sum(few: FewValues) -> str:
-    """Returns the reason why `sum_of_two` finds no sum of signs."""
+    """Returns the reason why `sum_of_signs` finds no sum of signs."""
+    if few.are_levels:
+        return f"{of_few(few)} and is padded with {few.pads[0]:g}, which is none of them"
     low, high = few.numbers.tolist()
     stray = [pad for pad in few.pads if pad not in (low, high, (low + high) / 2)]
     if stray:
-        return f"{of_two(few)} and is padded with {stray[0]:g}, which is neither"
+        return f"{of_few(few)} and is padded with {stray[0]:g}, which is neither"
     what = "maxima" if any(op.name in COMPARING for op in few.ops) else "products"
-    return f"{of_two(few)}, of which it takes {what} against a sign"
+    return f"{of_few(few)}, of which it takes {what} against a sign"
 
 
-def of_two(few: FewValues) -> str:
-    """Returns the beginning of a reason, which names the two values of the layer's input."""
-    return "its input takes {:g} and {:g}".format(*few.numbers)
+def of_few(few: FewValues) -> str:
+    """Returns the beginning of a reason, which says which values the layer's input takes."""
+    return "its input takes " + ("several levels" if few.are_levels else "{:g} and {:g}".format(*few.numbers))

@@ -54,18 +54,16 @@ def bconv_of(
     return custom_op(LCE_BCONV_2D, inputs, output, options)
 
 
-def options_of_conv(
-    conv: Op, bits: Tensor, channels_in: int, taps: tuple[int, int], padding: Array, values: PadValues
-) -> BConv2DOptions:
+def options_of_conv(conv: Op, bits: Tensor, taps: tuple[int, int], padding: Array) -> BConv2DOptions:
     """Returns the options of the LceBconv2d that replaces a CONV_2D.
 
     Args:
         bits: its NHWC input, before all padding.
         taps: height and width of the filter.
-        padding: int [2, 2], by a preceding op.
+        padding: int [2, 2], the zeros by a preceding op.
     """
     options = BConv2DOptions(
-        channels_in=channels_in,
+        channels_in=conv.input(0).channels,
         dilation_height_factor=conv.options.dilation_h_factor,
         dilation_width_factor=conv.options.dilation_w_factor,
         stride_height=conv.options.stride_h,
@@ -74,11 +72,11 @@ def options_of_conv(
     if np.any(padding):
         own = layer_padding(conv)
         assert own is not None
-        return padded_options(options, bits, taps, padding + np.asarray(own), values)
+        return padded_options(options, bits, taps, padding + np.asarray(own), PadValues.ZERO)
     # A 1×1 filter never reads padding. Without zero padding, an op can fuse more.
     if taps == (1, 1) or conv.options.padding == Padding.VALID:
         return options
-    return replace(options, padding=Padding.SAME, pad_values=values)
+    return replace(options, padding=Padding.SAME, pad_values=PadValues.ZERO)
 
 
 def replace_dense(graph: Graph, dense: Op, bits: Tensor, name: str, minus_one: Array, alpha: Array, bias: Array) -> Op:

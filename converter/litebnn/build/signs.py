@@ -141,10 +141,14 @@ def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value:
     word = word_of_padding(channels, value)
     if word is not None:
         return pad_with(graph, bits, amounts, word, before=before)
-    signs = like(bits, derived(bits.name, "/signs"), type="FLOAT32", dims=(*bits.dims[:-1], channels))
-    graph.insert(custom_op(LCE_DEQUANTIZE, [bits], signs), before=before)
-    padded = pad_with(graph, signs, amounts, value, before=before)
+    padded = pad_with(graph, unpacked(graph, bits, channels, before=before), amounts, value, before=before)
     return pack_signs(graph, padded, derived(padded.name, "/bits"), before=before)
+
+
+def unpacked(graph: Graph, bits: Tensor, channels: int, *, before: Op) -> Tensor:
+    """Inserts the LceDequantize of packed signs, and returns its output."""
+    signs = like(bits, derived(bits.name, "/signs"), type="FLOAT32", dims=(*bits.dims[:-1], channels))
+    return graph.insert(custom_op(LCE_DEQUANTIZE, [bits], signs), before=before).output
 
 
 def moved_source(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:

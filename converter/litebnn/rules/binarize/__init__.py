@@ -1,2 +1,4 @@
-"""The rules of this phase turn layers into LceBconv2d, if their input is a sign, or takes two values or a few evenly
-spaced levels."""
+"""The rules of this folder turn layers into LceBconv2d.
+
+Layers of two values, or of a few evenly spaced levels, first become layers of signs.
+"""

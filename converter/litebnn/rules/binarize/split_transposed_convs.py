@@ -13,7 +13,7 @@ import numpy as np
 
 from litebnn.analysis.grids import is_quantized
 from litebnn.analysis.match import fused_activation, uniform
-from litebnn.analysis.sums import sum_of_two, two_values_of, why_no_sum
+from litebnn.analysis.sums import sum_of_signs, values_read, why_no_sum
 from litebnn.analysis.weights import binary_parts
 from litebnn.build.int8 import replace_in_floats
 from litebnn.build.notes import Notes, each
@@ -55,10 +55,10 @@ def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> lis
 def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
     if not holds_signs(graph, x):
-        few = two_values_of(graph, op)
+        few = values_read(graph, op, x)
         if few is None:  # or not yet
             return False
-        if sum_of_two(graph, few) is None:
+        if sum_of_signs(graph, few) is None:
             return notes.left_alone(op, why_no_sum(few))
     parts = _why_not_split(graph, op, x) or binary_parts(graph, op)
     reason = parts if isinstance(parts, str) else _split(graph, op, parts.weights, parts.bias, notes)

@@ -1,8 +1,10 @@
-"""A layer of two values, such as 0 and 1 from a boolean, becomes the layer of a sign, with other weights and bias.
+"""A layer of few values, such as 0 and 1 from a boolean or the levels of 2-bit DoReFa, becomes the layer of signs, with
+other weights and bias.
 
-Both values are s · scale + shift for a sign s. A filter w of the values is the filter w · scale of the sign, and the
-bias grows by shift · sum(w). Padding is translated too: for 0 and 1, a zero is the sign's -1, or +1 if the sign is
-flipped.
+The values are middle + Σ scale · s for signs s. A filter w of the values is the filter w · scale of each sign, and the
+bias grows by middle · sum(w). Two values are one sign. Levels are several signs, each of which compares with a
+threshold, and which lie beside each other as channels: for 2 bits, the new layer does three times the work of a binary
+layer. Padding is translated too: for 0 and 1, a zero is the sign's -1, or +1 if the sign is flipped.
 
 A quantized sign takes two such values, because grids seldom represent both 1 and -1. The layer of a quantized sign
 becomes a float layer followed by a QUANTIZE, which the int8 rules fuse into the binary op.
@@ -13,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.grids import is_quantized, step_of
-from litebnn.analysis.padding import PADS, constant_padding, layer_padding
+from litebnn.analysis.padding import PADS, constant_padding, layer_padding, without_zeros
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import (
     PADDING,
@@ -21,9 +23,9 @@ from litebnn.analysis.sums import (
     FewValues,
     SignSum,
     is_unpacked,
-    of_two,
-    sum_of_two,
-    two_values_of,
+    of_few,
+    sum_of_signs,
+    values_read,
     why_no_sum,
 )
 from litebnn.analysis.values import Values
@@ -31,35 +33,51 @@ from litebnn.analysis.weights import binary_parts
 from litebnn.build.int8 import replace_in_floats
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import compared, equal_op, output_of, select_op
-from litebnn.build.signs import pad_with
+from litebnn.build.signs import bits_of_levels, pad_with, unpacked
 from litebnn.contract import Padding
 from litebnn.graph import Graph, Negated, Op, Tensor, constant, derived, like, then
 
+_HAS_GROUPS = "it has groups, and signs of its input's levels would not lie beside each other in each"
+
 
 @each("BATCH_MATMUL", "CONV_2D", "FULLY_CONNECTED")
-def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
-    few, is_float = two_values_of(graph, op), op.output.type == "FLOAT32"
+def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
+    source, zeros = op.input(0), np.zeros((2, 2), np.int32)
+    if op.name == "CONV_2D":
+        source, zeros = without_zeros(graph, source)
+    few, is_float = values_read(graph, op, source, is_padded=bool(np.any(zeros))), op.output.type == "FLOAT32"
     if op.name == "BATCH_MATMUL" and (few is None or not is_float):
         return False
     if not is_float and not is_quantized(op.output):
         return notes.left_alone(op, f"its output is {op.output.type}")
     if few is None:
         return False if is_float else notes.left_alone(op, why_no_sign(graph, op.input(0)))
-    parts, sign = binary_parts(graph, op), sum_of_two(graph, few, rather_falling=_falls(graph, few, op))
-    if isinstance(parts, str) or sign is None:
+    rather_falling = not few.are_levels and _falls(graph, few, op)
+    parts, signs = binary_parts(graph, op), sum_of_signs(graph, few, rather_falling=rather_falling)
+    if isinstance(parts, str) or signs is None:
         return notes.left_alone(op, parts if isinstance(parts, str) else why_no_sum(few))
-    zero, amounts = sign.number(0.0), layer_padding(op)
-    if amounts is None and zero:
-        return notes.left_alone(op, f"{of_two(few)}, and how SAME pads it depends on a size that is not known")
-    tensor = _sign_at_layer(graph, op, few, sign)
-    if zero and amounts is not None and amounts != ((0, 0), (0, 0)):
-        tensor = pad_with(graph, tensor, np.asarray([(0, 0), *amounts, (0, 0)]), zero, before=op)
+    if few.are_levels and op.name == "CONV_2D" and op.input(1).channels != source.channels:
+        return notes.left_alone(op, _HAS_GROUPS)
+    zero, own = signs.number(0.0), layer_padding(op)
+    if own is None and (zero or np.any(zeros)):
+        return notes.left_alone(op, f"{of_few(few)}, and how SAME pads it depends on a size that is not known")
+    tensor = (_signs_of_levels if few.are_levels else _sign_of_two)(graph, few, signs, source, before=op)
+    amounts = zeros if own is None or not zero else zeros + np.asarray(own)
+    if np.any(amounts):
+        tensor = pad_with(graph, tensor, np.pad(amounts, ((1, 1), (0, 0))), zero, before=op)
+    if zero and own != ((0, 0), (0, 0)):
         op.options.padding = int(Padding.VALID)
     name = op.input(1).name
-    weights = constant(name, sign.weights(parts.weights))
-    bias = constant(derived(name, "/bias"), sign.bias(parts.bias, parts.weights))
+    weights = constant(name, signs.weights(parts.weights))
+    bias = constant(derived(name, "/bias"), signs.bias(parts.bias, parts.weights))
     replace_in_floats(graph, op, [tensor, weights, bias], notes)
     return True
+
+
+def _signs_of_levels(graph: Graph, few: FewValues, signs: SignSum, source: Tensor, *, before: Op) -> Tensor:
+    """Inserts the signs whose sum the levels `source` are, beside each other as channels."""
+    bits = bits_of_levels(graph, few, signs, source, before=before)
+    return unpacked(graph, bits, len(signs.scales) * source.channels, before=before)
 
 
 def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
@@ -77,14 +95,14 @@ def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
     return values.falls != (decides is not None and decides.name == "LESS")
 
 
-def _sign_at_layer(graph: Graph, layer: Op, few: FewValues, sign: SignSum) -> Tensor:
-    """Inserts the sign that a layer reads instead of two values, with copies of the ops that move the values."""
-    signs = {tensor: _sign(graph, tensor, values, sign, before=layer) for tensor, values in few.sources.items()}
+def _sign_of_two(graph: Graph, few: FewValues, sign: SignSum, source: Tensor, *, before: Op) -> Tensor:
+    """Inserts the sign that determines the two values `source`, with copies of the ops that move the values."""
+    signs = {tensor: _sign(graph, tensor, values, sign, before=before) for tensor, values in few.sources.items()}
     for op in few.ops:
         inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
         padding = constant_padding(op) if op.name in PADDING else None
         if padding is not None and np.any(padding.amounts):
-            inputs[0] = pad_with(graph, signs[op.input(0)], padding.amounts, sign.number(padding.value), before=layer)
+            inputs[0] = pad_with(graph, signs[op.input(0)], padding.amounts, sign.number(padding.value), before=before)
             amounts = op.input(len(op.inputs) - 1).array
             inputs[-1] = constant(derived(op.output.name, "/no_padding"), np.zeros_like(amounts))
         if op.name in (*PADS, *ROUNDING):
@@ -92,9 +110,9 @@ def _sign_at_layer(graph: Graph, layer: Op, few: FewValues, sign: SignSum) -> Te
             signs[op.output] = inputs[0]
             continue
         outputs = [like(output, derived(output.name, "/of_sign"), type="FLOAT32") for output in op.outputs]
-        graph.insert(Op(op.code, inputs, outputs, op.options), before=layer)
+        graph.insert(Op(op.code, inputs, outputs, op.options), before=before)
         signs.update(zip(op.outputs, outputs, strict=True))
-    return signs[layer.input(0)]
+    return signs[source]
 
 
 def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before: Op) -> Tensor:

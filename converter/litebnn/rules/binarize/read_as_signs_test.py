@@ -11,7 +11,7 @@ from litebnn.build.notes import Notes
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Buffer, Model, OpCode, Tensor
 from litebnn.rules import BINARY_PHASES, rules_of, run_phases
-from litebnn.rules.binarize.shift_two_values import shift_two_values
+from litebnn.rules.binarize.read_as_signs import read_as_signs
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
 from tests.support.quantized_models import EXACT_GRID, Int8Model
@@ -30,7 +30,7 @@ def test_weights_and_bias_make_up_for_the_values() -> None:
     model = FloatModel()
     x = model.two_values(model.input(1, 4, 4, 32), -1.0, 3.0)
     built = model.model(model.conv(x, WEIGHTS, np.arange(8)))
-    assert run_pass(shift_two_values, built)[0]
+    assert run_pass(read_as_signs, built)[0]
     layer = built.graphs[0].ops[-1]
     np.testing.assert_array_equal(layer.input(1).array, 2 * WEIGHTS)
     np.testing.assert_array_equal(layer.input(2).array, np.arange(8) + WEIGHTS.sum(axis=(1, 2, 3)))
@@ -41,7 +41,7 @@ def test_a_sign_is_called_after_its_condition() -> None:
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 4, 4, 32), model.const(0), type="BOOL")
     x = model.op("SELECT_V2", [condition, model.const(3), model.const(-1)], condition.dims)
     built = model.model(model.conv(x, WEIGHTS))
-    assert run_pass(shift_two_values, built)[0]
+    assert run_pass(read_as_signs, built)[0]
     signs = [op.output.name for op in built.ops() if op.name == "SELECT_V2" and op.output is not x]
     assert signs == [f"{condition.name}/sign"]
 
@@ -53,7 +53,7 @@ def test_a_bias_that_is_computed_is_named() -> None:
     bias = layer.input(2)
     bias.buffer, bias.name = Buffer(), "its own bias"
     notes = Notes(built)
-    assert not shift_two_values(built.graphs[0], notes)
+    assert not read_as_signs(built.graphs[0], notes)
     assert list(notes.layers[0].reasons) == ['its bias "its own bias" is not a float constant']
 
 
@@ -77,7 +77,7 @@ def padded_with_one(model: FloatModel, x: Tensor) -> Tensor:
 def test_a_zero_is_a_sign_and_where_possible_plus_one(layer: Layer, pad: float) -> None:
     model = FloatModel()
     built = model.model(layer(model, model.two_values(model.input(1, 8, 8, 32))))
-    assert run_pass(shift_two_values, built)[0]
+    assert run_pass(read_as_signs, built)[0]
     assert pad_values(built)[-1] == pad
 
 
@@ -123,7 +123,7 @@ def test_a_sign_of_a_negated_sign_is_one_with_other_weights(layer: Layer, spelli
 def test_a_layer_of_other_weights_keeps_its_values() -> None:
     model = FloatModel()
     x = model.two_values(model.input(1, 8, 8, 32))
-    changed, _ = run_pass(shift_two_values, model.model(model.conv(x, np.arange(8 * 32).reshape(8, 1, 1, 32))))
+    changed, _ = run_pass(read_as_signs, model.model(model.conv(x, np.arange(8 * 32).reshape(8, 1, 1, 32))))
     assert not changed
 
 
@@ -205,7 +205,7 @@ def int8_conv(kernel: Array, grid: tuple[float, int], *, same: bool = False, act
 @pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
 def test_a_layer_of_an_int8_sign_is_a_float_one_that_is_quantized(grid: tuple[float, int], same: bool) -> None:
     source = int8_conv(WEIGHTS, grid, same=same)
-    result = rewritten(source, shift_two_values)
+    result = rewritten(source, read_as_signs)
     conv, quantize = result.graphs[0].ops[-2:]
     assert (conv.name, conv.output.type, quantize.name) == ("CONV_2D", "FLOAT32", "QUANTIZE")
     assert quantize.output.per_tensor_quantization == (4.0, -3)
@@ -215,7 +215,7 @@ def test_a_layer_of_an_int8_sign_is_a_float_one_that_is_quantized(grid: tuple[fl
 @pytest.mark.usefixtures("library")
 def test_the_end_of_the_grid_is_clamp_enough() -> None:
     source = int8_conv(WEIGHTS, GRIDS["neither"], activation="relu")
-    result = rewritten(source, shift_two_values, recognize_signs)
+    result = rewritten(source, read_as_signs, recognize_signs)
     assert [op.options.fused_activation_function for op in result.graphs[0].ops if op.name == "CONV_2D"] == [0]
     assert_same_values(source, result)
 
@@ -226,7 +226,7 @@ def test_an_int8_layer_of_other_weights_stays_and_says_so() -> None:
     sign = int8_sign(model, int8_input(model), 1 / 127, 0)
     built = model.model(quantized(model, model.conv(sign, kernel), sign, kernel, 4, -3))
     notes = Notes(built)
-    assert not shift_two_values(built.graphs[0], notes)
+    assert not read_as_signs(built.graphs[0], notes)
     assert list(notes.layers[0].reasons) == ["its weights are not ±alpha in each output channel"]
 
 
@@ -259,7 +259,7 @@ def test_what_stands_between_an_int8_sign_and_its_layer_is_done_to_the_sign() ->
     padded = model.op("PADV2", [pooled, pads, one], (1, 5, 5, 32), type="INT8", version=2)
     padded.quantization = sign.quantization
     source = model.finish(quantized(model, model.conv(padded, WEIGHTS), padded, WEIGHTS, 4, -3))
-    result = rewritten(source, shift_two_values)
+    result = rewritten(source, read_as_signs)
     run_phases(result, BINARY_PHASES, Notes(result))
     assert op_names(result)[-2:] == ["LceBconv2d", "QUANTIZE"]
     assert_same_values(source, result)
