@@ -233,6 +233,17 @@ def straight_through_a_float_clip(model: Int8Model, x: Tensor) -> Tensor:
     return int8_op(model, "ADD", [clipped, taken_away], USUAL_GRID)
 
 
+def straight_through_many_clips(model: Int8Model, x: Tensor) -> Tensor:
+    """Appends a straight-through sign whose clip is written as six ops in float."""
+    clipped = model.dequantize8(x)
+    for limit in (2.0, 1.5, 1.0):
+        clipped = model.elementwise("MINIMUM", clipped, model.const(limit))
+        clipped = model.elementwise("MAXIMUM", clipped, model.const(-limit))
+    clipped = model.quantize8(clipped, USUAL_GRID)
+    taken_away = int8_op(model, "SUB", [model.sign8(x, "where_gt", USUAL_GRID), clipped], (2 / 255, 0))
+    return int8_op(model, "ADD", [clipped, taken_away], USUAL_GRID)
+
+
 @pytest.mark.parametrize("grid", [EXACT_GRID, USUAL_GRID])
 def test_a_product_of_levels_of_signs(grid: Grid) -> None:
     model = Int8Model()
@@ -247,6 +258,7 @@ def test_a_product_of_levels_of_signs(grid: Grid) -> None:
         straight_through_a_clip,
         straight_through_a_float_sign,
         straight_through_a_float_clip,
+        straight_through_many_clips,
     ],
 )
 def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
 
 from litebnn.analysis.grids import NARROW_TYPES, dequantized
 from litebnn.analysis.match import fused_activation
+from litebnn.analysis.walks import ops_upstream
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor, constant
 
-# A search for constants follows at most this number of ops. Exporters write few ops between a constant and the weights,
-# but a damaged file may have any number.
-_DEEPEST = 32
 # A value larger than its constants is computed up to this number of elements. Without a limit, a small file could
 # exhaust the memory.
 _SMALL = 1 << 20
@@ -99,13 +97,8 @@ def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
     constants = constants_upstream(graph, tensor)
     if constants is None:
         return False
-    behind, ops = [tensor], set[Op]()
-    for each in behind:
-        op = graph.producer(each)
-        if op is not None and op not in ops:
-            ops.add(op)
-            behind += [source for source in op.inputs if source is not None]
-    for each in behind:
+    ops = {*(ops_upstream(graph, tensor, lambda op: op.inputs, most=len(graph.ops)) or ())}
+    for each in {tensor, *(source for op in ops for source in op.inputs if source is not None)}:
         if each in graph.pinned or (each is not tensor and not ops.issuperset(graph.consumers(each))):
             constants -= constants_upstream(graph, each) or set()
     size = math.prod(tensor.shape) * np.dtype(NUMPY_TYPES.get(tensor.type, np.float64)).itemsize
@@ -116,10 +109,19 @@ def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
     """Returns the value of a tensor that is computed from constants; None if this module cannot compute one of its
     ops."""
     constants = constants_upstream(graph, tensor)
-    if constants is None:
+    ops = None if constants is None else ops_upstream(graph, tensor, lambda op: op.inputs)
+    if constants is None or ops is None:
         return None
     most = max(_SMALL, sum(math.prod(source.shape) for source in constants))
-    return _evaluate(graph, tensor, most, {}, 0)
+    values = {source: source.array for source in constants}
+    for op in ops:
+        values[op.output] = _computed(graph, op, [values[source] for source in op.inputs if source is not None], most)
+        if values[op.output] is None:
+            return None
+        for source in op.inputs:  # weights can be large
+            if source is not None and graph.sole_consumer(source) is op:
+                del values[source]
+    return values[tensor]
 
 
 def fold_input(graph: Graph, op: Op, index: int) -> bool:
@@ -131,26 +133,18 @@ def fold_input(graph: Graph, op: Op, index: int) -> bool:
     return True
 
 
-def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Array | None], depth: int) -> Array | None:
-    """Computes a value. The cache `shared` keeps only tensors with several consumers, because weights can be large."""
-    if tensor.is_constant:
-        return tensor.array
-    if tensor in shared:
-        return shared[tensor]
-    op, dtype, size = graph.producer(tensor), NUMPY_TYPES.get(tensor.type), math.prod(tensor.shape)
-    if op is None or dtype is None or depth > _DEEPEST or size > most or min(tensor.dims, default=0) < 0:
+def _computed(graph: Graph, op: Op, values: Sequence[Array | None], most: int) -> Array | None:
+    """Computes the output of an op, of at most `most` elements, from its inputs; None if this module cannot."""
+    tensor = op.output
+    dtype, size = NUMPY_TYPES.get(tensor.type), math.prod(tensor.shape)
+    if dtype is None or size > most or min(tensor.dims, default=0) < 0:
         return None
     graph.spend(size)
     if op.name == "DEQUANTIZE" and op.input(0).type != "FLOAT16":
-        result = dequantized(op.input(0))
-    else:
-        values = [_evaluate(graph, op.input(i), most, shared, depth + 1) for i in range(len(op.inputs))]
-        known = [value for value in values if value is not None]
-        graph.spend(sum(value.size for value in known))
-        result = _apply(op, known, dtype) if len(known) == len(values) else None
-    if len(graph.consumers(tensor)) > 1:
-        shared[tensor] = result
-    return result
+        return dequantized(op.input(0))
+    known = [value for value in values if value is not None]
+    graph.spend(sum(value.size for value in known))
+    return _apply(op, known, dtype) if len(known) == len(values) else None
 
 
 def _apply(op: Op, values: list[Array], dtype: Any) -> Array | None:

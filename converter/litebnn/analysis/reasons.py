@@ -13,6 +13,7 @@ from litebnn.analysis.padding import PADS, constant_padding
 from litebnn.analysis.signs import find_two_values, is_never_negative
 from litebnn.analysis.sums import PADDING, handed_on
 from litebnn.analysis.values import values_of
+from litebnn.analysis.walks import MOST_OPS
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Question, Tensor, facts
 
@@ -20,7 +21,6 @@ NO_SIGN = "its input is not the output of a sign"
 # These arithmetic ops may occur between a quantizer and a layer, besides ops that move values.
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
 _TO_INTEGERS = ("FLOOR", "ROUND")
-_MOST_OPS = 64
 _STANDS_BETWEEN = "stands between the sign and it"
 
 
@@ -45,7 +45,7 @@ def _read(graph: Graph, tensor: Tensor) -> _Read | None:
     if (reason := _why_values_are_none(graph, op, tensor)) is not None:
         return _Read(op, reason)
     before = read_of(graph, op.input(0)) if _is_passed(op) else None
-    return None if before is None or len(before.passed) == _MOST_OPS else replace(before, passed=(op, *before.passed))
+    return None if before is None or len(before.passed) == MOST_OPS else replace(before, passed=(op, *before.passed))
 
 
 read_of = Question(_read, lambda op: op.inputs[:1] if _is_passed(op) else ())

@@ -11,10 +11,10 @@ import numpy as np
 from litebnn.analysis.affine import normal_level
 from litebnn.analysis.constants import ELEMENTWISE
 from litebnn.analysis.match import fused_activation, uniform
+from litebnn.analysis.walks import MOST_OPS
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Array, Graph, Op, Question, Tensor
 
-_MOST_OPS = 32
 _MOST_LEVELS = 4
 # Each round of the search evaluates this many numbers at once, because NumPy takes hardly longer for them than for one.
 _AT_ONCE = 257
@@ -34,7 +34,7 @@ def _monotone(graph: Graph, tensor: Tensor) -> tuple[Tensor, bool, tuple[Op, ...
     parts = [] if op is None else [_monotone_in(graph, op.input(index)) for index in moving]
     falls = {falls != _reverses(op, i) for (_, falls, _), i in zip(parts, moving, strict=True) if op is not None}
     ops = tuple(dict.fromkeys(each for _, _, of_part in parts for each in of_part))
-    if op is None or len({x for x, _, _ in parts}) != 1 or len(falls) != 1 or len(ops) >= _MOST_OPS:
+    if op is None or len({x for x, _, _ in parts}) != 1 or len(falls) != 1 or len(ops) >= MOST_OPS:
         return tensor, False, ()
     return parts[0][0], falls.pop(), (*ops, op)
 

@@ -14,7 +14,8 @@ import numpy as np
 from litebnn.analysis.affine import next_level, per_channel
 from litebnn.analysis.grids import is_quantized, lowest_value, numbers_of_grid
 from litebnn.analysis.match import bits_of, fused_activation, number_of, times_repeated, uniform
-from litebnn.analysis.values import Values, choices_of, values_of
+from litebnn.analysis.transfers import Values
+from litebnn.analysis.values import choices_of, values_of
 from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
 

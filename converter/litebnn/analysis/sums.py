@@ -18,7 +18,9 @@ from litebnn.analysis.layouts import COMPARING, picked_from
 from litebnn.analysis.match import bits_of, fused_activation
 from litebnn.analysis.padding import PADS, constant_padding, layer_padding
 from litebnn.analysis.signs import find_two_values
-from litebnn.analysis.values import Values, rounded_values, values_of
+from litebnn.analysis.transfers import Values
+from litebnn.analysis.values import rounded_values, values_of
+from litebnn.analysis.walks import MOST_OPS
 from litebnn.graph import Array, Graph, Op, Question, Tensor
 
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
@@ -30,7 +32,6 @@ MOST_SIGNS = 3
 _TOLERANCE = 1e-6
 # Adjacent levels are at most this many steps apart, including rounding.
 _NEXT_LEVEL = 1.001
-_MOST_OPS = 64
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class SignSum:
 
     def weights(self, values: Array) -> Array:
         """Returns the weights [O, ..., k · channels] of the signs, for the weights [O, ..., channels] of the values."""
-        return np.concatenate([(values * scale).astype(np.float32) for scale in self.scales], axis=-1)
+        scaled = (values * abs(self.scales[0])).astype(np.float32)
+        return np.concatenate([scaled if scale > 0 else -scaled for scale in self.scales], axis=-1)
 
     def bias(self, bias: Array, weights: Array) -> Array:
         """Returns the bias [O] of a layer that reads the signs instead of the values, for `bias` [O] and `weights` [O,
@@ -171,7 +173,7 @@ def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
         return None
     ops = tuple(dict.fromkeys((*(each for few in found for each in few.ops), op)))
     sources = {source: values for few in found for source, values in few.sources.items()}
-    if len(ops) + len(sources) > _MOST_OPS:
+    if len(ops) + len(sources) > MOST_OPS:
         return None
     first = found[0]
     if any(few.are_levels for few in found):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.sums import SignSum, few_levels, few_values, find_levels, has_zero
-from litebnn.analysis.values import Values
+from litebnn.analysis.transfers import Values
 from litebnn.graph import Array, Op, Tensor
 from tests.support.float_models import FloatModel
 from tests.support.level_spellings import LEVELS, dorefa, rounded

@@ -11,6 +11,7 @@ from litebnn.analysis.affine import works_on_channels
 from litebnn.analysis.layouts import INTERLEAVING, channels_moved
 from litebnn.analysis.match import floats
 from litebnn.analysis.padding import is_same_padding, layer_padding
+from litebnn.analysis.walks import MOST_OPS
 from litebnn.build.notes import Notes
 from litebnn.build.ops import custom_op, reshape_op
 from litebnn.contract import (
@@ -30,8 +31,6 @@ from litebnn.contract import (
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, like, packed_words
 
 _ODD_CHANNELS = "zero padding with an odd number of channels cannot write bits: pad with ones"
-
-_FARTHEST = 8  # the most ops between a convolution and a tensor that consists of its outputs
 
 
 def bconv_of(
@@ -215,7 +214,7 @@ def channels_upstream(op: Op) -> list[Tensor]:
 
 
 def is_of_binary_convs(
-    graph: Graph, tensor: Tensor, upstream: Callable[[Op], list[Tensor]] = channels_upstream, farthest: int = _FARTHEST
+    graph: Graph, tensor: Tensor, upstream: Callable[[Op], list[Tensor]] = channels_upstream
 ) -> bool:
     """True if a float tensor consists of outputs of binary convolutions, and nothing else reads these outputs.
 
@@ -223,13 +222,19 @@ def is_of_binary_convs(
         upstream: the function that returns the inputs from which an op takes its elements. It is called for the ops
             from the tensor back to the convolutions.
     """
-    op = graph.producer(tensor)
-    if op is None or tensor.type != "FLOAT32" or graph.sole_consumer(tensor) is None or farthest == 0:
-        return False
-    sources = upstream(op)
-    return op.name == LCE_BCONV_2D or (
-        bool(sources) and all(is_of_binary_convs(graph, source, upstream, farthest - 1) for source in sources)
-    )
+
+    waiting, between = [tensor], 0
+    while waiting:
+        tensor = waiting.pop()
+        op = graph.producer(tensor)
+        if op is None or tensor.type != "FLOAT32" or graph.sole_consumer(tensor) is None:
+            return False
+        if op.name != LCE_BCONV_2D:
+            sources, between = upstream(op), between + 1
+            if not sources or between > MOST_OPS:
+                return False
+            waiting.extend(sources)
+    return True
 
 
 def takes_affine(graph: Graph, tensor: Tensor) -> bool:

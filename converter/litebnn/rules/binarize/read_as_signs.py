@@ -1,10 +1,12 @@
-"""A layer of few values, such as 0 and 1 from a boolean or the levels of 2-bit DoReFa, becomes the layer of signs, with
-other weights and bias.
+"""A layer of two values or of evenly spaced levels becomes the layer of signs, with other weights and bias.
 
 The values are middle + Σ scale · s for signs s. A filter w of the values is the filter w · scale of each sign, and the
-bias grows by middle · sum(w). Two values are one sign. Levels are several signs, each of which compares with a
-threshold, and which lie beside each other as channels: for 2 bits, the new layer does three times the work of a binary
-layer. Padding is translated too: for 0 and 1, a zero is the sign's -1, or +1 if the sign is flipped.
+bias grows by middle · sum(w). Padding is translated too. For the values 0 and 1, a zero is the sign's -1, or +1 if the
+sign is flipped.
+
+Two values are one sign. Levels, such as those of 2-bit DoReFa, are several signs. Each sign compares with its own
+threshold, and the signs are concatenated along the channels. For 2 bits, the new layer does three times the work of a
+binary layer.
 
 A quantized sign takes two such values, because grids seldom represent both 1 and -1. The layer of a quantized sign
 becomes a float layer followed by a QUANTIZE, which the int8 rules fuse into the binary op.
@@ -28,7 +30,7 @@ from litebnn.analysis.sums import (
     values_read,
     why_no_sum,
 )
-from litebnn.analysis.values import Values
+from litebnn.analysis.transfers import Values
 from litebnn.analysis.weights import binary_parts
 from litebnn.build.int8 import replace_in_floats
 from litebnn.build.notes import Notes, each

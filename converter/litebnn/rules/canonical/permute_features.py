@@ -10,10 +10,9 @@ import numpy as np
 
 from litebnn.analysis.constants import ON_ELEMENTS
 from litebnn.analysis.match import transpose_order, uniform
+from litebnn.analysis.walks import MOST_OPS
 from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, then
-
-_MOST_TENSORS = 32
 
 
 @each("RESHAPE")
@@ -54,7 +53,7 @@ def _readers(graph: Graph, flat: Tensor, size: int) -> tuple[list[tuple[Op, int]
     found: dict[tuple[Op, int], None] = {}
     reached = [flat]
     for tensor in reached:
-        if graph.is_output(tensor) or len(reached) > _MOST_TENSORS:
+        if graph.is_output(tensor) or len(reached) > MOST_OPS:
             return None
         for op in graph.consumers(tensor):
             constants = _constants_of_features(op, tensor, reached, size)

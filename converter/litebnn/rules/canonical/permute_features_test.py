@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from litebnn.analysis.walks import MOST_OPS
 from litebnn.build.int8 import int8_constant
 from litebnn.graph import Tensor
 from litebnn.rules import rules_of
@@ -88,7 +89,7 @@ def test_readers_whose_constants_cannot_be_permuted_keep_the_order(kind: str) ->
     elif kind == "broadcast":
         y = model.elementwise("ADD", x, model.const(dyadic(RNG, 2, 24)))
     elif kind == "many":
-        for _ in range(33):
+        for _ in range(MOST_OPS + 1):
             x = model.elementwise("RELU", x)
         y = model.dense(x, dyadic(RNG, 3, 24))
     assert not run_pass(permute_features, model.model(y))[0]
@@ -105,9 +106,8 @@ def test_features_in_another_order_have_another_name() -> None:
     assert names.isdisjoint(op.output.name for op in built.ops())
 
 
-@pytest.mark.parametrize(("ops", "is_permuted"), [(31, True), (33, False)])
-def test_features_are_followed_through_31_ops(ops: int, is_permuted: bool) -> None:
-    """The rule follows at most 31 ops, because a damaged file may have any number of ops."""
+@pytest.mark.parametrize(("ops", "is_permuted"), [(MOST_OPS - 1, True), (MOST_OPS, False)])
+def test_features_are_followed_through_a_bounded_count_of_ops(ops: int, is_permuted: bool) -> None:
     model = FloatModel()
     x = flat(model)
     for _ in range(ops):

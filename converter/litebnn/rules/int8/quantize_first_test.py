@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.analysis.walks import MOST_OPS
 from litebnn.build.ops import custom_op
 from litebnn.contract import LCE_BCONV_2D, BConv2DOptions
 from litebnn.flatbuffer import read_model
@@ -53,7 +54,7 @@ def test_what_is_no_binary_layers_alone_stays_float(case: str) -> None:
         bits = model.packed(model.input(1, 6, 6, 32))
         model.graph.replace(model.graph.ops[0], custom_op(LCE_BCONV_2D, [bits], x, BConv2DOptions(channels_in=32)))
     y = x
-    for _ in range(9 if case == "far away" else 1):
+    for _ in range(MOST_OPS + 2 if case == "far away" else 1):
         y = model.max_pool(y, 1, 1)
     built = model.model(model.fake(y, (0.5, 3)), *([x] if case == "read by others" else []))
     assert run_pass(quantize_first, built) == (False, op_names(built))

@@ -16,6 +16,7 @@ from litebnn.analysis.grids import first_rounded_to, next_of_grid, numbers_of_gr
 from litebnn.analysis.match import SIGNS, fused_activation
 from litebnn.analysis.padding import constant_padding
 from litebnn.analysis.thresholds import Threshold, crossing, threshold_of, upstream
+from litebnn.analysis.walks import MOST_OPS
 from litebnn.analysis.weights import bias_values
 from litebnn.build.bconv import can_pack, is_float_bconv, takes_affine
 from litebnn.build.notes import Notes, each
@@ -32,7 +33,6 @@ from litebnn.build.signs import can_negate_channels, negate_channels, pack_signs
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, Activation
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, then
 
-_MOST_OPS = 256
 # Functions of this file can move a threshold before these ops.
 _FOLLOWED = ("CONCATENATION", "DEQUANTIZE", "MAX_POOL_2D")
 _NEGATIVE = (
@@ -76,7 +76,7 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
     return True
 
 
-def _moved(graph: Graph, x: Tensor, level: Array, most: int = _MOST_OPS) -> tuple[list[Op], Tensor, Array, Array, bool]:
+def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple[list[Op], Tensor, Array, Array, bool]:
     """Moves a level upstream from x, before at most `most` ops.
 
     Returns:

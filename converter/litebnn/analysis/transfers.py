@@ -1,0 +1,195 @@
+"""Represents the values of a tensor as a step function. A table has a function for each kind of op, from the values of
+the op's inputs to those of its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from litebnn.analysis.affine import next_level
+from litebnn.analysis.constants import ELEMENTWISE
+from litebnn.analysis.grids import as_compared, numbers_of_grid
+from litebnn.graph import NUMPY_TYPES, Array, Op, Tensor
+
+_COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
+SELECTS = ("SELECT", "SELECT_V2")
+_TRUE_OF_ITSELF = ("EQUAL", "GREATER_EQUAL", "LESS_EQUAL")
+LEVELS = ("ROUND", "FLOOR", "CEIL")
+CLAMPS = ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "MINIMUM", "MAXIMUM")
+
+
+@dataclass(frozen=True)
+class Values:
+    """`Values` has the values of a tensor as a step function of another tensor, plus linear terms. The value is
+    `values[0]` below `edges[0]`, and `values[i + 1]` from `edges[i]` on.
+    """
+
+    # The field `x` is the tensor that the values depend on. It is FLOAT32, quantized (then the edges lie on its grid)
+    # or BOOL, read as 0 and 1. For a function without edges, `x` is None.
+    x: Tensor | None
+    edges: Array  # float32 [k], ascending
+    values: Array  # float64 [k + 1]
+    # `linear_terms` has the tensors that are added to the values, each times a factor, float64 [k + 1].
+    linear_terms: Mapping[Tensor, Array] = field(default_factory=dict)
+    # `step` is the coarsest quantization scale to which the values were rounded; 0 without rounding.
+    step: float = 0.0
+
+    @property
+    def is_known(self) -> bool:
+        return not self.linear_terms
+
+    @property
+    def constant(self) -> float | None:
+        """Returns the value, if it is the same for all inputs of the model."""
+        return float(self.values[0]) if self.is_known and len(self.values) == 1 else None
+
+    @property
+    def falls(self) -> bool:
+        """True if the last value is below the first one."""
+        return bool(self.values[-1] < self.values[0])
+
+    def simplified(self) -> Values:
+        """Returns the same function without edges at which it does not change."""
+        rows = (self.values, *self.linear_terms.values())
+        kept = np.any([np.diff(row) != 0 for row in rows], axis=0)
+        return self._at(self.x, self.edges[kept], np.concatenate([[True], kept]))
+
+    def with_edges(self, x: Tensor | None, more: Array) -> Values:
+        if not len(more):
+            return replace(self, x=x)
+        edges = np.unique(np.concatenate([self.edges, more])).astype(np.float32)
+        return self._at(x, edges, np.searchsorted(self.edges, np.concatenate([[-np.inf], edges]), side="right"))
+
+    def _at(self, x: Tensor | None, edges: Array, places: Array) -> Values:
+        terms = {tensor: factors[places] for tensor, factors in self.linear_terms.items()}
+        return Values(x, edges, self.values[places], terms, self.step)
+
+
+def known_number(value: float, step: float = 0.0) -> Values:
+    return Values(None, np.zeros(0, np.float32), np.array([value], np.float64), step=step)
+
+
+def unknown(tensor: Tensor) -> Values:
+    if tensor.type == "BOOL":
+        return Values(tensor, np.array([0.5], np.float32), np.array([0.0, 1.0]))
+    return Values(None, np.zeros(0, np.float32), np.zeros(1), {tensor: np.ones(1)})
+
+
+def _sum(op: Op, parts: list[Values]) -> Values:
+    left, right = parts
+    factor = -1.0 if op.name == "SUB" else 1.0
+    terms: dict[Tensor, Array] = dict(left.linear_terms)
+    for tensor, factors in right.linear_terms.items():
+        terms[tensor] = terms.pop(tensor, 0.0) + factor * factors
+    return _with_terms(left, left.values + factor * right.values, terms)
+
+
+def _with_terms(part: Values, values: Array, terms: Mapping[Tensor, Array]) -> Values:
+    """Makes a function with the edges of `part`, without the terms that cancel."""
+    return Values(part.x, part.edges, values, {tensor: factors for tensor, factors in terms.items() if np.any(factors)})
+
+
+def _scaled(part: Values, factors: Array) -> Values:
+    return _with_terms(
+        part, part.values * factors, {tensor: own * factors for tensor, own in part.linear_terms.items()}
+    )
+
+
+def _product(op: Op, parts: list[Values]) -> Values | None:
+    left, right = parts if parts[1].is_known else reversed(parts)
+    return _scaled(left, right.values) if right.is_known and np.any(right.values) else None
+
+
+def _quotient(op: Op, parts: list[Values]) -> Values | None:
+    left, right = parts
+    if right.is_known and np.all(right.values != 0) and left.linear_terms:
+        return _scaled(left, 1 / right.values)
+    return elementwise(op, parts)
+
+
+def _picked(op: Op, parts: list[Values]) -> Values | None:
+    condition, if_true, if_false = parts
+    if not condition.is_known or condition.x is None:
+        return None
+    holds = condition.values != 0
+    terms = {
+        tensor: np.where(holds, if_true.linear_terms.get(tensor, 0.0), if_false.linear_terms.get(tensor, 0.0))
+        for tensor in dict.fromkeys((*if_true.linear_terms, *if_false.linear_terms))
+    }
+    return _with_terms(condition, np.where(holds, if_true.values, if_false.values), terms)
+
+
+def _cast(op: Op, parts: list[Values]) -> Values | None:
+    dtype, part = NUMPY_TYPES.get(op.output.type), parts[0]
+    if dtype is None or not part.is_known or not np.all(np.isfinite(part.values)):
+        return None
+    return replace(part, values=part.values.astype(dtype).astype(np.float64))
+
+
+def elementwise(op: Op, parts: list[Values]) -> Values | None:
+    if not all(part.is_known for part in parts):
+        return None
+    return replace(parts[0], values=np.asarray(ELEMENTWISE[op.name](*(part.values for part in parts)), np.float64))
+
+
+def comparison(op: Op, parts: list[Values]) -> Values | None:
+    """Returns the values of a comparison (perhaps with a number), a SIGN, or an op that rounds or clamps levels."""
+    if len(op.inputs) == 2 and op.inputs[0] is op.inputs[1]:
+        return known_number(float(op.name in _TRUE_OF_ITSELF))
+    known = elementwise(op, parts)
+    if known is not None:
+        return known
+    moving = [i for i, part in enumerate(parts) if not part.is_known]
+    if len(moving) != 1:
+        return None
+    number = 0.0 if len(parts) == 1 else parts[1 - moving[0]].values[0]
+    if not np.isfinite(number) or (len(parts) == 2 and np.any(parts[1 - moving[0]].values != number)):
+        return None
+    itself = [unknown(op.input(i)) if i == moving[0] else known_number(number) for i in range(len(parts))]
+    return _against(op, parts, moving[0], number) or _against(op, itself, moving[0], number)
+
+
+def _against(op: Op, parts: list[Values], index: int, number: float) -> Values | None:
+    """Returns a comparison's result as a step function of x. One operand is x or known values, the other is `number`.
+
+    The result may change at `number` and at the next float above it. For a quantized x, it may change at every level.
+    """
+    moving = parts[index]
+    x = next(iter(moving.linear_terms))
+    factors = moving.linear_terms[x]
+    if len(moving.linear_terms) > 1 or x.is_constant or moving.x not in (None, x):
+        return None
+    if not np.all((factors == 0) | (factors == 1)) or np.any(moving.values[factors == 1] != 0):
+        return None
+    level = np.array([number], np.float32)
+    levels = numbers_of_grid(x)
+    if levels is None and (x.type != "FLOAT32" or op.name in (*LEVELS, *CLAMPS)):
+        return None
+    more = np.concatenate([level, next_level(level, up=True)]) if levels is None else levels[1:]
+    parts = [part.with_edges(x, more) for part in parts]
+    edges = parts[0].edges
+    below = next_level(edges[:1], up=False) if levels is None else levels[:1]
+    inside = np.concatenate([below, edges])
+    operands = [part.values + inside * part.linear_terms[x] if part.linear_terms else part.values for part in parts]
+    if op.name in _COMPARISONS:
+        grids = [op.input(i).per_tensor_quantization for i in range(len(operands))]
+        operands = [v if grid is None else as_compared(v, grid[0]) for v, grid in zip(operands, grids, strict=True)]
+    return Values(x, edges, np.asarray(ELEMENTWISE[op.name](*operands), np.float64)).simplified()
+
+
+# For each kind of op, the table has the function from its inputs' values to its output's.
+TRANSFER: dict[str, Callable[[Op, list[Values]], Values | None]] = {
+    **dict.fromkeys(ELEMENTWISE, elementwise),
+    **dict.fromkeys((*_COMPARISONS, *LEVELS, *CLAMPS, "SIGN"), comparison),
+    **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), lambda op, parts: parts[0]),
+    **dict.fromkeys(SELECTS, _picked),
+    "ADD": _sum,
+    "SUB": _sum,
+    "NEG": lambda op, parts: _scaled(parts[0], -np.ones_like(parts[0].values)),
+    "MUL": _product,
+    "DIV": _quotient,
+    "CAST": _cast,
+}
