@@ -256,6 +256,18 @@ def test_infinities_are_kept(tmp_path: Path) -> None:
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 
 
+def test_zeros_have_the_runtimes_signs(tmp_path: Path) -> None:
+    model = FloatModel()
+    x = model.input(1, 3, 3, 8)
+    zeros = model.elementwise("MUL", x, model.const(np.zeros(8)))
+    axes = model.const([1, 2], np.int32)
+    shown = [model.op("ABS", [zeros], x.dims)]
+    shown += [model.op(f"REDUCE_{name}", [zeros, axes], (1, 1, 1, 8), keep_dims=True) for name in ("MAX", "MIN")]
+    # A quotient shows the sign of zero, because the self-test takes zeros of both signs for equal.
+    exported(model.finish(*(model.elementwise("DIV", model.const([1]), values) for values in shown)), tmp_path)
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
 def test_an_input_that_no_op_reads_is_no_warning(tmp_path: Path) -> None:
     model = FloatModel()
     inputs = [model.input(1, 4) for _ in range(3)]

@@ -4,8 +4,9 @@
 
 enum { INNER = LITEBNN_AXES - 1 };
 
-static float larger(float a, float b) { return a > b ? a : b; }
-static float smaller(float a, float b) { return a < b ? a : b; }
+/* The first value stays if both are equal, or if the second is NaN. */
+static float larger(float a, float b) { return b > a ? b : a; }
+static float smaller(float a, float b) { return b < a ? b : a; }
 static float sum_of(float a, float b) { return a + b; }
 static float same(float a, int32_t count) {
   (void)count;

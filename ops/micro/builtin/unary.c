@@ -48,7 +48,7 @@ static float hyperbolic_tangent(float x) {
 }
 
 LITEBNN_UNARY(hard_swish, x* rectified_shift(x) / 6.0f)
-LITEBNN_UNARY(abs, (x < 0.0f ? -x : x))
+LITEBNN_UNARY(abs, (x <= 0.0f ? 0.0f - x : x))
 LITEBNN_UNARY(neg, -x)
 LITEBNN_UNARY(sign, (x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f))
 LITEBNN_UNARY(square, x* x)
