@@ -14,8 +14,8 @@ from litebnn.analysis.walks import ops_upstream
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor, constant
 
-# A value larger than its constants is computed up to this number of elements. Without a limit, a small file could
-# exhaust the memory.
+# A value that is larger than the constants from which it is computed may have up to this number of elements. Without a
+# limit, a small file could exhaust the memory.
 _SMALL = 1 << 20
 
 
@@ -63,7 +63,7 @@ def constants_upstream(graph: Graph, tensor: Tensor, unknown: Container[Tensor] 
     """Returns the constants from which a value is computed; None if the value depends on the model's inputs.
 
     Args:
-        unknown: tensors that are known to depend on the inputs, at which the search stops.
+        unknown: tensors that are known to depend on the model's inputs. The search stops at these.
     """
     constants: set[Tensor] = set()
     seen = {tensor}
@@ -82,7 +82,7 @@ def constants_upstream(graph: Graph, tensor: Tensor, unknown: Container[Tensor] 
         if op is None or op.name not in _FOLDABLE:
             return None
         for source in op.inputs:
-            # The integers of a quantized tensor stand for other numbers.
+            # The integers of a quantized tensor are not its values, but stand for other numbers.
             if source is None or (op.name != "DEQUANTIZE" and (source.quantization or op.output.quantization)):
                 return None
             if source not in seen:
@@ -92,8 +92,9 @@ def constants_upstream(graph: Graph, tensor: Tensor, unknown: Container[Tensor] 
 
 
 def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
-    """True if a tensor takes no more bytes than the constants that it would replace, which are those that no other
-    tensor uses."""
+    """True if a tensor takes no more bytes than the constants that it would replace. Only constants that no other
+    tensor uses count.
+    """
     constants = constants_upstream(graph, tensor)
     if constants is None:
         return False
@@ -148,8 +149,9 @@ def _computed(graph: Graph, op: Op, values: Sequence[Array | None], most: int) -
 
 
 def _apply(op: Op, values: list[Array], dtype: Any) -> Array | None:
-    """Returns the op's output for these inputs; None if the inputs do not fit together, or the declared output
-    differs."""
+    """Returns the op's output for these inputs. None if the inputs do not fit together, or if the output does not
+    match its declared shape and type.
+    """
     activation, shape = fused_activation(op), op.output.shape
     if activation is None or (op.name in ELEMENTWISE and not all(_broadcasts(op, v.shape) for v in values)):
         return None

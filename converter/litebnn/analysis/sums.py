@@ -1,7 +1,7 @@
 """Represents tensors of few values as sums of signs, which binary layers read instead.
 
-Two values are one sign, with a scale and a shift. Evenly spaced levels, such as those of a 2-bit quantizer, are as many
-signs as they have steps, each of which compares with a threshold.
+Two values are one sign, with a scale and a shift. Evenly spaced levels, such as those of a 2-bit quantizer, are a sum
+of one sign for each step between levels. Each sign compares with a threshold.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from litebnn.graph import Array, Graph, Op, Question, Tensor
 
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 ROUNDING = ("QUANTIZE", "DEQUANTIZE")
-# Each sign costs as much as a binary layer. With three signs, for 2 bits, the layer is still several times faster than
-# float.
+# Each sign costs as much as a binary layer. A layer with three signs (2 bits) is still several times faster than a
+# float layer.
 MOST_SIGNS = 3
-# Equal steps may differ by at most this much after the levels are rounded, relative to the largest level.
+# After rounding, steps between levels count as equal if they differ by at most this much, relative to the largest
+# level.
 _TOLERANCE = 1e-6
-# Adjacent levels are at most this many steps apart, including rounding.
+# The distance of two adjacent levels in quantization steps, including rounding. A number that is this near to an
+# integer counts as that integer.
 _NEXT_LEVEL = 1.001
 
 
@@ -39,7 +41,7 @@ class SignSum:
     """A SignSum represents values as middle + Σ scales[j] · s_j, where the sign s_j is +1 on one side of thresholds[j],
     else -1."""
 
-    # The middle is halfway between the lowest and the highest value.
+    # The middle is the number halfway between the lowest and the highest value.
     middle: float
     scales: Array  # float64 [k], all of one magnitude
     thresholds: Array  # float32 [k], ascending; a step of double height has two equal ones
@@ -58,13 +60,16 @@ class SignSum:
         return round(number) if abs((round(number) - number) * total) <= self.tolerance else number
 
     def weights(self, values: Array) -> Array:
-        """Returns the weights [O, ..., k · channels] of the signs, for the weights [O, ..., channels] of the values."""
+        """Returns the weights [O, ..., k · channels] for the signs, from the weights [O, ..., channels] for the
+        values.
+        """
         scaled = (values * abs(self.scales[0])).astype(np.float32)
         return np.concatenate([scaled if scale > 0 else -scaled for scale in self.scales], axis=-1)
 
     def bias(self, bias: Array, weights: Array) -> Array:
-        """Returns the bias [O] of a layer that reads the signs instead of the values, for `bias` [O] and `weights` [O,
-        ...]."""
+        """Returns the bias [O] of a layer that reads the signs instead of the values, from the old `bias` [O]
+        and `weights` [O, ...].
+        """
         sums = weights.reshape(weights.shape[0], -1).sum(axis=1, dtype=np.float64)
         shifted: Array = (bias + self.middle * sums).astype(np.float32)
         return shifted
@@ -75,8 +80,8 @@ class FewValues:
     """FewValues describes a tensor of few values: the tensors that first take the values, and the later ops that move
     or round them."""
 
-    # The field `sources` has the tensors that first take the values: one of several levels, or those whose two values
-    # one bit selects.
+    # The field `sources` has the tensors in which the values first occur: one tensor of several levels, or tensors
+    # whose two values one bit selects.
     sources: Mapping[Tensor, Values]
     # `ops` has the ops between the sources and the tensor, in order of execution.
     ops: tuple[Op, ...]
@@ -84,7 +89,7 @@ class FewValues:
     numbers: Array
     # `pads` has the values with which the ops pad.
     pads: tuple[float, ...] = ()
-    # The step is the coarsest quantization scale to which the values are rounded; 0 if all tensors are float.
+    # The field is the coarsest quantization scale to which the values are rounded; 0 if all tensors are float.
     step: float = 0.0
 
     @property
@@ -93,7 +98,7 @@ class FewValues:
 
     @property
     def x(self) -> Tensor:
-        """Returns the tensor that determines the values of the first source."""
+        """Returns the tensor that determines the values of the first tensor in `sources`."""
         assert self.first.x is not None
         return self.first.x
 
@@ -105,7 +110,7 @@ class FewValues:
 def few_levels(values: Values, *, for_zeros: bool = True) -> SignSum | None:
     """Returns evenly spaced levels as a sum of signs; None for other values.
 
-    A level that occurs at a single number, such as SIGN's at zero, is not worth a sign.
+    A level that occurs only at a single number, such as the 0 of SIGN at zero, gets no sign of its own.
 
     Args:
         for_zeros: True for signs that are all +1 where the levels are zero, so that ones pad them; False for rising
@@ -148,7 +153,7 @@ def find_levels(graph: Graph, tensor: Tensor) -> Values | None:
 def handed_on(op: Op) -> tuple[int, ...]:
     """Returns the inputs whose values an op passes on, apart from their position and rounding to a grid.
 
-    The product of two opposite values is one of the two values too, or its opposite.
+    If the two values are opposite, a product with them also has one of these values or its opposite.
     """
     if op.name in PADDING:
         return () if constant_padding(op) is None else (0,)
@@ -192,12 +197,14 @@ def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
     return FewValues(sources, ops, stored[:2], tuple(stored[2:].tolist()), step)
 
 
-# The question finds a tensor's `FewValues`; None if the tensor takes many values.
+# The answer is a tensor's `FewValues`; None if the tensor takes many values.
 few_values = Question(_few_values, lambda op: [op.optional(index) for index in handed_on(op)])
 
 
 def _numbers_of(op: Op, parts: Sequence[FewValues], step: float) -> Array | None:
-    """Returns the lower and the higher value of an op's output, apart from its step; None if there are more values."""
+    """Returns the lower and the higher value of an op's output, which may differ by its quantization step; None if
+    there are more values.
+    """
     numbers = np.array([few.numbers for few in parts])
     if op.name == "MUL":
         are_opposite = not any(abs(few.numbers.sum()) > step or few.pads for few in parts)
@@ -229,7 +236,7 @@ def is_unpacked(graph: Graph, values: Values) -> bool:
 
 
 def _is_plain_sign(graph: Graph, values: Values) -> bool:
-    """True for a sign that other rules handle without a shift: a boolean's ±1 or its opposite."""
+    """True for a sign that other rules handle without a shift: 1 and -1 for a boolean, or their opposites."""
     low, high = values.values
     return (low, high) == (-1.0, 1.0) or (not is_unpacked(graph, values) and (low, high) == (1.0, -1.0))
 
@@ -256,8 +263,8 @@ def _sums_of_levels(levels: Values) -> list[SignSum]:
 
 def _sums_of_two(graph: Graph, few: FewValues) -> list[SignSum]:
     low, high = few.numbers.tolist()
-    # If the sign exists already, the existing sign fixes the value that +1 stands for. A maximum of values is a maximum
-    # of signs only if the signs rise with the values.
+    # If the sign already exists, it determines which value +1 stands for. If the signs rise with the values, a maximum
+    # of the values is a maximum of the signs.
     falls = {values.falls for values in few.sources.values() if is_unpacked(graph, values)}
     must_rise = any(op.name in (*COMPARING, "MUL") for op in few.ops)
     half = (high - low) / 2

@@ -42,7 +42,7 @@ from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Question, Tensor
 
 _MOST_TERMS = 16  # sums of more tensors are tensors of their own; residual networks add up any number
-# A CAST of a quantized tensor reads its integers, which are not its values.
+# A CAST of a quantized tensor reads its integers, and not the values for which they stand.
 _ON_LEVELS = TRANSFER.keys() - {"CAST"}
 
 
@@ -85,14 +85,15 @@ def _values(graph: Graph, tensor: Tensor, of_booleans: bool) -> Values:
     return replace(result.simplified(), step=max([step_of(tensor), *(part.step for part in before)]))
 
 
-# The question finds the values of a tensor as a function of the farthest upstream tensor that known ops lead to.
+# The answer is the values of a tensor as a function of an upstream tensor. Among those from which known ops lead to the
+# tensor, it is the farthest.
 values_of = Question(partial(_values, of_booleans=False), partial(_followed, of_booleans=False))
-# The question finds values like `values_of`, but a boolean ends the search, and may determine the values.
+# The answer is like that of `values_of`, but the search ends at a boolean, which may determine the values.
 choices_of = Question(partial(_values, of_booleans=True), partial(_followed, of_booleans=True))
 
 
 def _on_common_edges(parts: Sequence[Values]) -> list[Values] | None:
-    """Returns the same step functions, each split at the edges of all; None if they depend on different tensors."""
+    """Returns the same step functions, all with the same edges. None if they depend on different tensors."""
     sources = {part.x for part in parts if part.x is not None}
     edges = np.concatenate([np.zeros(0), *(part.edges for part in parts)])
     return None if len(sources) > 1 else [part.with_edges(next(iter(sources), None), edges) for part in parts]
@@ -139,7 +140,9 @@ def _of_what_is_packed(graph: Graph, part: Values, sources: set[Tensor | None]) 
 
 
 def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | None]) -> Values:
-    """Converts a function of a QUANTIZE's output to a function of its float input, if `sources` has this input."""
+    """Converts a function of the output of a QUANTIZE to a function of its float input, if `sources` contains this
+    input.
+    """
     rounding, x = graph.producer(function.x), function.x
     if x is None or rounding is None or rounding.name != "QUANTIZE" or rounding.input(0) not in sources:
         return function
@@ -148,9 +151,8 @@ def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | No
 
 
 def _steps_without_constants(function: Values) -> bool:
-    """True if a function steps between constant tensors, such as a sign with a scale or shift for each channel.
-
-    In a sum, only a subtraction of the same tensor cancels such a function.
+    """True if a function selects between constant tensors, as a sign with a scale or a shift for each channel does. In
+    a sum, such a function can only be cancelled by a subtraction of the same tensor.
     """
     terms = function.linear_terms
     return bool(terms) and len(function.edges) > 0 and all(tensor.is_constant for tensor in terms)
@@ -176,16 +178,17 @@ def _stored(graph: Graph, op: Op, parts: list[Values], result: Values) -> Values
 
 
 def _is_on_output_grid(op: Op, result: Values) -> bool:
-    """True if no operand of a SELECT is rounded, because all those of unknown values lie on the grid of its output."""
+    """True if no operand of a SELECT is rounded: all operands of unknown values have the same quantization as the
+    output.
+    """
     grids = all(same_parameters(tensor, op.output) for tensor in result.linear_terms)
     either = sum(factors != 0 for factors in result.linear_terms.values()) + (result.values != 0)
     return op.name in SELECTS and grids and bool(np.all(either <= 1))
 
 
 def _at_levels(graph: Graph, function: Values) -> Values | None:
-    """Converts a function of x whose additional terms are computed from x alone to a step function, on a grid.
-
-    A grid has no values between two levels, so the sum is a step function too.
+    """Converts a function of x whose additional terms depend only on x to a step function, if x is quantized. A
+    quantized x has no values between two levels, so the sum is a step function too.
     """
     if function.x is None or not len(function.edges):
         return None

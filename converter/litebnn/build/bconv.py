@@ -72,7 +72,7 @@ def options_of_conv(conv: Op, bits: Tensor, taps: tuple[int, int], padding: Arra
         own = layer_padding(conv)
         assert own is not None
         return padded_options(options, bits, taps, padding + np.asarray(own), PadValues.ZERO)
-    # A 1×1 filter never reads padding. Without zero padding, an op can fuse more.
+    # A 1×1 filter never reads padding. If the padding is not zero padding, an op can fuse more.
     if taps == (1, 1) or conv.options.padding == Padding.VALID:
         return options
     return replace(options, padding=Padding.SAME, pad_values=PadValues.ZERO)
@@ -82,7 +82,7 @@ def replace_dense(graph: Graph, dense: Op, bits: Tensor, name: str, minus_one: A
     """Replaces a dense layer by a 1×1 LceBconv2d between reshapes, and returns it.
 
     Args:
-        bits: the packed input of the layer, [..., words].
+        bits: the packed input of the layer, [..., words of its channels].
         name: as for `bconv_of`.
         minus_one: bool [O, channels].
         alpha, bias: float32 [O].
@@ -118,7 +118,7 @@ def set_bconv_options(op: Op, options: BConv2DOptions) -> None:
 def padded_options(
     options: BConv2DOptions, unpadded: Tensor, taps: tuple[int, ...], amounts: Array, values: PadValues
 ) -> BConv2DOptions:
-    """Returns the options with padding included: SAME if that pads by these amounts, else explicit.
+    """Returns the options with the padding included: SAME if SAME pads by these amounts, otherwise explicit padding.
 
     Args:
         options: with VALID padding.
@@ -139,8 +139,8 @@ def padded_options(
 
 
 def channels_per_group(op: Op) -> int:
-    """Returns the number of channels that a filter of this `LceBconv2d` reads at each tap, without those that only fill
-    up words.
+    """Returns the number of channels that a filter of this `LceBconv2d` reads at each tap. Channels that only fill
+    up words are not counted.
     """
     channels_in = bconv_options(op).channels_in
     words = op.input(1).shape[3]
@@ -178,7 +178,7 @@ def negate_channels_out(graph: Graph, op: Op, flip: Array) -> None:
 
 
 def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array, Array] | None:
-    """Calls `clamp_as_fused` for an `LceBconv2d` that is followed by an activation."""
+    """Calls `clamp_as_fused` for an `LceBconv2d` and the activation that follows it."""
     before = Activation(bconv_options(op).fused_activation_function)
     return clamp_as_fused(*multiplier_and_bias(op), dot_max(op), before, activation)
 
@@ -216,7 +216,7 @@ def channels_upstream(op: Op) -> list[Tensor]:
 def is_of_binary_convs(
     graph: Graph, tensor: Tensor, upstream: Callable[[Op], list[Tensor]] = channels_upstream
 ) -> bool:
-    """True if a float tensor consists of outputs of binary convolutions, and nothing else reads these outputs.
+    """True if all elements of a float tensor are outputs of binary convolutions, and nothing else reads these outputs.
 
     Args:
         upstream: the function that returns the inputs from which an op takes its elements. It is called for the ops
@@ -241,7 +241,7 @@ def takes_affine(graph: Graph, tensor: Tensor) -> bool:
     """True if an LceBconv2d computes `tensor`, perhaps followed by ops that affine ops can move across.
 
     The LceBconv2d absorbs affine ops one by one. It must not absorb the threshold of a strict comparison. Such a
-    threshold is the float next to a number, and its sum with the bias would round to the number itself.
+    threshold is the float next to a number, and a sum with the bias would lose the difference.
     """
     op = graph.producer(tensor)
     while op is not None and facts(op).reshapes and graph.sole_consumer(tensor) is not None:

@@ -1,8 +1,9 @@
 """A TRANSPOSE, or the reshape that adds a Conv1D's axis, moves before padding, SPACE_TO_BATCH_ND and reshapes.
 
-Before a network's first layer, padding and a Conv1D's axis lie between a sign and the transpose that makes its last
-axis the channels. Exporters also write a dilated Conv1D as PAD, SPACE_TO_BATCH_ND, EXPAND_DIMS and CONV_2D. If the axis
-is added at the beginning, the other rules see only two-dimensional convolutions.
+A sign can be packed only if its last axis is the channels. In channel-first models, a TRANSPOSE after the sign makes
+it so, but padding and a Conv1D's new axis may come in between. Exporters also write a dilated Conv1D as PAD,
+SPACE_TO_BATCH_ND, EXPAND_DIMS and CONV_2D. If the axis is added first, the other rules see only two-dimensional
+convolutions.
 """
 
 from __future__ import annotations

@@ -33,14 +33,14 @@ from litebnn.build.signs import can_negate_channels, negate_channels, pack_signs
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, Activation
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, then
 
-# Functions of this file can move a threshold before these ops.
+# The ops before which a function of this file can move a threshold.
 _FOLLOWED = ("CONCATENATION", "DEQUANTIZE", "MAX_POOL_2D")
 _NEGATIVE = (
     "the batch norm behind its max pooling has negative scales, and the next layer pads with ones: its output stays "
     "float"
 )
-# Each new op costs this much, in elements. Without the cost, a damaged file with many concatenations could grow without
-# limit.
+# Each new op counts as this many elements. Without this cost, a damaged file with many concatenations could grow
+# without limit.
 _WORK_OF_AN_OP = 1 << 12
 
 
@@ -62,7 +62,7 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
         ops, x, level, falls, is_rounded = _moved(graph, read, found.level, len(ops) - first)
     before = graph.producer(x)
     is_addition = found.is_plain and len(ops) == 1 and _adds(ops[0], x)
-    # A threshold that moves before a single addition would be lowered to the same addition again.
+    # If a threshold moved before a single addition, it would later be lowered to the same addition again.
     if not ops or (is_addition and (before is None or before.name not in _FOLLOWED)):
         return False
     name = next((op.output.name for op in ops if op.name in AFFINE), read.name)
@@ -77,7 +77,7 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
 
 
 def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple[list[Op], Tensor, Array, Array, bool]:
-    """Moves a level upstream from x, before at most `most` ops.
+    """Follows x upstream over at most `most` ops, and computes the level that each op's input must reach.
 
     Returns:
         Returns the ops, the tensor before them, the level at that tensor, the channels that fall, and whether the level
@@ -98,8 +98,8 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple
 
 
 def _has_clamp(op: Op, level: Array) -> bool:
-    """True if an op has a fused activation whose limits enclose the level. Without this activation, the same inputs
-    reach the level. In quantized ops only RELU_N1_TO_1 qualifies.
+    """True if an op has a fused activation whose limits enclose the level. The activation then does not matter: the
+    same inputs reach the level without it. In quantized ops only RELU_N1_TO_1 qualifies.
     """
     activation = fused_activation(op)
     if op.output.type != "FLOAT32" and activation != Activation.RELU_N1_TO_1:
@@ -114,9 +114,8 @@ def _adds(op: Op, x: Tensor) -> bool:
 
 
 def _across_max_pool(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
-    """The sign of a maximum is the maximum of signs. A binary layer before the pool absorbs the threshold.
-
-    For channels that fall, the filters that read the bits are negated.
+    """Moves a sign before a max pool, because the sign of a maximum is the maximum of signs. A binary layer before the
+    pool absorbs the threshold. For channels that fall, the filters that read the bits are negated.
     """
     pool = graph.producer(sign.input(0))
     if pool is None or pool.name != "MAX_POOL_2D" or not can_pool_bits(pool):
@@ -189,10 +188,9 @@ def _shift_bias(graph: Graph, source: Op, threshold: Threshold) -> bool:
 
 
 def _across_grid(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
-    """The sign of a binary layer's output after rounding is the sign of the output before rounding, with another
-    threshold.
-
-    Ops between the grid and the sign that only move values are applied to the floats instead.
+    """Moves the threshold of a sign before the quantization of a binary layer's output. The sign is the same, with
+    another threshold. Ops that only move values between the quantization and the sign are applied to the floats
+    instead.
     """
     ops = _from_quantize(graph, sign.input(0))
     if not ops or not takes_affine(graph, ops[0].input(0)):
@@ -212,8 +210,9 @@ def _across_grid(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> 
 
 
 def _from_quantize(graph: Graph, tensor: Tensor) -> list[Op]:
-    """Returns the QUANTIZE whose levels `tensor` has, and the ops between the QUANTIZE and `tensor` without other
-    consumers, in order."""
+    """Finds the QUANTIZE whose levels `tensor` has. Returns it with the ops between the QUANTIZE and `tensor`, in
+    order; none of them has another consumer.
+    """
     ops: list[Op] = []
     while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None:
         ops.insert(0, op)
@@ -226,15 +225,14 @@ def _from_quantize(graph: Graph, tensor: Tensor) -> list[Op]:
 
 
 def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
-    """The bits of the parts are concatenated instead, which are 32 times smaller than floats.
-
-    All consumers must be able to read the parts, so that the float concatenation is not needed.
+    """Concatenates the bits of the parts instead of the floats, which are 32 times larger. All consumers must be able
+    to read the parts, so that the float concatenation is not needed.
     """
     joined = sign.input(0)
     parts, readers = parts_of(graph, joined), graph.consumers(joined)
     if len(parts) < 2 or any(part.channels % BITS_PER_WORD for part in parts[:-1]) or graph.is_output(joined):
         return False
-    # Rules split other concatenations and additions that read the whole into parts, too.
+    # Other rules split other concatenations and additions that read the whole into parts, too.
     if not all(parts_of(graph, op.output) if op.name == "CONCATENATION" else op.name in SIGNS for op in readers):
         return False
     graph.spend(_WORK_OF_AN_OP * len(parts))

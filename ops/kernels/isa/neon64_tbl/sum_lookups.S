@@ -201,7 +201,7 @@ end litebnn_sum_lookups_\pairs
 // The macros below store the sums after a loop. Register `both` has the sums of pixel 0 plus 16 times those of pixel 1,
 // modulo 256. Register `pixel1` has the sums of pixel 1.
 
-// The macro stores the two registers unchanged, as ByteSums.
+// The macro stores the registers `both` and `pixel1` unchanged, as ByteSums.
 .macro store both, pixel1
   stp q\both, q\pixel1, [x5, #(32 * \both)]
 .endm
