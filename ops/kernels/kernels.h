@@ -239,10 +239,11 @@ class Bconv2d {
                    void* workspace) const = 0;
 };
 
-// An int8 convolution with few input channels, such as a network's first layer. The results equal those of TensorFlow
-// Lite's reference kernel, from which TensorFlow Lite's optimized kernels may differ.
+// An int8 convolution with few input channels in each group, such as a network's first layer. The results equal those
+// of TensorFlow Lite's reference kernel, from which TensorFlow Lite's optimized kernels may differ.
 struct Int8Conv2dSpec {
-  int32_t channels_in, channels_out;
+  int32_t channels_in, channels_out;  // over all groups
+  int32_t groups;                     // divides both
   int32_t filter_height, filter_width, stride_height, stride_width;
   int32_t input_zero_point, output_zero_point;
   int32_t output_min, output_max;  // the fused activation's bounds

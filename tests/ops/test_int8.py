@@ -62,33 +62,39 @@ def delegates() -> list[Any]:
     return found
 
 
-def stem(seed: int, channels: int, size: int, stride: int, activation: str, *, same: bool = True) -> bytes:
+def stem(
+    seed: int, channels: int, size: int, stride: int, activation: str, *, same: bool = True, groups: int = 1
+) -> bytes:
+    """An int8 convolution with this many input channels in each group."""
     rng = np.random.default_rng(seed)
     model = Int8Model()
-    x = model.input8((float(rng.uniform(0.004, 0.02)), int(rng.integers(-128, 128))), 1, 23, 29, channels)
-    outputs = int(rng.integers(1, 80))
+    x = model.input8((float(rng.uniform(0.004, 0.02)), int(rng.integers(-128, 128))), 1, 23, 29, groups * channels)
+    outputs = groups * int(rng.integers(1, 80 // groups))
     weights = rng.normal(size=(outputs, size, size, channels)).astype(np.float32)
     bias = rng.normal(size=outputs).astype(np.float32)
     grid = (float(rng.uniform(0.02, 0.1)), int(rng.integers(-128, 100)))
     return model.finish(model.conv8(x, weights, bias, grid, same=same, activation=activation, stride=stride))
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize(("channels", "groups"), [(1, 1), (2, 1), (3, 1), (4, 1), (4, 5), (8, 2)])
 @pytest.mark.parametrize(("size", "stride", "activation"), [(3, 2, "none"), (5, 1, "relu6"), (7, 2, "relu")])
-def test_a_first_convolution_gives_the_reference_kernels_bits(
-    runtime: Any, channels: int, size: int, stride: int, activation: str, capfd: pytest.CaptureFixture[str]
+def test_a_convolution_of_few_channels_gives_the_reference_kernels_bits(
+    runtime: Any, channels: int, groups: int, size: int, stride: int, activation: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    model = stem(channels * size, channels, size, stride, activation, same=stride == 2)
+    model = stem(channels * size, channels, size, stride, activation, same=stride == 2, groups=groups)
     assert taken(runtime, model, capfd) == 1
-    image = np.random.default_rng(1).integers(-128, 128, (1, 23, 29, channels)).astype(np.int8)
+    image = np.random.default_rng(1).integers(-128, 128, (1, 23, 29, groups * channels)).astype(np.int8)
     expected = reference(runtime, model, [image])
     for delegate in delegates():
         interpreter = runtime.Interpreter(model_content=model, experimental_delegates=[delegate])
         np.testing.assert_array_equal(run(interpreter, [image]), expected)
 
 
-def test_a_convolution_of_more_channels_is_left_to_the_runtime(runtime: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    assert taken(runtime, stem(1, 5, 3, 1, "none"), capfd) == 0
+@pytest.mark.parametrize(("channels", "groups"), [(5, 1), (3, 4), (9, 2)])
+def test_other_convolutions_are_left_to_the_runtime(
+    runtime: Any, channels: int, groups: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert taken(runtime, stem(1, channels, 3, 1, "none", groups=groups), capfd) == 0
 
 
 def test_a_first_convolution_follows_a_resized_input(runtime: Any) -> None:

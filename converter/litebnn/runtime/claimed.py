@@ -21,9 +21,11 @@ from litebnn.graph import Graph, Op, Tensor
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
 # The maximum number of channels of an int8 batch norm.
 _MOST_INT8_CHANNELS = 1 << 12
-# The maxima for a network's first convolution: input channels, output channels, weights, and weights of each output.
-_MOST_STEM_CHANNELS, _MOST_STEM_OUTPUTS, _MOST_STEM_WEIGHTS, _MOST_STEM_DEPTH = 4, 1 << 10, 1 << 16, 1 << 14
-# The sums of a first convolution must stay below this bound.
+# The maximum number of input channels of an int8 convolution without groups, and the allowed numbers in each group.
+_MOST_STEM_CHANNELS, _GROUP_CHANNELS = 4, range(4, 9)
+# Other maxima for an int8 convolution: output channels, weights, and weights of each output.
+_MOST_STEM_OUTPUTS, _MOST_STEM_WEIGHTS, _MOST_STEM_DEPTH = 1 << 10, 1 << 16, 1 << 14
+# The sums of an int8 convolution must stay below this bound.
 _MOST_STEM_SUM = 1 << 29
 # The number of taps of an average pool must stay below this bound.
 _MOST_AVERAGED = 1 << 17
@@ -170,13 +172,16 @@ def _is_stem(op: Op) -> bool:
     if (options.dilation_h_factor, options.dilation_w_factor) != (1, 1) or np.any(filter.quantization.zero_point):
         return False
     grid, whole = image.per_tensor_quantization, op.output.per_tensor_quantization
-    if grid is None or whole is None or not 1 <= filter.shape[3] <= _MOST_STEM_CHANNELS:
+    if grid is None or whole is None or filter.shape[3] < 1 or image.shape[3] % filter.shape[3]:
+        return False
+    groups = image.shape[3] // filter.shape[3]
+    is_narrow = filter.shape[3] <= _MOST_STEM_CHANNELS if groups == 1 else filter.shape[3] in _GROUP_CHANNELS
+    if not groups or not is_narrow or outputs % groups:
         return False
     if filter.quantization.scale.size not in (1, outputs):
         return False
     scales = grid[0] * filter.quantization.scale.astype(np.float64) / whole[0]
-    is_in_range = bool(np.all((scales > 0) & (scales < 1))) and -128 not in filter.array
-    return is_in_range and image.shape[3] == filter.shape[3]
+    return bool(np.all((scales > 0) & (scales < 1))) and -128 not in filter.array
 
 
 _OR_RELU = (Activation.NONE, Activation.RELU)

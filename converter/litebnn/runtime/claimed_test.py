@@ -208,8 +208,8 @@ def test_the_table_has_the_rows_of_the_library() -> None:
 def int8_network(rng: np.random.Generator) -> FloatModel:
     """A first convolution, and binary layers whose outputs are added, averaged and joined before the next ones."""
     model = FloatModel()
-    channels = int(rng.choice([1, 3, 4, 5]))
-    image = model.input(1, 12, 12, channels)
+    channels, groups = int(rng.choice([1, 3, 4, 5, 9])), int(rng.choice([1, 1, 2]))
+    image = model.input(1, 12, 12, groups * channels)
     kernel = rng.normal(size=(CHANNELS, int(rng.choice([1, 3, 7])), 3, channels)).astype(np.float32)
     activations = ["none", "relu", "relu6", "relu1"]
     images = [model.conv(image, kernel, np.zeros(CHANNELS), same=True, activation=str(rng.choice(activations)))]

@@ -28,14 +28,15 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 
   bool Pack() {
     const int32_t lanes = kernel_.vector_channels;
-    const int32_t step_taps = kInt8StepBytes / kernel_.tap_bytes, row_taps = spec_.filter_width * spec_.channels_in;
+    const int32_t step_taps = kInt8StepBytes / kernel_.tap_bytes, row_taps = spec_.filter_width * group_channels_in();
     task_.filter_height = spec_.filter_height;
     task_.steps = (row_taps + step_taps - 1) / step_taps;
     task_.vector_bytes = ptrdiff_t{spec_.filter_height} * task_.steps * lanes * kInt8StepBytes;
-    const int32_t vectors = (spec_.channels_out + lanes - 1) / lanes;
-    const auto padded = static_cast<size_t>(vectors) * static_cast<size_t>(lanes);
-    if (!weights_.Allocate(static_cast<size_t>(vectors) * static_cast<size_t>(task_.vector_bytes)) ||
-        !scales_.Allocate(padded) || !integers_.Allocate(3 * padded) || !floats_.Allocate(2 * padded)) {
+    group_vectors_ = (group_channels_out() + lanes - 1) / lanes;
+    const auto vectors = static_cast<size_t>(spec_.groups) * static_cast<size_t>(group_vectors_);
+    const size_t padded = vectors * static_cast<size_t>(lanes);
+    if (!weights_.Allocate(vectors * static_cast<size_t>(task_.vector_bytes)) || !scales_.Allocate(padded) ||
+        !integers_.Allocate(3 * padded) || !floats_.Allocate(2 * padded)) {
       return false;
     }
     task_.weights = weights_.data();
@@ -50,7 +51,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     task_.zero_point = spec_.output_zero_point;
     task_.output_min = spec_.output_min;
     task_.output_max = spec_.output_max;
-    task_.channels = spec_.channels_out;
+    task_.channels = group_channels_out();
+    task_.output_channels = spec_.channels_out;
     // The caller may free the arrays of `spec` after Create, so the pointers to them are cleared.
     spec_.filter = nullptr;
     spec_.bias = nullptr;
@@ -62,14 +64,14 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     geometry_ = geometry;
     frame_height_ = int64_t{geometry.output_height - 1} * spec_.stride_height + spec_.filter_height;
     const int64_t width = int64_t{geometry.output_width - 1} * spec_.stride_width + spec_.filter_width;
-    row_values_ = width * spec_.channels_in;
+    row_values_ = width * group_channels_in();
     const double bytes = static_cast<double>(frame_height_) * static_cast<double>(row_values_) * kernel_.tap_bytes;
     if (bytes > kMaxFrameBytes) return false;
     task_.frame_row = static_cast<ptrdiff_t>(row_values_ * kernel_.tap_bytes);
     task_.row_stride = geometry.output_height == 1 ? 0 : task_.frame_row * spec_.stride_height;
     // If there is no next row or pixel, the stride is never used. It is then 0, because it might not fit in 32 bits.
     task_.pixel_stride =
-        geometry.output_width == 1 ? 0 : ptrdiff_t{spec_.stride_width} * spec_.channels_in * kernel_.tap_bytes;
+        geometry.output_width == 1 ? 0 : ptrdiff_t{spec_.stride_width} * group_channels_in() * kernel_.tap_bytes;
     task_.output_width = geometry.output_width;
     return true;
   }
@@ -80,7 +82,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
   }
 
   void Run(ThreadPool& pool, const int8_t* input, int8_t* output, void* workspace) const override {
-    const int64_t rows = geometry_.output_height, row_outputs = int64_t{geometry_.output_width} * spec_.channels_out;
+    const int64_t rows = geometry_.output_height, row_outputs = int64_t{geometry_.output_width} * group_channels_out();
     const double depth = static_cast<double>(task_.filter_height) * task_.steps * kInt8StepBytes / kernel_.tap_bytes;
     const double row_cycles = static_cast<double>(row_outputs) * (depth / kernel_.macs_per_cycle + kCyclesPerOutput);
     auto* const frame = static_cast<uint8_t*>(workspace);
@@ -89,16 +91,35 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     task.frame = frame;
     for (int32_t image = 0; image < geometry_.batch; ++image) {
       const LoopSize frame_rows = {frame_height_, 1, kCyclesPerValue * static_cast<double>(row_values_)};
-      ParallelFor(pool, frame_rows, [&](int, int64_t begin, int64_t end) { Stage(input, begin, end, frame); });
-      task.output = output;
-      ParallelFor(pool, {rows, 1, row_cycles},
-                  [&](int, int64_t begin, int64_t end) { kernel_.rows(task, begin, end); });
+      for (int32_t group = 0; group < spec_.groups; ++group) {
+        const int8_t* const first = input + ptrdiff_t{group} * group_channels_in();
+        ParallelFor(pool, frame_rows, [&](int, int64_t begin, int64_t end) { Stage(first, begin, end, frame); });
+        SetGroup(group, &task);
+        task.output = output + ptrdiff_t{group} * group_channels_out();
+        ParallelFor(pool, {rows, 1, row_cycles},
+                    [&](int, int64_t begin, int64_t end) { kernel_.rows(task, begin, end); });
+      }
       input += int64_t{geometry_.input_height} * geometry_.input_width * spec_.channels_in;
-      output += rows * row_outputs;
+      output += rows * geometry_.output_width * spec_.channels_out;
     }
   }
 
  private:
+  int32_t group_channels_in() const { return spec_.channels_in / spec_.groups; }
+  int32_t group_channels_out() const { return spec_.channels_out / spec_.groups; }
+
+  // Sets the task's weights and constants to those of a group.
+  void SetGroup(int32_t group, Int8ConvTask* task) const {
+    const ptrdiff_t vector = ptrdiff_t{group} * group_vectors_, first = vector * kernel_.vector_channels;
+    task->weights = task_.weights + vector * task_.vector_bytes;
+    task->scales = task_.scales + first;
+    task->bias = task_.bias + first;
+    task->multiplier = task_.multiplier + first;
+    task->shift = task_.shift + first;
+    task->float_multiplier = task_.float_multiplier + first;
+    task->nudge = task_.nudge + first;
+  }
+
   size_t FrameBytes() const { return static_cast<size_t>(frame_height_ * task_.frame_row); }
 
   // Repacks a channel's filter. Sets the channel's bias, which also compensates for the input's zero point and for the
@@ -106,14 +127,17 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
   void PackChannel(int32_t channel, int32_t row_taps, int32_t step_taps, size_t padded) {
     const int32_t lanes = kernel_.vector_channels;
     const int8_t* weight = spec_.filter + ptrdiff_t{channel} * spec_.filter_height * row_taps;
-    uint8_t* const vector = weights_.data() + channel / lanes * task_.vector_bytes;
+    // The number of the channel if each group is padded to whole vectors.
+    const int32_t padded_channel =
+        channel / group_channels_out() * group_vectors_ * lanes + channel % group_channels_out();
+    uint8_t* const vector = weights_.data() + padded_channel / lanes * task_.vector_bytes;
     const int32_t lane_taps = kernel_.lane_taps;
     const auto lane_bytes = static_cast<size_t>(lane_taps * kernel_.tap_bytes);
     const size_t row_groups = static_cast<size_t>(task_.steps) * static_cast<size_t>(step_taps / lane_taps);
     int32_t sum = 0;
     for (int32_t y = 0; y < spec_.filter_height; ++y) {
       uint8_t* lane = vector + (static_cast<size_t>(y) * row_groups * static_cast<size_t>(lanes) +
-                                static_cast<size_t>(channel % lanes)) *
+                                static_cast<size_t>(padded_channel % lanes)) *
                                    lane_bytes;
       for (int32_t tap = 0; tap < row_taps; tap += lane_taps) {
         const int32_t count = std::min(lane_taps, row_taps - tap);
@@ -128,7 +152,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
         lane += static_cast<size_t>(lanes) * lane_bytes;
       }
     }
-    const auto slot = static_cast<size_t>(channel);
+    const auto slot = static_cast<size_t>(padded_channel);
     FixedPoint& scale = scales_.data()[slot];
     ToFixedPoint(spec_.scales[channel], &scale);
     const FloatScale floats = ToFloat(scale);
@@ -140,9 +164,10 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     floats_.data()[padded + slot] = floats.nudge;
   }
 
-  // Writes rows [begin, end) of the frame, which is the padded image.
+  // Writes rows [begin, end) of the frame, which is the padded image of the group's channels. `image` is the first of
+  // these channels in pixel 0.
   void Stage(const int8_t* image, int64_t begin, int64_t end, uint8_t* frame) const {
-    const int64_t channels = spec_.channels_in;
+    const int64_t channels = group_channels_in();
     const int64_t left = std::min<int64_t>(geometry_.pad_left * channels, row_values_);
     const int64_t inside = std::min(geometry_.input_width * channels, row_values_ - left);
     for (int64_t y = begin; y < end; ++y) {
@@ -153,7 +178,12 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
         continue;
       }
       Fill(row, 0, left);
-      Copy(image + input_y * geometry_.input_width * channels, inside, row + left * kernel_.tap_bytes);
+      const int8_t* const pixels = image + input_y * geometry_.input_width * spec_.channels_in;
+      // The values of a pixel are contiguous, and those of all pixels if there is one group.
+      const int64_t count = spec_.groups == 1 ? inside : channels;
+      for (int64_t i = 0; i < inside; i += count) {
+        Copy(pixels + i * spec_.groups, count, row + (left + i) * kernel_.tap_bytes);
+      }
       Fill(row, left + inside, row_values_);
     }
   }
@@ -181,6 +211,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
   Int8Conv2dSpec spec_;
   Bconv2dGeometry geometry_ = {};
   int64_t frame_height_ = 0, row_values_ = 0;
+  int32_t group_vectors_ = 0;  // vectors of output channels of a group
   AlignedBuffer<uint8_t> weights_;
   AlignedBuffer<FixedPoint> scales_;
   AlignedBuffer<int32_t> integers_;  // [3][padded channels]
@@ -191,7 +222,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 }  // namespace
 
 bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
-  const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * spec.channels_in;
+  const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * (spec.channels_in / spec.groups);
   // This limit leaves room for the zero weights that pad each row of the filter to a multiple of the inner loop's
   // block.
   if (depth > kMaxSum / (256 * 128)) return false;

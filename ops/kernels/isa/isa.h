@@ -75,9 +75,9 @@ struct GatedPixels {
   float* output;
 };
 
-// An Int8ConvTask has everything that a kernel needs for the int8 convolution of one image. Windows lie in a frame, a
-// padded copy of the image. Each value of the frame has tap_bytes bytes and includes the kernel's offset. A row of a
-// window is read in steps of kInt8StepBytes.
+// An Int8ConvTask has everything that a kernel needs for the int8 convolution of one group of one image. Windows lie in
+// a frame, a padded copy of the image. Each value of the frame has tap_bytes bytes and includes the kernel's offset. A
+// row of a window is read in steps of kInt8StepBytes.
 struct Int8ConvTask {
   const uint8_t* frame;
   ptrdiff_t frame_row;                 // bytes from one row of a window to the next
@@ -93,7 +93,8 @@ struct Int8ConvTask {
   const float *float_multiplier, *nudge;  // the members of FloatScale
   int32_t zero_point, output_min, output_max;
   int32_t channels, output_width;
-  int8_t* output;
+  int32_t output_channels;  // over all groups
+  int8_t* output;           // the group's first channel of pixel 0
 };
 
 constexpr int32_t kInt8StepBytes = 4;

@@ -466,6 +466,23 @@ TEST(Claim, Int8OpsWithEveryActivationAndPadding) {
   }
 }
 
+TEST(Claim, Int8ConvolutionsOfFewChannelsInEachGroup) {
+  const auto claims = [](int group_channels, int groups, int outputs) {
+    Int8Params params;
+    params.image = {2, 6, 5, group_channels};
+    params.channels = outputs;
+    Graph graph = Int8Graph(params);
+    Int8Tensors(&graph).input.shape[3] = groups * group_channels;
+    return PlanOf(graph).Claims(0);
+  };
+  EXPECT_TRUE(claims(4, 10, 40));
+  EXPECT_TRUE(claims(8, 2, 40));
+  EXPECT_FALSE(claims(8, 3, 40));
+  EXPECT_FALSE(claims(9, 2, 40));
+  EXPECT_FALSE(claims(3, 2, 40));
+  EXPECT_FALSE(claims(1, 40, 40));
+}
+
 TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
   const auto claims = [](const std::function<void(Graph&, Int8Tensors&)>& change) { return ClaimsInt8(0, change); };
   constexpr float kScales[] = {0.0f, -1.0f, 3e38f, std::numeric_limits<float>::infinity(),

@@ -1,5 +1,6 @@
-// The runtime's own CONV_2D in int8 with one to four input channels: a network's first layer. Runtimes pad each tap to
-// four or eight channels, which wastes half of their multiplications.
+// The runtime's own CONV_2D in int8 with few input channels: a network's first layers. Runtimes pad each tap to four or
+// eight channels, which wastes half of their multiplications. They also compute each group of channels by itself, with
+// tiles that are made for more channels than a group has.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +14,9 @@ namespace {
 // The positions of the node's inputs.
 enum : int { kInput, kFilter, kBias };
 
-constexpr int32_t kMostChannels = 4;
+// The limits for the input channels of a convolution without groups, and of each group. Runtimes have other kernels for
+// groups of one channel, which are a depthwise convolution.
+constexpr int32_t kMostChannels = 4, kLeastGroupChannels = 4, kMostGroupChannels = 8;
 // Limits far above the sizes of a network's first layer. All weights are read when a node is claimed, and any number of
 // nodes may share a filter, so larger filters could take too long.
 constexpr int32_t kMostOutputs = 1 << 10;
@@ -55,9 +58,13 @@ bool ReadSpec(const TfLiteContext& context, const Tensors& tensors, const TfLite
   if (params.padding != kTfLitePaddingSame && params.padding != kTfLitePaddingValid) return false;
   if (params.dilation_height_factor != 1 || params.dilation_width_factor != 1) return false;
   const int* const shape = filter->dims->data;
-  if (*std::min_element(shape, shape + 4) < 1 || shape[3] > kMostChannels) return false;
+  const int channels = input.dims->data[3];
+  if (*std::min_element(shape, shape + 4) < 1 || channels < 1 || channels % shape[3] != 0) return false;
+  const int groups = channels / shape[3];
+  if (shape[3] > (groups == 1 ? kMostChannels : kMostGroupChannels) || shape[0] % groups != 0) return false;
+  if (groups > 1 && shape[3] < kLeastGroupChannels) return false;
   if (shape[0] > kMostOutputs || CountKnownValues(filter->dims) > kMostWeights) return false;
-  if (std::min(params.stride_height, params.stride_width) < 1 || input.dims->data[3] != shape[3]) return false;
+  if (std::min(params.stride_height, params.stride_width) < 1) return false;
   if (!HasConstants(*filter, CountKnownValues(filter->dims), 1)) return false;
   const TfLiteFloatArray* const filter_scales = ScalesOf(*filter);
   if (filter_scales == nullptr) return false;
@@ -77,7 +84,8 @@ bool ReadSpec(const TfLiteContext& context, const Tensors& tensors, const TfLite
   spec->channels_out = shape[0];
   spec->filter_height = shape[1];
   spec->filter_width = shape[2];
-  spec->channels_in = shape[3];
+  spec->channels_in = channels;
+  spec->groups = groups;
   spec->stride_height = params.stride_height;
   spec->stride_width = params.stride_width;
   spec->input_zero_point = input.params.zero_point;

@@ -75,6 +75,8 @@ struct EightDots {
       const __m128i bytes = _mm_min_epi8(_mm_max_epi8(_mm256_castsi256_si128(ordered), low), high);
       if (channels >= 2 * kLanes) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(output), bytes);
+      } else if (channels == kLanes) {
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(output), bytes);
       } else {
         std::memcpy(output, &bytes, static_cast<size_t>(channels));
       }

@@ -10,7 +10,7 @@ void Rows(const Int8ConvTask& task, int64_t begin, int64_t end) {
   for (int64_t y = begin; y < end; ++y) {
     for (int64_t x = 0; x < task.output_width; ++x) {
       const uint8_t* const window = task.frame + y * task.row_stride + x * task.pixel_stride;
-      int8_t* const output = task.output + (y * task.output_width + x) * task.channels;
+      int8_t* const output = task.output + (y * task.output_width + x) * task.output_channels;
       for (int32_t channel = 0; channel < task.channels; ++channel) {
         const uint8_t* weights = task.weights + channel * task.vector_bytes;
         int64_t sum = task.bias[channel];

@@ -68,9 +68,10 @@ std::vector<int8_t> Expected(const Layer& layer) {
               if (in_y < 0 || in_y >= g.input_height || in_x < 0 || in_x >= g.input_width) continue;
               const int32_t pixel = (image * g.input_height + in_y) * g.input_width + in_x;
               const int32_t tap = (channel * s.filter_height + ky) * s.filter_width + kx;
-              for (int32_t c = 0; c < s.channels_in; ++c) {
-                sum += (layer.input[static_cast<size_t>(pixel * s.channels_in + c)] - s.input_zero_point) *
-                       layer.filter[static_cast<size_t>(tap * s.channels_in + c)];
+              const int32_t depth = s.channels_in / s.groups, first = channel / (s.channels_out / s.groups) * depth;
+              for (int32_t c = 0; c < depth; ++c) {
+                sum += (layer.input[static_cast<size_t>(pixel * s.channels_in + first + c)] - s.input_zero_point) *
+                       layer.filter[static_cast<size_t>(tap * depth + c)];
               }
             }
           }
@@ -88,8 +89,9 @@ Layer RandomLayer(std::mt19937& random) {
   Layer layer;
   Int8Conv2dSpec& s = layer.spec;
   Bconv2dGeometry& g = layer.geometry;
-  s.channels_in = Between(random, 1, 4);
-  s.channels_out = Between(random, 1, 90);
+  s.groups = random() % 3 == 0 ? Between(random, 2, 5) : 1;
+  s.channels_in = s.groups * Between(random, 1, s.groups == 1 ? 4 : 9);
+  s.channels_out = s.groups * Between(random, 1, 90 / s.groups);
   s.filter_height = Between(random, 1, 7);
   s.filter_width = Between(random, 1, 7);
   s.stride_height = Between(random, 1, 3);
@@ -110,7 +112,7 @@ Layer RandomLayer(std::mt19937& random) {
     g.pad_top = PadBefore(g.input_height, g.output_height, s.filter_height, s.stride_height, 1);
     g.pad_left = PadBefore(g.input_width, g.output_width, s.filter_width, s.stride_width, 1);
   }
-  const int32_t depth = s.filter_height * s.filter_width * s.channels_in;
+  const int32_t depth = s.filter_height * s.filter_width * (s.channels_in / s.groups);
   const bool extreme = random() % 4 == 0;
   const auto fill = [&](std::vector<int8_t>& values, int32_t count, int32_t low) {
     for (int32_t i = 0; i < count; ++i) {

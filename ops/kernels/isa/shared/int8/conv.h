@@ -63,7 +63,7 @@ struct Int8Tile {
       if constexpr (!Dots::kIsExact) {
         if (__builtin_expect(check.IsUnsure(), 0)) WriteExactly(task, window + p * task.pixel_stride, channel, output);
       }
-      output += task.channels;
+      output += task.output_channels;
     }
   }
 
@@ -74,7 +74,7 @@ struct Int8Tile {
     const Int8ConvTask copy = task;  // because a compiler must assume that any store may modify the original
     const int32_t last = copy.output_width - kPixels;
     for (int32_t x = 0; x <= last; x = x == last ? last + 1 : Min(x + kPixels, last)) {
-      Write(copy, row + x * copy.pixel_stride, channel, output + ptrdiff_t{x} * copy.channels);
+      Write(copy, row + x * copy.pixel_stride, channel, output + ptrdiff_t{x} * copy.output_channels);
     }
   }
 };
@@ -118,7 +118,7 @@ __attribute__((always_inline)) inline void AddSteps(const Int8ConvTask& task, co
 // Writes one row of output pixels in kVectors vectors of channels.
 template <typename Dots, int kPixels, int kVectors>
 inline void WriteTileRow(const Int8ConvTask& task, int64_t y, int32_t channel) {
-  int8_t* const output = task.output + y * task.output_width * task.channels + channel;
+  int8_t* const output = task.output + y * task.output_width * task.output_channels + channel;
   Int8Tile<Dots, kPixels, kVectors>::WriteRow(task, task.frame + y * task.row_stride, channel, output);
 }
 
