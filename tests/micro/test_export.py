@@ -114,6 +114,15 @@ def test_strips_take_less_memory_than_whole_images(tmp_path: Path) -> None:
     assert len(export.steps[0].ops) > 1
 
 
+def test_two_convolutions_that_are_added_are_both_computed(tmp_path: Path) -> None:
+    model, rng = FloatModel(), np.random.default_rng(0)
+    x = model.input(1, 8, 8, 32)
+    main = model.conv(model.sign(x), sign_weights(rng, 64, 3, 3, 32), same=True)
+    added = model.elementwise("ADD", main, model.conv(x, rng.standard_normal((64, 1, 1, 32))))
+    exported(model.finish(model.conv(model.sign(added), sign_weights(rng, 8, 3, 3, 64))), tmp_path)
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
 REFUSED = {
     "unknown op": (lambda model, x: model.op("COS", [x], x.dims), r"op 0 \(COS, layer \"cos_2\"\): there is no C"),
     "float16": (lambda model, x: model.op("CAST", [x], x.dims, type="FLOAT16"), r"op 0 \(CAST"),

@@ -48,7 +48,7 @@ def find_strips(graph: Graph, shared: dict[Tensor, Tensor]) -> Iterator[Strip | 
     taken: set[Op] = set()
     strips: dict[Op, Strip] = {}
     for op in graph.ops:
-        if op not in taken and (strip := _strip_from(graph, op, shared)) is not None:
+        if op not in taken and (strip := _strip_from(graph, op, shared, taken)) is not None:
             taken.update(strip.ops)
             # A strip is placed where its last op was, because all other inputs of its ops have been computed there.
             strips[strip.ops[-1]] = strip
@@ -67,15 +67,18 @@ def bytes_of(tensor: Tensor, rows: int | None = None) -> int:
     return size
 
 
-def _strip_from(graph: Graph, head: Op, shared: dict[Tensor, Tensor]) -> Strip | None:
-    """The chain that starts with the op `head` and needs the least memory; None if no chain saves memory."""
+def _strip_from(graph: Graph, head: Op, shared: dict[Tensor, Tensor], taken: set[Op]) -> Strip | None:
+    """The chain that starts with the op `head` and needs the least memory; None if no chain saves memory.
+
+    The chain ends before the ops in `taken`, which are part of another strip.
+    """
     if head.name not in _HEADS or len(head.output.shape) != 4 or head.output.shape[0] != 1:
         return None
     best, chain, steps = None, [head], [1]
     least = bytes_of(head.output)
     while (follower := _follower(graph, chain[-1].output, shared)) is not None:
         stride = _rows_of(follower)
-        if stride == 0 or _reads_a_later_tensor(graph, head, follower, chain[-1].output):
+        if follower in taken or stride == 0 or _reads_a_later_tensor(graph, head, follower, chain[-1].output):
             break
         chain.append(follower)
         steps.append(stride)
