@@ -50,6 +50,7 @@ def _float_chains(graph: Graph) -> set[Tensor]:
     epilogue. Int8 images inside the chain would need a conversion on each side of the op.
     """
     found: set[Tensor] = set()
+    seen: set[Tensor] = set()
     for op in graph.ops:
         if facts(op).int8 is not None or op.code.builtin in ("CUSTOM", "QUANTIZE", "DEQUANTIZE"):
             continue
@@ -57,8 +58,9 @@ def _float_chains(graph: Graph) -> set[Tensor]:
         ends = _images_of(op)
         while ends:
             tensor = ends.pop()
-            if tensor in chain or tensor in found or _is_next_to_layer(graph, tensor):
+            if tensor in seen or _is_next_to_layer(graph, tensor):
                 continue
+            seen.add(tensor)
             chain.add(tensor)
             for neighbour in (graph.producer(tensor), *graph.consumers(tensor)):
                 ends += [] if neighbour is None else _images_of(neighbour)
