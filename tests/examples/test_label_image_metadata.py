@@ -102,7 +102,10 @@ def test_labels_are_printed_and_those_of_the_flag_come_first(command: list[Path]
 def test_a_deviation_that_is_not_finite_is_refused(
     number: float, command: list[Path], image: Path, tmp_path: Path
 ) -> None:
-    path = model(tmp_path, ImageClassifier(labels=LABELS, mean=MEAN, std=(*STD[:2], number)), "INT8", 0.05, 3)
+    path = model(tmp_path, ImageClassifier(labels=LABELS, mean=MEAN, std=STD), "INT8", 0.05, 3)
+    content, written = path.read_bytes(), np.float32(STD[2]).tobytes()
+    assert content.count(written) == 1
+    path.write_bytes(content.replace(written, np.float32(number).tobytes()))
     problem = "its metadata normalizes pixels by a number that is not finite"
     assert error_of(run(command, tflite_model=path, image=image)) == f"{path}: {problem}"
 

@@ -66,7 +66,7 @@ class Layout:
         if len(order) != len(self.before) or array.ndim > len(order):
             return None
         whole = array.reshape((*[1] * (len(order) - array.ndim), *array.shape)).transpose(order)
-        added = [place for place, axis in enumerate(self.axes or ()) if axis is None]
+        added = tuple(place for place, axis in enumerate(self.axes or ()) if axis is None)
         return np.ascontiguousarray(np.expand_dims(whole, added))
 
 
