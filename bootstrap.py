@@ -3,7 +3,7 @@
 Usage: python3 bootstrap.py TASK [ARGUMENTS...]     (see all tasks: python3 bootstrap.py --list)
        python3 bootstrap.py doctor [--json]         (says what is here and what is missing; installs nothing)
 
-Needs Python 3.10 or newer and nothing else; every task but this file's own work is an invoke task of tasks.py.
+The script needs Python 3.10 or newer and nothing else. The tasks are those of tasks.py, which the program invoke runs.
 """
 
 import argparse
@@ -77,11 +77,12 @@ LETTERS = {
     "toolchain": "o",
     "trainer": "t",
 }
-# `test --runtimes` tests each runtime in a separate environment, so this one does not need TensorFlow. The row replaces
-# the extras of the default target by those of `--runtimes`.
+# `test --runtimes` tests each runtime in a separate environment, so the environment here does not need TensorFlow. This
+# row replaces the extras of the default target by those of `--runtimes`.
 REPLACED = {("test", "runtimes", "yes"): ("test", "target", "host")}
 
-# The newest Python that all of an extra's requirements have wheels for, and the extra that replaces it on newer ones.
+# For an extra, the newest Python for which all its requirements have wheels, and the extra that replaces it on newer
+# Pythons.
 NEWEST_PYTHON = {"larq": ((3, 13), "keras"), "compare": ((3, 13), "")}
 NO_WHEELS = "needs tf-keras (Keras 2), which has no release for the TensorFlow of Python 3.14"
 
@@ -105,7 +106,7 @@ def say(message: str) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Locks an environment, so a second bootstrap waits until the first one has finished it."""
+    """Locks an environment, so that a second bootstrap waits until the first one has finished the environment."""
     with folder.with_name(f"{folder.name}.lock").open("w") as file:
         if os.name == "posix":
             import fcntl
@@ -175,7 +176,7 @@ def install(folder: Path, extras: tuple[str, ...]) -> None:
         install_torch(folder)
     say(f"installing litebnn[{','.join(extras)}] into {folder.name} (a few minutes the first time)")
     if is_release:
-        # Wheels only, because the requirements that build a package from source would come without hashes.
+        # Only wheels are installed, because the requirements that build a package from source have no hashes.
         pip_install(folder, "--require-hashes", "--only-binary=:all:", "--requirement", str(RELEASE_LOCK))
         # litebnn's own folder has no hash. It is built by the hatchling that the lock has installed.
         pip_install(folder, "--no-deps", "--no-build-isolation", "--editable", str(ROOT))

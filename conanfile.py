@@ -23,7 +23,7 @@ class LitebnnRecipe(ConanFile):  # type: ignore[misc]
     exports_sources = "CMakeLists.txt", "LICENSE", "ops/*", "toolchains/cmake/*", "converter/litebnn/__init__.py"
 
     def set_version(self) -> None:
-        """Reads the version from the Python package, which has it alone."""
+        """Reads the version from the Python package, because no other file contains it."""
         text = Path(self.recipe_folder, "converter", "litebnn", "__init__.py").read_text(encoding="utf-8")
         found = re.search(r'^__version__ = "(.*)"$', text, re.MULTILINE)
         assert found is not None
@@ -35,7 +35,7 @@ class LitebnnRecipe(ConanFile):  # type: ignore[misc]
             raise ConanInvalidConfiguration("MSVC cannot build litebnn: expected gcc or clang")
 
     def layout(self) -> None:
-        """CMake's usual folders."""
+        """Selects CMake's usual folders."""
         cmake_layout(self)
 
     def generate(self) -> None:
@@ -55,7 +55,7 @@ class LitebnnRecipe(ConanFile):  # type: ignore[misc]
         copy(self, "LICENSE", self.source_folder, str(Path(self.package_folder, "licenses")))
 
     def package_info(self) -> None:
-        """Says that the kit has CMake's files itself, and what to link."""
+        """Tells Conan that the kit has its own files for CMake, and names the libraries to link."""
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = ["lib/cmake/litebnn"]
         self.cpp_info.libs = ["litebnn"]

@@ -12,8 +12,8 @@ import pytest
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-# tflite-runtime must be loaded before TensorFlow. Both define the same symbols, and the first definition is used by
-# both.
+# tflite-runtime must be loaded before TensorFlow. Both define the same symbols, and both use the definition that was
+# loaded first.
 with contextlib.suppress(ImportError):
     import tflite_runtime.interpreter  # noqa: F401
 
@@ -39,8 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     targets = config.getoption("--target")
     if not targets:
         return
-    # Imported here because the Pythons of other runtimes and CPUs read this file too, and lack packages that the
-    # toolkit needs.
+    # The import is inside this function, because the Pythons of other runtimes and CPUs read this file too. They lack
+    # packages that the toolkit needs.
     from toolchains.needs import missing
     from toolchains.targets import ToolkitError, find_system_target
 
@@ -81,7 +81,7 @@ def _cache(config: pytest.Config) -> pytest.Cache | None:
 
 
 class _Passed:
-    """Records the tests that pass. xdist reports those of all workers to the process that starts them."""
+    """Records the tests that pass. xdist reports the tests of all workers to the process that starts the workers."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.cache = _cache(config)

@@ -17,11 +17,10 @@ class DependenciesHook(MetadataHookInterface):
     PLUGIN_NAME = "custom"
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Adds the dependencies: one platform's to its wheel, otherwise those of all platforms with markers.
+        """Adds the dependencies: for a platform's wheel only its own, otherwise those of all platforms with markers.
 
         A 32-bit system under a 64-bit kernel reports the machine aarch64, so a marker in the wheel for 32-bit Arm would
-        select
-        the wrong runtime.
+        select the wrong runtime.
         """
         runtimes = self.config["runtimes"]
         metadata["dependencies"] = list(self.config["dependencies"])
@@ -37,16 +36,16 @@ class DependenciesHook(MetadataHookInterface):
 
 
 def _find_toolkit(root: str) -> None:
-    """Lets Python find toolchains/, and the package that it takes the systems' file names from."""
+    """Lets Python import the package toolchains, and litebnn, which toolchains needs."""
     sys.path[:0] = [root, str(Path(root) / "converter")]
 
 
 def _processor_of_the_wheel() -> str:
-    """The CPU that `invoke wheel` builds for; "" for this machine's."""
+    """The CPU for which `invoke wheel` builds; "" for this machine's CPU."""
     target = os.environ.get("LITEBNN_WHEEL_TARGET", "host")
     if target == "host":
         return ""
-    # Imported only here, because an installation from source may lack what the toolkit needs.
+    # The import is inside this function, because an installation from source may lack the toolkit's requirements.
     from toolchains.targets import ToolkitError, find_target
 
     try:
@@ -75,7 +74,7 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
         return tools if has_compiler else [*tools, *extras["cross"]]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Adds the library to the wheel; an editable install uses the one in build/host."""
+        """Adds the library to the wheel. An editable install uses the library in build/host instead."""
         if version == "editable":
             return
         _find_toolkit(self.root)

@@ -83,7 +83,7 @@ def build_all(tags: bool) -> None:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m docs", description="Build the site.")
     parser.add_argument("--tags", action="store_true", help="build the site of each release too")
     return run(parser, build_all, None)

@@ -31,7 +31,8 @@ TESTS = (
     "tests/convert/test_hidden_int8_forms.py",
 )
 LARGEST = 20000
-# The largest seed for the reader in bytes. The tests of the reader have models of thousands of parts, which are slow.
+# The largest seed of the target `reader`, in bytes. Some tests of the reader have models of thousands of parts, which
+# would be slow seeds.
 LARGEST_READ = 7000
 # The maximum size of a seed in bytes for each step that only this seed covers, because large seeds slow down every run.
 BYTES_OF_A_STEP = 6000

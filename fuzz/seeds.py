@@ -53,7 +53,7 @@ BUILTIN_OPTIONS = {
     "CONCATENATION": (-1,),
 }
 NO_TENSOR = 255
-# The largest seed in bytes, because larger seeds would slow down every run.
+# The maximum size of a seed in bytes. Larger seeds would slow down every run.
 LARGEST = 8192
 
 

@@ -1,8 +1,9 @@
 """Tries mutants of the C++ code that all instruction sets share: the computation and its memory.
 
-A mutant is one changed line of one file. The changed file is compiled alone, and linked with the tests of this file
-before the library with the original code. Mutants that survive these tests are linked into a shared library, for the
-test of exhausted memory and for the comparisons with NumPy. A mutant is killed if a test fails, crashes or hangs.
+A mutant is one changed line of one file. The changed file is compiled alone, and linked with the tests of this file.
+The changed file replaces the original file of the library. Mutants that survive these tests are linked into a shared
+library, for the test of exhausted memory and for the comparisons with NumPy. A mutant is killed if a test fails,
+crashes or hangs.
 """
 
 import functools

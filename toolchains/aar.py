@@ -63,7 +63,7 @@ def ndk_version(folder: Path) -> int:
     """The number of an NDK's release, such as 27.
 
     Raises:
-        ToolkitError: the folder does not say it.
+        ToolkitError: the folder has no file with this number.
     """
     file = folder / "source.properties"
     found = re.search(r"^Pkg\.Revision *= *(\d+)", file.read_text() if file.is_file() else "", re.MULTILINE)
@@ -126,7 +126,7 @@ def _json(**content: object) -> bytes:
 
 
 def _zip(files: Mapping[str, bytes]) -> bytes:
-    """A zip archive of files whose date is that of all of litebnn's archives."""
+    """A zip archive of files. All archives of litebnn give their files the same date."""
     day = datetime.fromtimestamp(DATE, timezone.utc).timetuple()[:6]
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -139,7 +139,7 @@ def _zip(files: Mapping[str, bytes]) -> bytes:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     argparse.ArgumentParser(prog="python -m toolchains.aar", description=(__doc__ or "").partition("\n")[0]).parse_args(
         arguments
     )

@@ -190,8 +190,8 @@ def measure_ops(
     flags = f"--graph={shlex.quote(model)} --lcompute=1 --use_xnnpack=1 --num_threads={num_threads}"
     flags += f" --num_runs={num_runs}"
     whole = measure(target, board, bundle_folder, flags, results)
-    # The ops are measured in a second run, because the fastest form of the model, of the first run, fuses several ops
-    # into one.
+    # The first run measures the fastest form of the model, in which several ops are fused into one. Therefore a second
+    # run measures the single ops.
     ops = results.with_suffix(".ops.json")
     parts = measure(target, board, bundle_folder, f"{flags} --enable_op_profiling=1", ops)
     figures = json.loads(results.read_text(encoding="utf-8")) | {"ops": json.loads(ops.read_text("utf-8"))["ops"]}

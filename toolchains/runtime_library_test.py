@@ -43,7 +43,7 @@ def pack_wheel(folder: Path, platform: str) -> str:
 
 @pytest.fixture
 def registry(tmp_path, monkeypatch):
-    """Replaces the registries of pip and npm by files in a folder. Built folders go to another folder."""
+    """Replaces the registries of pip and npm by files in a folder. The fetched libraries go to another folder."""
     shelf = tmp_path / "registry"
     shelf.mkdir()
     hashes = tuple(pack_wheel(shelf, tag) for tag in runtime_library.LITERT_WHEELS.values())

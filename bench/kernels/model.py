@@ -23,9 +23,7 @@ ITERATIONS = 100
 INSTRUCTION_BYTES = 4
 
 Blocks = Counter[tuple[int, int]]
-"""The execution counts of basic blocks. A block is its offset in the program and
-Blocks = Counter[tuple[int, int]]its number of instructions.
-Blocks = Counter[tuple[int, int]]"""
+"""The execution counts of basic blocks. A block is a pair: its offset in the program and its number of instructions."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-# The development kit that `cmake --install` makes: headers, the shared and the static library, and what CMake's
-# find_package and pkg-config read. All paths in it are relative, so that the folder may be moved.
+# The development kit that `cmake --install` makes: headers, the shared and the static library, and files for CMake's
+# find_package and for pkg-config. All paths in it are relative, so that the folder may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

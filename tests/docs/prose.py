@@ -168,7 +168,7 @@ def findings(text: str, suffix: str) -> Iterator[tuple[int, str]]:
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix of the files that have the same kind of comments as this file."""
+    """A file's suffix or, for a file such as Dockerfile, the suffix of files with the same kind of comments."""
     return SUFFIXES.get(path.name, path.suffix)
 
 

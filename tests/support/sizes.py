@@ -11,7 +11,8 @@ NO_CODE = re.compile(
 # The pattern of a braced initializer. No space precedes its braces, whereas clang-format puts a space before the braces
 # of a block.
 INITIALIZER = re.compile(r"(?<=[\w>\])])\{[^{}]*\}")
-# The pattern of an attribute, which may add parentheses before the body of a class.
+# The pattern of a C++ attribute such as alignas(64). Its parentheses in the head of a class would look like those of a
+# function.
 ATTRIBUTE = re.compile(r"(?:alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
 
 

@@ -69,7 +69,7 @@ def outputs() -> dict[str, Any]:
 
 
 def random_weights(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    """Random kernels, or the scales, biases, means and variances of a layer, which are positive."""
+    """Random values: positive for vectors (scales, biases, means, variances), normally distributed for kernels."""
     if len(shape) == 1:
         return rng.uniform(0.2, 1.0, shape)
     return rng.standard_normal(shape) / np.sqrt(np.prod(shape[:-1]))

@@ -1,8 +1,8 @@
 # This file is for Clang and libc++ as the PyPI package ziglang brings them, with the C library's headers for every
-# target. It needs LITEBNN_ZIG (the program), LITEBNN_CPU (what to compile for) and LITEBNN_GENERIC_CPU (what zig
-# compiles its own libc++ for, when it links). LITEBNN_SYSTEM, LITEBNN_PROCESSOR and LITEBNN_ZIG_TARGET say the rest;
-# the last is empty for this machine.
-# try_compile reads this file again, in a project of its own.
+# target. The file needs LITEBNN_ZIG (the program), LITEBNN_CPU (the CPU to compile for) and LITEBNN_GENERIC_CPU (the CPU
+# for which zig compiles libc++ when it links). LITEBNN_SYSTEM, LITEBNN_PROCESSOR and LITEBNN_ZIG_TARGET describe the
+# target; LITEBNN_ZIG_TARGET is empty for this machine.
+# CMake's try_compile reads this file again for its own project, so these variables are passed on.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES
      LITEBNN_ZIG LITEBNN_CPU LITEBNN_GENERIC_CPU LITEBNN_ZIG_TARGET LITEBNN_SYSTEM LITEBNN_PROCESSOR)
 

@@ -19,7 +19,7 @@ def make_and_print(target: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     return run(parser("toolchains.deb", __doc__), make_and_print, arguments)
 
 

@@ -11,7 +11,7 @@ DOCUMENT = ROOT / "docs" / "programs.md"
 
 
 def programs() -> dict[str, str]:
-    """The programs that the document describes. Each has the line that says what it does."""
+    """The programs that the document describes, each with a line that says what the program does."""
     rows = re.findall(r"^\| \[`(.+?)`\]\(.+?\) \| (.+?) \|$", _read(), re.MULTILINE)
     return dict(rows)
 

@@ -1,7 +1,7 @@
-"""Runs commands in a user namespace, in which another CPU's programs run under an emulator.
+"""Runs commands in a user namespace, in which programs for another CPU run under an emulator.
 
-Linux 6.7 and newer have a list of emulators for each user namespace, so other programs of this machine do not notice
-the emulator. The module imports only the standard library, because toolchains/needs.py imports it.
+Linux 6.7 and newer have a list of emulators for each user namespace, so the emulator has no effect outside of the
+namespace. The module imports only the standard library, because toolchains/needs.py imports it.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 # Flags of unshare(2): a user namespace and a mount namespace.
 NEW_NAMESPACES = 0x1000_0000 | 0x0002_0000
-# The users and groups 0 to 65535 are the same inside as outside.
+# The users and groups 0 to 65535 have the same numbers inside the namespace as outside.
 SAME_IDS = "0 0 65536"
 LIST = "/proc/sys/fs/binfmt_misc"
 REGISTER = f'mount -t binfmt_misc binfmt_misc {LIST} && printf %s "$1" > {LIST}/register && shift && exec "$@"'
@@ -63,7 +63,7 @@ def registers_emulators() -> bool:
 def _enter() -> None:
     """Moves this process into a new user namespace.
 
-    The map of users must be written by a process outside the namespace, which is a child that was made before.
+    A process outside the namespace must write the map of users. A child that was forked before the move does this.
     """
     process = os.getpid()
     waiting, ready = os.pipe()

@@ -26,16 +26,16 @@ from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, f
 DEBIAN = ROOT / "toolchains" / "deb" / "debian"
 # The files that are compiled and installed, besides those in debian/.
 SOURCES = ("CMakeLists.txt", "LICENSE", "converter/litebnn/__init__.py", "examples", "ops", "toolchains/cmake")
-# The packages' list of programs, from which the names of the manual pages come.
+# The file in debian/ that lists the programs. Each of them gets a manual page.
 LINKS = "litebnn-tools.links"
 
 
 def debian_target(name: str) -> Target:
-    """The target whose libraries go into the Debian packages for the target `name`. It is the family of `name`, because
-    the packages run on all CPUs of the family.
+    """The target whose libraries go into the Debian packages for the target `name`. It is the family of `name`: the
+    target for all CPUs of this kind, because the packages must run on all of them.
 
     Raises:
-        ToolkitError: no such target, or Debian has no architecture for it.
+        ToolkitError: no target has this name, or Debian has no architecture for it.
 
     Example:
         >>> debian_target("rpi4").debian
@@ -63,14 +63,15 @@ def deb(target: str, folder: Path = ROOT / "dist") -> list[Path]:
     """Makes the packages of a target's architecture.
 
     Args:
-        target: a row of targets.toml. Its family is built, because Debian's architecture promises every such CPU.
-        folder: where the packages are put.
+        target: a row of targets.toml. Its family is built, because a package must run on every CPU of its architecture.
+        folder: the folder for the packages.
 
     Returns:
-        The paths of the packages, FOLDER/PACKAGE_VERSION_ARCHITECTURE.deb. A failure leaves existing ones unchanged.
+        The paths of the packages, FOLDER/PACKAGE_VERSION_ARCHITECTURE.deb. Existing packages are unchanged if the build
+        fails.
 
     Raises:
-        ToolkitError: there are none for the target, debhelper or Debian's compiler is missing, or the build failed.
+        ToolkitError: the target has no packages, debhelper or Debian's compiler is missing, or the build failed.
 
     Example:
         >>> deb("rpi4")  # doctest: +SKIP

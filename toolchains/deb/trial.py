@@ -19,7 +19,7 @@ from toolchains.emulate import recent_emulator
 from toolchains.probes import DEBIAN, KEYRING
 from toolchains.targets import Target, ToolkitError
 
-# The first release of Debian with an architecture that this machine's release may lack.
+# For an architecture that this machine's release of Debian may lack, the first release that has it.
 FIRST_SUITE = {"riscv64": "trixie"}
 # A program that uses the installed library. It is compiled here, against the headers of liblitebnn-dev.
 PROGRAM = """\
@@ -27,7 +27,7 @@ PROGRAM = """\
 #include <stdio.h>
 int main(void) { printf("version %s\\nisas %s\\n", litebnn_version(), litebnn_isas()); }
 """
-# The commands of a user, with the packages in /trial. The example's programs exist for some architectures only.
+# The commands that a user would run, with the packages in /trial. Only some architectures have the example's programs.
 SCRIPT = """\
 set -e
 apt-get install --yes --no-install-recommends /trial/*.deb
@@ -54,7 +54,7 @@ def try_packages(target: Target, packages: Sequence[Path]) -> str:
     """Installs packages, runs their programs, and removes the packages; returns what was printed.
 
     Args:
-        target: the family of the packages' architecture.
+        target: the target for which the packages were made (`debian_target`).
         packages: paths of liblitebnn1 and liblitebnn-dev, and of litebnn-tools if it exists.
 
     Raises:
@@ -82,7 +82,7 @@ def try_packages(target: Target, packages: Sequence[Path]) -> str:
 
 
 def _compile(target: Target, packages: Sequence[Path], folder: Path) -> Path:
-    """Compiles PROGRAM against the packages' files, which are not installed here."""
+    """Compiles PROGRAM against the packages' files, without installing the packages on this machine."""
     for package in packages:
         subprocess.run(["dpkg-deb", "--extract", package, folder / "files"], check=True)
     source, program = folder / "program.c", folder / "program"

@@ -16,7 +16,7 @@ from toolchains.targets import ROOT, Target, ToolkitError, load_targets
 
 
 def _has_wheel(target: Target) -> bool:
-    """True if wheels are made for the target: it is a family, and its wheel serves all boards of the family."""
+    """True if wheels are made for the target: one for all CPUs of a kind, so that its wheel serves all their boards."""
     return bool(target.wheel) and target.family == target.name
 
 
@@ -25,7 +25,7 @@ def _has_bundle(target: Target) -> bool:
 
 
 def _has_deb(target: Target) -> bool:
-    """True if Debian packages are made for the target: it is a family with an architecture of Debian's."""
+    """True if Debian packages are made for the target: one for all CPUs of a kind, with an architecture of Debian's."""
     return bool(target.debian) and target.family == target.name
 
 

@@ -5,7 +5,7 @@ import java.util.Map;
 import org.tensorflow.lite.Delegate;
 
 /**
- * litebnn's delegate, for {@code Interpreter.Options.addDelegate}. Close it after every interpreter that uses it.
+ * litebnn's delegate, for {@code Interpreter.Options.addDelegate}. Close the delegate after every interpreter that uses it.
  *
  * <pre>{@code
  * try (LitebnnDelegate delegate = new LitebnnDelegate();

@@ -92,8 +92,8 @@ def constants_upstream(graph: Graph, tensor: Tensor, unknown: Container[Tensor] 
 
 
 def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
-    """True if a tensor takes no more bytes than the constants that it would replace. Only constants that no other
-    tensor uses count.
+    """True if a tensor takes no more bytes than the constants that it would replace. Constants that are
+    also used elsewhere are not counted.
     """
     constants = constants_upstream(graph, tensor)
     if constants is None:

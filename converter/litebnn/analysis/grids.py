@@ -44,10 +44,10 @@ def activations(graph: Graph) -> list[Tensor]:
 
 
 def _float_chains(graph: Graph) -> set[Tensor]:
-    """Returns the images of chains of elementwise ops after binary layers that stay float.
+    """Returns the tensors inside chains of elementwise ops that follow a binary layer and stay float.
 
     One op of such a chain has no int8 form, for example a PRELU. The library computes the chain in the binary layer's
-    epilogue. Int8 images inside the chain would need a conversion on each side of the op.
+    epilogue. Int8 tensors inside the chain would need a conversion on each side of the op.
     """
     found: set[Tensor] = set()
     seen: set[Tensor] = set()

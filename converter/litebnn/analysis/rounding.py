@@ -60,8 +60,9 @@ def _rounded(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array] | None
 rounded_steps = Question(_rounded)
 
 
-# A step is an op of a function: its name, operands and activation. An operand is an index into x and the ops' results,
-# or the bytes of a number. Bytes distinguish numbers, such as 0 and -0, that compare equal but compute differently.
+# A step is one op of a function of x: its name, operands and activation. An operand is a constant number as bytes, or
+# an index: 0 stands for x, and n for the result of the n-th op. Bytes distinguish numbers, such as 0 and -0, that
+# compare equal but compute differently.
 _Step: TypeAlias = tuple[str, tuple[int | bytes, ...], Activation]
 
 

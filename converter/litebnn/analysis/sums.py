@@ -1,4 +1,4 @@
-"""Represents tensors of few values as sums of signs, which binary layers read instead.
+"""Represents tensors of few different values as sums of signs, which binary layers read instead.
 
 Two values are one sign, with a scale and a shift. Evenly spaced levels, such as those of a 2-bit quantizer, are a sum
 of one sign for each step between levels. Each sign compares with a threshold.
@@ -31,8 +31,8 @@ MOST_SIGNS = 3
 # After rounding, steps between levels count as equal if they differ by at most this much, relative to the largest
 # level.
 _TOLERANCE = 1e-6
-# The distance of two adjacent levels in quantization steps, including rounding. A number that is this near to an
-# integer counts as that integer.
+# Two numbers count as equal if they are at most this many quantization steps apart. The limit is slightly above 1,
+# because levels are rounded to float32.
 _NEXT_LEVEL = 1.001
 
 
@@ -50,8 +50,8 @@ class SignSum:
     tolerance: float = 0.0
 
     def number(self, value: float) -> float:
-        """Returns the number that all signs must be for the sum to be `value`; NaN if the signs cancel and it is not
-        the middle.
+        """Returns the number that every s_j must equal, so that the sum is `value`. Returns NaN if the scales add up
+        to zero and `value` is not the middle.
         """
         total, distance = float(self.scales.sum()), value - self.middle
         if abs(total) < abs(self.scales[0]):
@@ -77,8 +77,8 @@ class SignSum:
 
 @dataclass(frozen=True)
 class FewValues:
-    """FewValues describes a tensor of few values: the tensors that first take the values, and the later ops that move
-    or round them."""
+    """FewValues describes a tensor whose elements take few different values. It has the tensors in which these values
+    first occur, and the ops after them, which only move or round the values."""
 
     # The field `sources` has the tensors in which the values first occur: one tensor of several levels, or tensors
     # whose two values one bit selects.
@@ -214,7 +214,7 @@ def _numbers_of(op: Op, parts: Sequence[FewValues], step: float) -> Array | None
 
 
 def values_read(graph: Graph, layer: Op, source: Tensor, *, is_padded: bool = False) -> FewValues | None:
-    """Returns the few values that a layer reads, with its own padding; None for other layers, and for plain signs.
+    """Returns the `FewValues` of a layer's input, with 0 if the layer pads. None for other layers, and for plain signs.
 
     Args:
         source: the layer's input, or the tensor that ops before the layer pad with zeros.
@@ -242,8 +242,8 @@ def _is_plain_sign(graph: Graph, values: Values) -> bool:
 
 
 def sum_of_signs(graph: Graph, few: FewValues, *, rather_falling: bool = False) -> SignSum | None:
-    """Returns few values as a sum of signs. The padding values must become signs or zeros. Signs that are +1 at the
-    padding are preferred, because LceBconv2d can pad with +1.
+    """Returns a tensor's few values as a sum of signs. The padding values must become signs or zeros. Signs that are +1
+    at the padding are preferred, because LceBconv2d can pad with +1.
 
     Args:
         rather_falling: True to choose the sign that is +1 for the lower of two values, if both are possible.

@@ -80,7 +80,7 @@ def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | No
     """Returns the level of an op's input x at which its output reaches a level: the inverse of the op.
 
     Returns:
-        The result is the same as of `crossing`; None if the op has no known inverse.
+        The same as the function `crossing`; None if the op has no known inverse.
     """
     if fused_activation(op) != 0 or op.output.dims != x.dims:
         return None

@@ -88,7 +88,7 @@ def _sum(op: Op, parts: list[Values]) -> Values:
 
 
 def _with_terms(part: Values, values: Array, terms: Mapping[Tensor, Array]) -> Values:
-    """Makes a function with the edges of `part`, without the terms that cancel."""
+    """Makes a function with the edges of `part`. Terms whose factors are all 0 are left out."""
     return Values(part.x, part.edges, values, {tensor: factors for tensor, factors in terms.items() if np.any(factors)})
 
 
@@ -136,7 +136,7 @@ def elementwise(op: Op, parts: list[Values]) -> Values | None:
 
 
 def comparison(op: Op, parts: list[Values]) -> Values | None:
-    """Returns the values of a comparison (perhaps with a number), a SIGN, or an op that rounds or clamps levels."""
+    """Returns the values of a comparison (of two tensors, or with a number), a SIGN, or an op that rounds or clamps."""
     if len(op.inputs) == 2 and op.inputs[0] is op.inputs[1]:
         return known_number(float(op.name in _TRUE_OF_ITSELF))
     known = elementwise(op, parts)
@@ -153,7 +153,8 @@ def comparison(op: Op, parts: list[Values]) -> Values | None:
 
 
 def _against(op: Op, parts: list[Values], index: int, number: float) -> Values | None:
-    """Returns a comparison's result as a step function of x. One operand is x or known values, the other is `number`.
+    """Returns a comparison's result as a step function of x. The operand `index` is x or known values, the other one is
+    `number`.
 
     The result may change at `number` and at the next float above it. For a quantized x, it may change at every level.
     """

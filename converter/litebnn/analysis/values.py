@@ -85,8 +85,8 @@ def _values(graph: Graph, tensor: Tensor, of_booleans: bool) -> Values:
     return replace(result.simplified(), step=max([step_of(tensor), *(part.step for part in before)]))
 
 
-# The answer is the values of a tensor as a function of an upstream tensor. Among those from which known ops lead to the
-# tensor, it is the farthest.
+# The answer is the values of a tensor as a function of an upstream tensor. Only known ops lead from the upstream tensor
+# to the tensor, and no tensor farther upstream has this property.
 values_of = Question(partial(_values, of_booleans=False), partial(_followed, of_booleans=False))
 # The answer is like that of `values_of`, but the search ends at a boolean, which may determine the values.
 choices_of = Question(partial(_values, of_booleans=True), partial(_followed, of_booleans=True))

@@ -57,9 +57,9 @@ def options_of_conv(conv: Op, bits: Tensor, taps: tuple[int, int], padding: Arra
     """Returns the options of the LceBconv2d that replaces a CONV_2D.
 
     Args:
-        bits: its NHWC input, before all padding.
+        bits: the NHWC input of the LceBconv2d, before all padding.
         taps: height and width of the filter.
-        padding: int [2, 2], the zeros by a preceding op.
+        padding: int [2, 2], the zeros that a preceding op adds.
     """
     options = BConv2DOptions(
         channels_in=conv.input(0).channels,
@@ -83,7 +83,7 @@ def replace_dense(graph: Graph, dense: Op, bits: Tensor, name: str, minus_one: A
 
     Args:
         bits: the packed input of the layer, [..., words of its channels].
-        name: as for `bconv_of`.
+        name: prefix for the constants' names.
         minus_one: bool [O, channels].
         alpha, bias: float32 [O].
     """
@@ -121,10 +121,10 @@ def padded_options(
     """Returns the options with the padding included: SAME if SAME pads by these amounts, otherwise explicit padding.
 
     Args:
-        options: with VALID padding.
-        unpadded: its NHWC input before the padding.
+        options: the options of an op with VALID padding.
+        unpadded: the op's NHWC input before the padding.
         taps: height and width of the filter.
-        amounts: int [2, 2].
+        amounts: int [2, 2], the padding of height and width.
     """
     strides = options.stride_height, options.stride_width
     dilations = options.dilation_height_factor, options.dilation_width_factor
@@ -262,8 +262,8 @@ def clamp_as_fused(
         multiplier, bias: float32 [O].
         dot_max: the largest magnitude of the dot product.
     Returns:
-        Returns the activation on the dot product, multiplier, bias, and bool [O], true where the filter must be
-        negated. None if no exact form exists.
+        The activation on the dot product, multiplier, bias, and bool [O], true where the filter must be negated. None
+        if no exact form exists.
     """
     low, high = ACTIVATION_RANGES[activation]
     dot_low, dot_high = (float(np.clip(bound, -dot_max, dot_max)) for bound in ACTIVATION_RANGES[before])

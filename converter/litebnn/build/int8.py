@@ -40,8 +40,7 @@ def int8_constant(name: str, values: Array, scale: Any, zero_point: Any = 0, axi
 
 
 def replace_in_floats(graph: Graph, layer: Op, inputs: Sequence[Tensor], notes: Notes) -> Op:
-    """Replaces a layer by a float layer with other inputs. If the old layer was quantized, a QUANTIZE follows. Returns
-    the new layer.
+    """Replaces a layer by a float layer with other inputs. If the old layer was quantized, a QUANTIZE follows.
 
     Returns the new layer.
     """

@@ -140,7 +140,7 @@ class _Writer:
     def __init__(self, placement: Placement, name: str) -> None:
         self.placement, self.name = placement, name
         self.constants = Constants()
-        # The number of each constant tensor, in the order in which the calls read them.
+        # The index of each constant tensor. Constants are numbered in the order in which the calls read them.
         self.numbers: dict[Tensor, int] = {}
         self.index = {op: index for index, op in enumerate(placement.graph.ops)}
 

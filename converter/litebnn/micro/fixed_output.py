@@ -17,9 +17,9 @@ from litebnn.micro.pack import Geometry
 Array = npt.NDArray[Any]
 
 LOW, HIGH = -128, 127
-# The changes of a channel's multiplier that the search tries, the smallest change first.
+# The changes of a channel's integer multiplier that are tried, the smallest change first.
 CHANGES = (0, *(sign * size for size in range(1, 17) for sign in (-1, 1)))
-# The search is limited to layers whose number of channels times possible dot products is at most this number. Other
+# Integers are searched only for layers with at most this number of pairs of a channel and a possible dot product. Other
 # layers compute their outputs with floats.
 MOST_NUMBERS = 1 << 24
 

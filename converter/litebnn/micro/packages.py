@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from litebnn.micro.folder import filled
 
-# The files of an export, each with its path and its template. The files of every export come first, then the files of
-# each wrapper.
+# The files of an export, each with its path and its template. The files of every export come first. The additional
+# files of each wrapper (a package for Arduino, PlatformIO, Zephyr or ESP-IDF) follow.
 _BASE = {"CMakeLists.txt": "CMakeLists.txt", "Makefile": "Makefile", "README.md": "README.md"}
 _ADDED: Mapping[str, Mapping[str, str]] = {
     "arduino": {

@@ -24,7 +24,7 @@ class Schedule {
   int64_t count() const { return by_channels_ ? int64_t{tiles_in_group_} * groups_ : pixels_; }
   int64_t grain() const { return grain_; }
 
-  // Calls visit(part) for each part of the output that the units [begin, end) stand for.
+  // Calls visit(part) for each part of the output that consists of the units [begin, end).
   template <typename Visit>
   void ForEachPart(int64_t begin, int64_t end, Visit visit) const {
     if (!by_channels_) {

@@ -7,8 +7,8 @@
 
 namespace litebnn {
 
-// Estimates the cycles, on one core, of the nodes of `plan` that are not in `claimed`, which has the same order.
-// Returns infinity if there are unusual ops or unknown shapes.
+// Estimates the cycles, on one core, of the nodes of `plan` that are not in `claimed`. Both lists are in execution
+// order. Returns infinity if the work of such a node is unknown, because of its kind of op or its shapes.
 double RemainingCycles(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                        const std::vector<int>& claimed);
 

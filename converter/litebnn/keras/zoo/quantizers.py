@@ -30,8 +30,7 @@ class ScaledSign(Quantizer):
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class LayerScaledSign(Quantizer):
-    """The sign times the mean of |x| over the whole layer. The gradient passes through the quantizer unchanged. Source:
-    Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
+    """The sign times the mean of |x| over the whole layer. The gradient passes through the quantizer unchanged.
 
     Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
     """

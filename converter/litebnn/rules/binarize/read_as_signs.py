@@ -8,8 +8,8 @@ Two values are one sign. Levels, such as those of 2-bit DoReFa, are several sign
 threshold, and the signs are concatenated along the channels. For 2 bits, the new layer does three times the work of a
 binary layer.
 
-A quantized sign takes two such values, because grids seldom represent both 1 and -1. The layer of a quantized sign
-becomes a float layer followed by a QUANTIZE, which the int8 rules fuse into the binary op.
+A quantized sign takes two values other than 1 and -1, because a scale and zero point seldom represent both exactly. The
+layer of a quantized sign becomes a float layer followed by a QUANTIZE, which the int8 rules fuse into the binary op.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _signs_of_levels(graph: Graph, few: FewValues, signs: SignSum, source: Tensor, *, before: Op) -> Tensor:
-    """Inserts the signs whose sum the levels `source` are, beside each other as channels."""
+    """Inserts the signs that represent the levels `source` as a sum. The signs are concatenated along the channels."""
     bits = bits_of_levels(graph, few, signs, source, before=before)
     return unpacked(graph, bits, len(signs.scales) * source.channels, before=before)
 

@@ -1,8 +1,8 @@
 """A TRANSPOSE, or the reshape that adds a Conv1D's axis, moves before padding, SPACE_TO_BATCH_ND and reshapes.
 
-A sign can be packed only if its last axis is the channels. In channel-first models, a TRANSPOSE after the sign makes
-it so, but padding and a Conv1D's new axis may come in between. Exporters also write a dilated Conv1D as PAD,
-SPACE_TO_BATCH_ND, EXPAND_DIMS and CONV_2D. If the axis is added first, the other rules see only two-dimensional
+A sign can be packed only if its last axis is the channels. In channel-first models, a TRANSPOSE after the sign moves
+the channels there, but padding and a Conv1D's new axis may come in between. Exporters also write a dilated Conv1D as
+PAD, SPACE_TO_BATCH_ND, EXPAND_DIMS and CONV_2D. If the axis is added first, the other rules see only two-dimensional
 convolutions.
 """
 

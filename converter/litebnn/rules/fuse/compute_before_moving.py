@@ -1,6 +1,6 @@
 """Ops on channels move before ops that reshape, concatenate, interleave or crop the outputs of binary convolutions.
 
-Before the moving op, such ops can be fused into the convolutions. A sign makes the convolutions write bits, which are
+After the move, ops on channels can be fused into the convolutions. A sign makes the convolutions write bits, which are
 32 times smaller to move.
 """
 
@@ -74,8 +74,8 @@ def _on_channels_first(graph: Graph, op: Op) -> bool:
 
 
 def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array, suffix: str) -> Tensor:
-    """The op `follower` reads the output of `op`. Applies it to one input of `op` instead. The indices `own` are the
-    output's channels that come from `source`.
+    """Applies `follower`, which reads the output of `op`, to the input `source` of `op` instead. The indices `own` are
+    the output's channels that come from `source`.
     """
     name = derived(follower.output.name, suffix)
     if (threshold := threshold_of(follower)) is not None:

@@ -80,8 +80,8 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple
     """Follows x upstream over at most `most` ops, and computes the level that each op's input must reach.
 
     Returns:
-        Returns the ops, the tensor before them, the level at that tensor, the channels that fall, and whether the level
-        was rounded.
+        The ops, the tensor before them, the level at that tensor, the channels that fall, and True if the level was
+        rounded.
     """
     ops: list[Op] = []
     falls, is_rounded = np.zeros(1, np.bool_), False

@@ -102,9 +102,9 @@ def _reshaped(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _sign(graph: Graph, op: Op, *, moves_channels: bool) -> tuple[Tensor, Threshold] | None:
-    """Returns the tensor and threshold of the op's input sign.
+    """Returns the tensor whose sign the op reads, and the sign's threshold.
 
-    If channels move and their thresholds differ, the tensor becomes a difference whose threshold is 0.
+    If the op moves channels whose thresholds differ, returns the tensor minus the thresholds, and the threshold 0.
     """
     packing = graph.producer(bits_of(graph, op.input(0)))
     threshold = threshold_of(packing)
