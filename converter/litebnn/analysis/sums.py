@@ -57,14 +57,19 @@ class SignSum:
         if abs(total) < abs(self.scales[0]):
             return 1.0 if abs(distance) <= self.tolerance else math.nan
         number = distance / total
-        return round(number) if abs((round(number) - number) * total) <= self.tolerance else number
+        nearest = float(np.rint(number))  # max pools are padded with -inf, which round() refuses
+        return nearest if abs((nearest - number) * total) <= self.tolerance else number
 
-    def weights(self, values: Array) -> Array:
-        """Returns the weights [O, ..., k · channels] for the signs, from the weights [O, ..., channels] for the
-        values.
+    def weights(self, minus_one: Array, alpha: Array) -> Array:
+        """Returns the weights float32 [O, ..., k · channels] for the signs.
+
+        Args:
+            minus_one: bool [O, ..., channels], true where a weight for the values is negative.
+            alpha: float32 [O], the magnitudes of the weights for the values.
         """
-        scaled = (values * abs(self.scales[0])).astype(np.float32)
-        return np.concatenate([scaled if scale > 0 else -scaled for scale in self.scales], axis=-1)
+        magnitudes = (alpha * abs(self.scales[0])).astype(np.float32).reshape(-1, *[1] * (minus_one.ndim - 1))
+        negative = np.concatenate([minus_one != (scale < 0) for scale in self.scales], axis=-1)
+        return np.where(negative, -magnitudes, magnitudes)
 
     def bias(self, bias: Array, weights: Array) -> Array:
         """Returns the bias [O] of a layer that reads the signs instead of the values, from the old `bias` [O]

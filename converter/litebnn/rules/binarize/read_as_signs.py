@@ -70,7 +70,7 @@ def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if zero and own != ((0, 0), (0, 0)):
         op.options.padding = int(Padding.VALID)
     name = op.input(1).name
-    weights = constant(name, signs.weights(parts.weights))
+    weights = constant(name, signs.weights(parts.minus_one, parts.alpha))
     bias = constant(derived(name, "/bias"), signs.bias(parts.bias, parts.weights))
     replace_in_floats(graph, op, [tensor, weights, bias], notes)
     return True

@@ -14,6 +14,7 @@ from litebnn.rules import BINARY_PHASES, rules_of, run_phases
 from litebnn.rules.binarize.read_as_signs import read_as_signs
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
+from tests.support.level_spellings import dorefa
 from tests.support.quantized_models import EXACT_GRID, Int8Model
 from tests.support.sign_spellings import SPELLINGS
 
@@ -90,6 +91,34 @@ def test_values_that_are_padded_with_a_third_one_are_left_alone(layer: Layer) ->
     run_phases(built, BINARY_PHASES, notes)
     assert "CONV_2D" in op_names(built)
     assert "takes 1 and 3 and is padded with 0, which is neither" in "; ".join(notes.layers[0].reasons)
+
+
+@pytest.mark.parametrize("value", [-np.inf, np.inf])
+def test_values_that_are_padded_with_infinity_are_left_alone(value: float) -> None:
+    """PyTorch pads the input of a max pool with -inf."""
+    model = FloatModel()
+    x = model.pad(model.two_values(model.input(1, 8, 8, 32)), [(1, 1), (1, 1)], value)
+    built = model.model(model.conv(model.max_pool(x, 3, 2), WEIGHTS))
+    notes = Notes(built)
+    run_phases(built, BINARY_PHASES, notes)
+    assert list(notes.layers[0].reasons) == [f"its input takes 0 and 1 and is padded with {value}, which is neither"]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("levels", [lambda m, x: m.two_values(x), dorefa])
+def test_the_rounding_of_straight_through_weights_is_not_scaled(levels: Layer) -> None:
+    """Exporters compute weights as (w - c) + c. Times 32, their errors would count as those of other weights."""
+    rng = np.random.default_rng(0)
+    clipped = rng.uniform(-1, 1, (32, 64)).astype(np.float32)
+    weights = (sign_weights(rng, 32, 64, alpha=False) * np.float32(1e-3) - clipped) + clipped
+    model = FloatModel()
+    x = model.elementwise("MUL", levels(model, model.input(1, 64)), model.const(64))
+    source = model.finish(model.dense(x, weights))
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary, str(report)
+    inputs = rng.standard_normal((1, 64)).astype(np.float32)
+    expected, actual = (litebnn.Interpreter(model).predict(inputs) for model in (source, converted))
+    np.testing.assert_allclose(actual, expected, atol=1e-4)
 
 
 def test_opposite_values_may_be_padded_with_zero() -> None:
