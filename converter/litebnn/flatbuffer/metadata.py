@@ -10,9 +10,9 @@ https://github.com/google-ai-edge/LiteRT/blob/main/tflite/schema.
 from __future__ import annotations
 
 import io
-import math
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,12 +111,13 @@ def with_metadata(tflite: bytes, metadata: ImageClassifier) -> bytes:
     """Adds metadata to the file of a model, or replaces earlier metadata.
 
     Raises:
-        ConversionError: the model does not take one image and give one score for each label, or a deviation is missing
-            or not above 0.
+        ConversionError: the model does not take one image and give one score for each label. Or a deviation is missing
+            or not above 0, or normalized pixels are not within float32.
     """
-    if len(metadata.mean) != len(metadata.std) or not all(0 < deviation < math.inf for deviation in metadata.std):
+    if not _can_normalize(metadata.mean, metadata.std):
         raise ConversionError(
-            f"the metadata has the deviations {metadata.std} for the means {metadata.mean}: expected one above 0 each"
+            f"the metadata has the deviations {metadata.std} for the means {metadata.mean}: expected one above 0 each, "
+            "and a result within float32"
         )
     model = read_model(tflite)
     (graph, *_) = model.graphs
@@ -177,6 +178,16 @@ def with_files_of(source: bytes, result: bytes) -> bytes:
     except _DAMAGES as error:
         raise ConversionError(f"the files after the model cannot be read: {error}") from None
     return result
+
+
+def _can_normalize(mean: Sequence[float], std: Sequence[float]) -> bool:
+    """True if float32 pixels from 0 to 255 can be normalized by these means and deviations."""
+    if len(mean) != len(std):
+        return False
+    with np.errstate(all="ignore"):
+        means, deviations = (np.array(numbers, np.float32) for numbers in (mean, std))
+        ends = (np.array([[0], [255]], np.float32) - means) / deviations
+    return bool(np.all(deviations > 0) and np.all(np.isfinite([means, deviations, *ends])))
 
 
 def _tables(metadata: ImageClassifier, shape: list[int]) -> dict[str, Any]:

@@ -39,11 +39,18 @@ def test_labels_must_fit_the_output() -> None:
         with_metadata(DIGITS, ImageClassifier(labels=("a", "b"), mean=(0.0,), std=(1.0,)))
 
 
-@pytest.mark.parametrize("std", [(0.0,), (-1.0,), (float("nan"),), (float("inf"),), (1.0, 1.0), ()])
+@pytest.mark.parametrize("std", [(0.0,), (-1.0,), (1e-50,), (1e-38,), (float("inf"),), (float("nan"),), (1.0, 1.0), ()])
 def test_each_mean_has_a_deviation_above_0(std: tuple[float, ...]) -> None:
     labels = tuple("0123456789")
     with pytest.raises(ConversionError, match=r"the deviations .* for the means \(0.5,\): expected one above 0 each"):
         with_metadata(DIGITS, ImageClassifier(labels=labels, mean=(0.5,), std=std))
+
+
+@pytest.mark.parametrize("mean", [float("nan"), float("inf"), 1e39])
+def test_means_are_numbers_of_float32(mean: float) -> None:
+    labels = tuple("0123456789")
+    with pytest.raises(ConversionError, match="and a result within float32"):
+        with_metadata(DIGITS, ImageClassifier(labels=labels, mean=(mean,), std=(1.0,)))
 
 
 def test_the_runtime_runs_a_model_with_metadata(library: Path) -> None:
