@@ -18,6 +18,8 @@ _MAGNITUDE_TOLERANCE = 1e-5
 # The largest error of an exporter's (alpha · sign(w) - c) + c, if c is between -1 and 1.
 _STRAIGHT_THROUGH_ROUNDING = 2.0**-23
 _LARGEST_ROUNDING = 1e-3  # relative to alpha; a weight with a larger error is not binary
+# About so many weights are examined at a time, because magnitudes of all would take as much memory as the weights.
+_BLOCK = 1 << 18
 
 
 def weight_values(weights: Tensor) -> Array | None:
@@ -101,24 +103,35 @@ def binary_weights(weights: Array) -> tuple[Array, Array] | str:
     Returns:
         bool [O, ...], true where negative, and float32 [O]; or the reason why the weights are not binary.
     """
-    flat = np.abs(weights.reshape(weights.shape[0], -1))
-    if flat.shape[1] == 0 or not np.all(np.isfinite(flat)):
+    flat = weights.reshape(weights.shape[0], -1)
+    if flat.shape[1] == 0:
         return "its weights are not finite"
-    alpha = flat.max(axis=1)
-    smallest = flat.min(axis=1)
+    alpha, smallest, nonzero = _magnitudes(flat)
+    if not np.all(np.isfinite(alpha)):
+        return "its weights are not finite"
     if not np.any(alpha > 0):
         return "its weights are all zero"
-    has_zeros = bool(np.any((smallest == 0) & (alpha > 0)))
-    if has_zeros:
-        smallest = np.where(flat == 0, alpha[:, None], flat).min(axis=1)
     rounding = np.minimum(_STRAIGHT_THROUGH_ROUNDING, _LARGEST_ROUNDING * alpha)
-    if np.any(alpha - smallest > np.maximum(_MAGNITUDE_TOLERANCE * alpha, rounding)):
+    if np.any(alpha - nonzero > np.maximum(_MAGNITUDE_TOLERANCE * alpha, rounding)):
         return "its weights are not ±alpha in each output channel"
-    if has_zeros:
+    if np.any((smallest == 0) & (alpha > 0)):
         return "its weights contain zeros (ternary or pruned)"
-    rounded = alpha - smallest > _MAGNITUDE_TOLERANCE * alpha
-    alpha = np.where(rounded, flat.mean(axis=1, dtype=np.float64), alpha)
+    rounded = alpha - nonzero > _MAGNITUDE_TOLERANCE * alpha
+    if np.any(rounded):
+        alpha = np.where(rounded, np.abs(flat).mean(axis=1, dtype=np.float64), alpha)
     return np.signbit(weights), alpha.astype(np.float32)
+
+
+def _magnitudes(flat: Array) -> Array:
+    """Returns the largest, the smallest and the smallest nonzero magnitude of each channel, float32 [3, O]. The last
+    one is infinity if all weights of the channel are zero.
+    """
+    blocks = []
+    for block in np.array_split(flat, max(min(len(flat), flat.size // _BLOCK), 1)):
+        magnitudes = np.abs(block)
+        nonzero = np.where(magnitudes == 0, np.float32(np.inf), magnitudes).min(axis=1)
+        blocks.append(np.stack([magnitudes.max(axis=1), magnitudes.min(axis=1), nonzero]))
+    return np.concatenate(blocks, axis=1)
 
 
 def ternary_weights(weights: Array) -> tuple[Array, Array] | None:

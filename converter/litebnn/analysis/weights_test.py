@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,13 @@ def test_straight_through_rounding_of_small_weights_is_overlooked(alpha: float, 
     if isinstance(parts, tuple):
         np.testing.assert_array_equal(parts[0], latent < 0)
         np.testing.assert_allclose(parts[1], alpha, rtol=1e-4 if alpha < 1e-3 else 1e-5)
+
+
+def test_large_weights_are_not_copied() -> None:
+    weights = sign_weights(np.random.default_rng(0), 64, 3, 3, 8192)
+    tracemalloc.start()
+    parts = binary_weights(weights)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not isinstance(parts, str)
+    assert most < weights.nbytes
