@@ -123,6 +123,17 @@ def test_two_convolutions_that_are_added_are_both_computed(tmp_path: Path) -> No
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_strip_reads_its_own_input_again(first: bool, tmp_path: Path) -> None:
+    model, rng = FloatModel(), np.random.default_rng(0)
+    x = model.input(1, 8, 8, 8)
+    pair = [x, model.conv(x, rng.standard_normal((8, 3, 3, 8)), same=True)]
+    added = model.elementwise("ADD", *(pair if first else reversed(pair)))
+    export = exported(model.finish(model.max_pool(added, 2, 2)), tmp_path)
+    assert [step.kinds for step in export.steps] == [("CONV_2D", "ADD", "MAX_POOL_2D")]
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
 REFUSED = {
     "unknown op": (lambda model, x: model.op("COS", [x], x.dims), r"op 0 \(COS, layer \"cos_2\"\): there is no C"),
     "float16": (lambda model, x: model.op("CAST", [x], x.dims, type="FLOAT16"), r"op 0 \(CAST"),
@@ -231,7 +242,8 @@ def test_constants_may_be_operands_and_outputs(tmp_path: Path) -> None:
     x = model.input(1, 2, 3, 4)
     ones, twos, rest = (model.const(rng.standard_normal((1, 2, 3, 4))) for _ in range(3))
     joined = model.op("CONCATENATION", [ones, x, twos], (1, 2, 3, 12), axis=3)
-    exported(model.finish(joined, rest, model.reshape(twos, 24)), tmp_path)
+    flat = model.reshape(twos, 24)
+    exported(model.finish(joined, rest, flat, model.op("NEG", [flat], flat.dims)), tmp_path)
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 
 

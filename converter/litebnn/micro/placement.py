@@ -25,7 +25,8 @@ class Step:
     iterations: int = 1
     # For each tensor between the ops of a strip, the number of rows that are stored: the rows that one iteration needs.
     heights: dict[Tensor, int] = field(default_factory=dict)
-    # The number of rows that one iteration reads or writes, for each tensor of a strip but the first op's input.
+    # For each tensor that is stored as a whole, the number of rows that the ops of a strip read or write in one
+    # iteration. The first op alone may read any rows of its input.
     parts: dict[Tensor, int] = field(default_factory=dict)
 
     @property
@@ -99,11 +100,12 @@ def _fold_constants(graph: Graph) -> None:
     """Replaces ops that only move constants by new constants."""
     for op in list(graph.ops):
         value = folded(op)
-        if value is not None and not graph.is_output(op.output):
+        if value is not None:
             result = constant(op.output.name, value)
             result.quantization = op.output.quantization
             graph.redirect(op.output, result)
-            graph.remove(op)
+            if not graph.is_output(op.output):
+                graph.remove(op)
 
 
 def _shared(graph: Graph) -> dict[Tensor, Tensor]:
@@ -121,15 +123,14 @@ def _shared(graph: Graph) -> dict[Tensor, Tensor]:
 def _step(context: Context, found: Strip | Op) -> Step:
     if isinstance(found, Op):
         return Step(((found, lower(context, found)),))
-    # The last output, and operands that come from outside the strip, are stored as a whole. Each iteration works on one
-    # row of them.
-    chained = {found.ops[0].input(0), *found.heights}
+    # The last output, and operands that come from outside the strip, are stored as a whole. Each iteration works on a
+    # few rows of them. Such an operand may also be the first op's input, as in a residual block.
     rows = dict(found.heights)
     for op in found.ops[1:]:
         own = rows.get(op.output, 1)
         rows[op.output] = own
         for tensor in op.inputs:
-            if tensor is not None and tensor not in chained and not tensor.is_constant:
+            if tensor is not None and tensor not in found.heights and not tensor.is_constant:
                 rows[tensor] = own
     whole = Context(context.graph, context.kernels, context.target)
     partial = Context(context.graph, context.kernels, context.target, rows)
