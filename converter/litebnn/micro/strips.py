@@ -78,7 +78,7 @@ def _strip_from(graph: Graph, head: Op, shared: dict[Tensor, Tensor], taken: set
     least = bytes_of(head.output)
     while (follower := _follower(graph, chain[-1].output, shared)) is not None:
         stride = _rows_of(follower)
-        if follower in taken or stride == 0 or _reads_a_later_tensor(graph, head, follower, chain[-1].output):
+        if follower in taken or stride == 0:
             break
         chain.append(follower)
         steps.append(stride)
@@ -98,14 +98,6 @@ def _follower(graph: Graph, tensor: Tensor, shared: dict[Tensor, Tensor]) -> Op 
     if op is None or tensor in shared or len(op.outputs) != 1 or len(op.output.shape) != 4:
         return None
     return op
-
-
-def _reads_a_later_tensor(graph: Graph, head: Op, op: Op, chained: Tensor) -> bool:
-    """True if another input of `op` is an image of another size. As part of a strip, the op would keep this image in
-    memory longer.
-    """
-    others = [tensor for tensor in op.inputs if tensor is not None and tensor is not chained and not tensor.is_constant]
-    return any(tensor.shape[:3] != op.output.shape[:3] and len(tensor.shape) == 4 for tensor in others)
 
 
 def _rows_of(op: Op) -> int:
