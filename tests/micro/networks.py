@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from litebnn.build.int8 import int8_constant
 from litebnn.graph import Tensor
+from tests.micro.blocks import Rng, activation, elementwise8, gated, grid, joined, split, stacked
 from tests.support.float_models import FloatModel, sign_weights
 from tests.support.lce_models import Graph
 from tests.support.quantized_models import Int8Model
 
-Rng = np.random.Generator
-ACTIVATIONS = ("none", "none", "relu", "relu6", "relu1")
 _UNARY = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "ABS", "NEG", "SIGN", "SQUARE", "HARD_SWISH")
 _INEXACT = ("LOGISTIC", "TANH", "ELU")
 
@@ -27,7 +27,7 @@ def float_network(seed: int, *, exact: bool = False) -> bytes:
     batch = int(rng.choice([1, 1, 1, 3]))
     x = model.input(batch, *(int(size) for size in rng.integers(5, 12, 2)), int(rng.choice([1, 3, 8, 32, 40])))
     images = [x]
-    ops = [*_FLOAT.values()] if not exact else [op for name, op in _FLOAT.items() if name != "inexact"]
+    ops = [op for name, op in _FLOAT.items() if not exact or "inexact" not in name]
     for _ in range(int(rng.integers(3, 10))):
         x = images[-1] if rng.random() < 0.8 else images[int(rng.integers(len(images)))]
         images.append(ops[int(rng.integers(len(ops)))](model, rng, x, images))
@@ -36,14 +36,19 @@ def float_network(seed: int, *, exact: bool = False) -> bytes:
 
 def _with_classifier(model: FloatModel, rng: Rng, images: list[Tensor], exact: bool) -> bytes:
     x = images[-1]
-    outputs = [images[int(rng.integers(1, len(images)))]] if rng.random() < 0.3 else []
     if rng.random() < 0.7:
         features = int(np.prod(x.dims[1:]))
         x = model.reshape(x, x.dims[0], features)
         x = model.dense(x, model.const(rng.standard_normal((10, features)) / features))
         if not exact and rng.random() < 0.7:
             x = model.op("SOFTMAX", [x], x.dims, beta=float(rng.choice([1.0, 0.5])))
-    return model.finish(x, *(output for output in outputs if output is not x))
+    return model.finish(*_outputs(rng, images, x))
+
+
+def _outputs(rng: Rng, images: list[Tensor], last: Tensor) -> list[Tensor]:
+    """The last tensor and some of the images. Other ops may read these images, too."""
+    others = rng.permutation(np.arange(1, len(images)))[: int(rng.choice([0, 0, 1, 2]))]
+    return [*dict.fromkeys([last, *(images[index] for index in others)])]
 
 
 def _conv(model: FloatModel, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
@@ -51,7 +56,7 @@ def _conv(model: FloatModel, rng: Rng, x: Tensor, images: list[Tensor]) -> Tenso
     weights = rng.standard_normal((int(rng.choice([4, 8, 33])), *taps, x.channels)) / x.channels
     bias = rng.standard_normal(len(weights)) if rng.random() < 0.7 else None
     return model.conv(
-        *(x, weights, bias), stride=_strides(rng), same=bool(rng.random() < 0.5), activation=_activation(rng)
+        *(x, weights, bias), stride=_strides(rng), same=bool(rng.random() < 0.5), activation=activation(rng)
     )
 
 
@@ -71,10 +76,6 @@ def _strides(rng: Rng) -> tuple[int, int]:
     return int(rng.choice([1, 2])), int(rng.choice([1, 2]))
 
 
-def _activation(rng: Rng) -> str:
-    return str(rng.choice(ACTIVATIONS))
-
-
 def _operand(model: FloatModel, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
     """Makes an operand for an elementwise op: another image of the same shape, or constants that are broadcast."""
     alike = [image for image in images if image.dims == x.dims]
@@ -89,7 +90,7 @@ def _binary(model: FloatModel, rng: Rng, x: Tensor, images: list[Tensor]) -> Ten
     pair = [x, _operand(model, rng, x, images)]
     if rng.random() < 0.3:
         pair.reverse()
-    return model.elementwise(name, *pair, activation=_activation(rng))
+    return model.elementwise(name, *pair, activation=activation(rng))
 
 
 def _divided(model: FloatModel, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
@@ -169,15 +170,22 @@ _FLOAT: dict[str, _Op] = {
     "reduced": _reduced,
     "padded": _padded,
     "moved": _moved,
+    "joined": joined,
+    "joined again": joined,
+    "joined once more": joined,
+    "split": split,
+    "stacked": stacked,
+    "gated": gated,
+    "inexact gate": partial(gated, exact=False),
 }
 
 
 def int8_network(seed: int) -> bytes:
-    """A network of int8 ops with arbitrary scales. All its ops are the runtime's own."""
+    """A network of int8 ops with arbitrary scales, and of binary layers between them."""
     rng, model = np.random.default_rng(seed), Int8Model()
-    x = model.input8(_grid(rng), 1, *(int(size) for size in rng.integers(4, 9, 2)), int(rng.choice([1, 3, 8, 16])))
+    x = model.input8(grid(rng), 1, *(int(size) for size in rng.integers(4, 9, 2)), int(rng.choice([1, 3, 8, 16])))
     if rng.random() < 0.3:
-        x = model.quantize8(model.input(*x.dims), _grid(rng))
+        x = model.quantize8(model.input(*x.dims), grid(rng))
         del model.graph.inputs[0]
     images = [x]
     for _ in range(int(rng.integers(3, 9))):
@@ -190,28 +198,24 @@ def int8_network(seed: int) -> bytes:
             model.reshape8(x, 1, features),
             rng.standard_normal((10, features)),
             rng.standard_normal(10),
-            _grid(rng, 8.0),
+            grid(rng, 8.0),
         )
         x = model.softmax8(x) if rng.random() < 0.7 else x
-    return model.finish(model.dequantize8(x) if rng.random() < 0.3 else x)
-
-
-def _grid(rng: Rng, largest: float = 4.0) -> tuple[float, int]:
-    return float(np.float32(rng.uniform(0.2, largest) / 127)), int(rng.integers(-60, 60))
+    return model.finish(*_outputs(rng, images, model.dequantize8(x) if rng.random() < 0.3 else x))
 
 
 def _conv8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
     same = min(x.dims[1:3]) < 3 or bool(rng.random() < 0.5)
     weights = rng.standard_normal((int(rng.choice([4, 8, 12])), 3, 3, x.channels))
     bias, stride = rng.standard_normal(len(weights)), int(rng.choice([1, 2]))
-    return model.conv8(x, weights, bias, _grid(rng, 20.0), same=same, activation=_activation(rng), stride=stride)
+    return model.conv8(x, weights, bias, grid(rng, 20.0), same=same, activation=activation(rng), stride=stride)
 
 
 def _depthwise8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
     if min(x.dims[1:3]) < 3:
         return x
     weights, bias = rng.standard_normal((1, 3, 3, x.channels)), rng.standard_normal(x.channels)
-    return model.depthwise_conv8(x, weights, bias, _grid(rng, 10.0), stride=int(rng.choice([1, 2])))
+    return model.depthwise_conv8(x, weights, bias, grid(rng, 10.0), stride=int(rng.choice([1, 2])))
 
 
 def _binary8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
@@ -222,15 +226,13 @@ def _binary8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Ten
         other = alike[int(rng.integers(len(alike)))]
     else:
         values = rng.standard_normal(shapes[int(rng.integers(len(shapes)))])
-        other = int8_constant("operand", values, *_grid(rng))
-    made = model.elementwise(name, x, other, activation=_activation(rng), type="INT8")
-    model.graph.ops[-1].code = type(model.graph.ops[-1].code)(name, "", 2)
-    return model._on(_grid(rng, 8.0), made)
+        other = int8_constant("operand", values, *grid(rng))
+    return elementwise8(model, rng, name, [x, other], grid(rng, 8.0))
 
 
 def _prelu8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
-    slopes = int8_constant("slopes", rng.uniform(-1, 1, (1, 1, x.channels)), *_grid(rng))
-    return model._on(_grid(rng), model.op("PRELU", [x, slopes], x.dims, type="INT8"))
+    slopes = int8_constant("slopes", rng.uniform(-1, 1, (1, 1, x.channels)), *grid(rng))
+    return model._on(grid(rng), model.op("PRELU", [x, slopes], x.dims, type="INT8"))
 
 
 def _unary8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
@@ -240,7 +242,7 @@ def _unary8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Tens
     made = model.op(
         name, [x], x.dims, type="INT8", version=2 if name not in ("HARD_SWISH", "QUANTIZE") else 1, **options
     )
-    return model._on(grids.get(name, _grid(rng)), made)
+    return model._on(grids.get(name, grid(rng)), made)
 
 
 def _pool8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
@@ -258,7 +260,7 @@ def _mean8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Tenso
     axes = [[1, 2], [2], [3]][int(rng.integers(3))]
     shape = [1 if axis in axes else size for axis, size in enumerate(x.dims)]
     made = model.op("MEAN", [x, model.const(axes, np.int32)], shape, type="INT8", version=2, keep_dims=True)
-    return model._on(x.per_tensor_quantization if rng.random() < 0.5 else _grid(rng), made)
+    return model._on(x.per_tensor_quantization if rng.random() < 0.5 else grid(rng), made)
 
 
 def _pad8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Tensor:
@@ -270,7 +272,10 @@ def _joined8(model: Int8Model, rng: Rng, x: Tensor, images: list[Tensor]) -> Ten
     return model.as_(x, model.op("CONCATENATION", [x, x], shape, type="INT8", axis=3), 2)
 
 
-_INT8 = [_conv8, _conv8, _depthwise8, _binary8, _prelu8, _unary8, _pool8, _mean8, _pad8, _joined8]
+_INT8 = [
+    *(_conv8, _conv8, _depthwise8, _binary8, _prelu8, _unary8, _pool8, _mean8, _pad8, _joined8),
+    *(joined, joined, joined, split, stacked, gated),
+]
 
 
 def rare_networks(height: int, channels: int) -> list[bytes]:
@@ -282,10 +287,10 @@ def rare_networks(height: int, channels: int) -> list[bytes]:
         x = floats.op(name, [x], shape)
     x = floats.op("LEAKY_RELU", [x], shape, alpha=0.3)
 
-    levels, grid = Int8Model(), (1 / 16, 3)
-    y = levels.input8(grid, *shape)
+    levels, sixteenths = Int8Model(), (1 / 16, 3)
+    y = levels.input8(sixteenths, *shape)
     for name in ("MAXIMUM", "MINIMUM"):
-        operand = int8_constant("operand", np.linspace(-1, 1, channels), *grid)
+        operand = int8_constant("operand", np.linspace(-1, 1, channels), *sixteenths)
         y = levels.as_(y, levels.elementwise(name, y, operand, type="INT8"), 2)
     return [floats.finish(x), levels.finish(levels.dequantize8(levels.softmax8(y))), _network_of_signs(shape)]
 
