@@ -16,6 +16,7 @@ import torch
 import litebnn
 from litebnn.keras import zoo as keras_zoo
 from litebnn.torch import binary_weights, zoo
+from tests.trainers.zoo_on_backend import in_float64
 
 CLASSES = 10
 
@@ -37,10 +38,8 @@ def randomized(model: keras.Model, seed: int) -> None:
 @pytest.fixture
 def double():
     """Makes Keras compute in float64, so that rounding flips no sign."""
-    before = keras.config.floatx()
-    keras.config.set_floatx("float64")
-    yield
-    keras.config.set_floatx(before)
+    with in_float64():
+        yield
 
 
 @pytest.mark.usefixtures("double")

@@ -8,6 +8,8 @@ It is a separate program, because a process has only one backend. JAX needs JAX_
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -44,17 +46,32 @@ ARCHITECTURES: dict[str, Architecture] = {
 }
 
 
+@contextmanager
+def in_float64() -> Iterator[None]:
+    """Makes Keras' layers and inputs compute in float64.
+
+    Layers read the global policy, which Keras makes from floatx when it is first read.
+    """
+    floatx, policy = keras.config.floatx(), keras.config.dtype_policy()
+    keras.config.set_floatx("float64")
+    keras.config.set_dtype_policy("float64")
+    try:
+        yield
+    finally:
+        keras.config.set_floatx(floatx)
+        keras.config.set_dtype_policy(policy)
+
+
 def outputs() -> dict[str, Any]:
     """The features and the probabilities of each network for seeded random images and weights, and a preprocessed
     photograph.
 
     The networks compute in float64, so that rounding flips no sign.
     """
-    before, rng = keras.config.floatx(), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     photo = rng.integers(0, 256, (40, 60, 3)).astype(np.uint8)
     found = {"photo": zoo.preprocess_input(keras.ops.convert_to_tensor(photo))}
-    keras.config.set_floatx("float64")
-    try:
+    with in_float64():
         for name, architecture in ARCHITECTURES.items():
             images = keras.Input(IMAGES[1:])
             features = architecture.features(images)
@@ -63,8 +80,6 @@ def outputs() -> dict[str, Any]:
                 variable.assign(random_weights(rng, tuple(variable.shape)))
             values = model(keras.ops.convert_to_tensor(rng.standard_normal(IMAGES)), training=False)
             found |= {f"{name}'s features": values[0], f"{name}'s probabilities": values[1]}
-    finally:
-        keras.config.set_floatx(before)
     return {name: keras.ops.convert_to_numpy(value) for name, value in found.items()}
 
 
