@@ -17,7 +17,7 @@ from pathlib import Path
 from toolchains.build import locked
 from toolchains.fetch.lock import find
 from toolchains.needs import needs
-from toolchains.probes import DEBIAN, KEYRING
+from toolchains.probes import DEBIAN, KEYRING, debian_architecture
 from toolchains.targets import BUILD, Target, ToolkitError
 
 SUITE = "bookworm"
@@ -95,8 +95,7 @@ def _qemu_version(program: str) -> tuple[int, ...]:
 
 def _fetch_qemu(folder: Path) -> Path:
     """Downloads Debian's package of the emulators for this machine; returns the archive."""
-    run = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True)
-    architecture = run.stdout.strip()
+    architecture = debian_architecture()
     if architecture not in QEMU_ARCHITECTURES:
         raise ToolkitError(f"no emulator is published for this machine ({architecture}): install QEMU 11.1 or newer")
     apt(folder, architecture, QEMU_SUITE, ["download", f"{QEMU.package}={QEMU.version}"])

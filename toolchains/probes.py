@@ -144,6 +144,14 @@ def engine_answers() -> bool:
         return False
 
 
+def debian_architecture() -> str:
+    """Debian's name for this machine's architecture; "" without dpkg."""
+    program = find_program("dpkg")
+    if not program:
+        return ""
+    return subprocess.run([program, "--print-architecture"], capture_output=True, text=True).stdout.strip()
+
+
 def unpacks_debian() -> bool:
     programs = ("apt-get", "dpkg-deb")
     return all(map(find_program, programs)) and KEYRING.exists() and reaches(f"{DEBIAN}/dists/bookworm/Release")

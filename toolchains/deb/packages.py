@@ -19,7 +19,7 @@ from toolchains.deb.changelog import Entry, newest
 from toolchains.deb.manual import manual_page
 from toolchains.needs import missing
 from toolchains.parts.table import write
-from toolchains.probes import find_program
+from toolchains.probes import debian_architecture, find_program
 from toolchains.runtime_library import LITERT_WHEELS, fetch
 from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, find_target, load_targets
 
@@ -43,7 +43,7 @@ def debian_target(name: str) -> Target:
     """
     target = find_system_target(name)
     if not target.triple:
-        architecture = _architecture_here()
+        architecture = debian_architecture()
         heads = [row for row in load_targets().values() if row.debian == architecture and row.family == row.name]
         target = heads[0] if heads else target
     family = find_target(target.family)
@@ -52,11 +52,9 @@ def debian_target(name: str) -> Target:
     return family
 
 
-def _architecture_here() -> str:
-    program = find_program("dpkg")
-    if not program:
-        return ""
-    return subprocess.run([program, "--print-architecture"], capture_output=True, text=True).stdout.strip()
+def packages_in(folder: Path, target: Target) -> list[Path]:
+    """The packages of this version for a target's architecture in a folder, in the order of their names."""
+    return sorted(folder.glob(f"*_{__version__}_{target.debian}.deb"))
 
 
 def deb(target: str, folder: Path = ROOT / "dist") -> list[Path]:
@@ -87,7 +85,7 @@ def deb(target: str, folder: Path = ROOT / "dist") -> list[Path]:
         tree = make_tree(work / f"litebnn-{__version__}", runtime)
         _build(row, tree)
         folder.mkdir(exist_ok=True)
-        packages = sorted(work.glob(f"*_{__version__}_{row.debian}.deb"))
+        packages = packages_in(work, row)
         for package in packages:
             copy_whole(package, folder)
     return [folder / package.name for package in packages]

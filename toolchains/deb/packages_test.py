@@ -40,9 +40,9 @@ def test_every_linux_target_has_an_architecture_of_debians() -> None:
 
 
 def test_this_machine_is_the_family_of_its_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "_architecture_here", lambda: "armhf")
+    monkeypatch.setattr(packages, "debian_architecture", lambda: "armhf")
     assert debian_target("host").name == "armv7"
-    monkeypatch.setattr(packages, "_architecture_here", lambda: "")
+    monkeypatch.setattr(packages, "debian_architecture", lambda: "")
     with pytest.raises(ToolkitError, match="no Debian packages for host"):
         debian_target("host")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from toolchains.compilers import find_gcc
 from toolchains.deb import namespace
 from toolchains.emulate import recent_emulator
-from toolchains.probes import DEBIAN, KEYRING
+from toolchains.probes import DEBIAN, KEYRING, debian_architecture
 from toolchains.targets import Target, ToolkitError
 
 # For an architecture that this machine's release of Debian may lack, the first release that has it.
@@ -99,8 +99,7 @@ def _compile(target: Target, packages: Sequence[Path], folder: Path) -> Path:
 
 
 def _registration(target: Target, program: Path) -> str:
-    run = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True)
-    if run.stdout.strip() == target.debian:
+    if debian_architecture() == target.debian:
         return ""
     return namespace.registration(target.emulator, recent_emulator(target), program.read_bytes())
 

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from litebnn import __version__
+from toolchains.deb.packages import packages_in
 from toolchains.deb.trial import found, suite, try_packages
 from toolchains.formats.exports import EXPORTS, exported_names
 from toolchains.needs import missing
@@ -61,7 +62,7 @@ def installed(product: Product, file: Path) -> str:
     for need in ("mmdebstrap", "debian", "namespaces"):
         if reason := missing(need):
             raise Skipped(reason)
-    packages = tuple(sorted(file.parent.glob(f"*_{__version__}_{product.target.debian}.deb")))
+    packages = tuple(packages_in(file.parent, product.target))
     printed = _tried(product.target, packages)
     expect(printed.get("version") == __version__, f"the installed library says {printed}")
     has_programs = any(fields(package)["Package"] == "litebnn-tools" for package in packages)
