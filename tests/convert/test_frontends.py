@@ -22,6 +22,7 @@ from litebnn.graph import Array
 from litebnn.report.macs import count_macs
 from tests.needs import imported, need
 from tests.support.float_models import op_names
+from tests.trainers.environments import without_keras_choice
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -98,9 +99,8 @@ def test_types_of_tensorflow_and_numpy_name_the_interface() -> None:
 
 
 def command_line(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "TF_USE_LEGACY_KERAS"}
     command = [sys.executable, "-m", "litebnn", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd)
+    return subprocess.run(command, capture_output=True, text=True, env=without_keras_choice(), cwd=cwd)
 
 
 LARQ_NETWORK = """

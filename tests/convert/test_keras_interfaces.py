@@ -3,7 +3,6 @@ dictionaries."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.needs import need
+from tests.trainers.environments import without_keras_choice
 
 pytestmark = pytest.mark.usefixtures("library")
 
@@ -19,9 +19,8 @@ ROOT = Path(__file__).parents[2]
 
 def run(*arguments: str | int) -> None:
     need("keras")
-    environment = {key: value for key, value in os.environ.items() if key != "TF_USE_LEGACY_KERAS"}
     command = [sys.executable, "-m", "tests.support.keras_interfaces", *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=without_keras_choice())
     assert result.returncode == 0, result.stderr[-3000:]
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from tests.needs import need
 from tests.support.documents import DOCUMENTS, Block, blocks
-from tests.trainers.torch_environment import torch_python
+from tests.trainers.environments import torch_python, without_keras_choice
 from toolchains.targets import ROOT
 
 RUN = {"python", "sh"}
@@ -72,16 +72,12 @@ def results_of(chosen: list[Block], folder: Path, python: Path | str) -> dict[Bl
     """Runs blocks, and returns the error of each one."""
     for name, source in FILES.items():
         shutil.copy2(ROOT / source, folder / name)
-    variables = {
-        "PATH": os.pathsep.join([str(Path(python).parent), os.environ["PATH"]]),
-        "PYTHONPATH": str(ROOT),
-    }
-    environment = {name: value for name, value in os.environ.items() if name != "TF_USE_LEGACY_KERAS"} | variables
+    path = os.pathsep.join([str(Path(python).parent), os.environ["PATH"]])
     done = subprocess.run(
         [str(python), "-m", "tests.docs.run_blocks"],
         input=json.dumps([dataclasses.asdict(block) for block in chosen]),
         cwd=folder,
-        env=environment,
+        env=without_keras_choice(PATH=path, PYTHONPATH=str(ROOT)),
         stdout=subprocess.PIPE,
         text=True,
     )

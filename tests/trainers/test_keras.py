@@ -12,7 +12,7 @@ import pytest
 
 import litebnn
 from tests.needs import imported, need
-from tests.trainers.torch_environment import torch_python
+from tests.trainers.environments import torch_python, without_keras_choice
 from toolchains.targets import ROOT
 
 # The environment variable that names a Python with Keras 3, torch and litert-torch, to use instead of bootstrap's.
@@ -26,8 +26,8 @@ def torch_keras() -> str:
 
 
 def run(python: str, backend: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    variables = {"KERAS_BACKEND": backend, "PYTHONPATH": f"{ROOT / 'converter'}{os.pathsep}{ROOT}"}
-    environment = {key: value for key, value in os.environ.items() if key != "TF_USE_LEGACY_KERAS"} | variables
+    paths = f"{ROOT / 'converter'}{os.pathsep}{ROOT}"
+    environment = without_keras_choice(KERAS_BACKEND=backend, PYTHONPATH=paths)
     return subprocess.run([python, *arguments], capture_output=True, text=True, cwd=ROOT, env=environment)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.needs import need
+from tests.trainers.environments import torch_python, without_keras_choice
 from tests.trainers.random_networks import random_network
-from tests.trainers.torch_environment import torch_python
 from toolchains.targets import ROOT
 
 SUITE = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-W", "ignore")
@@ -41,10 +41,10 @@ def test_the_suite_passes_and_files_are_as_small_as_larqs(converted: Path, netwo
 @pytest.mark.usefixtures("library")
 def test_the_zoo_computes_what_keras_does_and_converts(pytestconfig: pytest.Config) -> None:
     python = torch_python("pytest>=8", "keras>=3.15")
-    variables = {"PYTHONPATH": str(ROOT), "KERAS_BACKEND": "torch", "OMP_NUM_THREADS": "1"}
-    variables |= {"LITEBNN_WHOLE": "1"} if pytestconfig.getoption("--long") else {}
+    environment = without_keras_choice(PYTHONPATH=str(ROOT), KERAS_BACKEND="torch", OMP_NUM_THREADS="1")
+    environment |= {"LITEBNN_WHOLE": "1"} if pytestconfig.getoption("--long") else {}
     suite = [python, *SUITE, "tests/trainers/torch_zoo_suite.py"]
-    assert subprocess.run(suite, cwd=ROOT, env=os.environ | variables).returncode == 0
+    assert subprocess.run(suite, cwd=ROOT, env=environment).returncode == 0
 
 
 def test_without_pytorch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from examples.train.checkpoint import NAME as CHECKPOINT
 from tests.needs import need
-from tests.trainers.torch_environment import torch_python
+from tests.trainers.environments import torch_python, without_keras_choice
 from toolchains.targets import ROOT
 
 pytestmark = pytest.mark.deep
@@ -37,8 +37,8 @@ def python_of(framework: str) -> str:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND")}
-    return {**kept, **THREADS, "PYTHONPATH": f"{ROOT / 'converter'}{os.pathsep}{ROOT}", **variables}
+    paths = f"{ROOT / 'converter'}{os.pathsep}{ROOT}"
+    return without_keras_choice(**THREADS, PYTHONPATH=paths) | variables
 
 
 def finish(process: subprocess.Popen[str]) -> str:
