@@ -54,7 +54,8 @@ def test_no_function_is_too_long(suffixes: tuple[str, ...], functions_of) -> Non
 
 
 def test_no_folder_has_too_many_modules() -> None:
-    """A source file and its header count as one module. Tests count only in folders of tests."""
+    """A source file and its header count as one module. A test file counts as a module only if its folder has nothing
+    but tests."""
     modules: dict[str, set[str]] = defaultdict(set)
     for path in FILES:
         only_tests = "tests" in path.relative_to(ROOT).parts

@@ -45,8 +45,9 @@ void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t 
 void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const float* multiplier, const float* addend,
                      int64_t rows, int32_t channels, uint32_t* output, int64_t output_words);
 
-// Packs comparisons of int8 values: a value below its channel's threshold becomes a 1 bit. The bits of `inverted`,
-// which has the layout of an output row and padding bits of 0, are then inverted.
+// Packs comparisons of int8 values. A value below its channel's threshold becomes a 1 bit, another value a 0 bit. The
+// output bits of channels whose bit in `inverted` is 1 are then inverted. `inverted` has the layout of one output row,
+// and 0 in its padding bits.
 void PackInt8Comparisons(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
                          const int8_t* thresholds, const uint32_t* inverted, uint32_t* output);
 

@@ -1,5 +1,5 @@
-// Max pooling of packed signs and of floats, and average pooling of int8 values. The maximum of packed signs is the AND
-// of the window's words.
+// Max pooling of packed signs and of floats, and average pooling of int8 values. In packed signs, a 1 bit is -1.
+// Therefore the maximum of a window is the AND of its words.
 #include <algorithm>
 
 #include "kernels/isa/isa.h"

@@ -1,4 +1,5 @@
-"""The environments in which tests run processes that choose a trainer: variables, and packages."""
+"""The environments (variables and Python packages) in which tests run processes that train networks with Keras or
+PyTorch."""
 
 import os
 from pathlib import Path
@@ -11,7 +12,8 @@ KERAS_CHOICES = ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND")
 
 
 def without_keras_choice(**variables: str) -> dict[str, str]:
-    """This process's variables without its choice of a Keras and a backend, but with `variables`."""
+    """The environment variables of this process, plus `variables`, but without the two that select a Keras version and
+    its backend."""
     return {name: value for name, value in os.environ.items() if name not in KERAS_CHOICES} | variables
 
 

@@ -256,14 +256,18 @@ def takes_affine(graph: Graph, tensor: Tensor) -> bool:
 def clamp_as_fused(
     multiplier: Array, bias: Array, dot_max: int, before: Activation, activation: Activation
 ) -> tuple[Activation, Array, Array, Array] | None:
-    """Rewrites activation(before(dot) · multiplier + bias) to the form before(dot) · multiplier + bias.
+    """Finds the parameters of an LceBconv2d that computes activation(before(dot) · multiplier + bias).
+
+    An LceBconv2d applies its only activation to the dot product, before multiplier and bias.
 
     Args:
         multiplier, bias: float32 [O].
         dot_max: the largest magnitude of the dot product.
+        before: the activation of the given LceBconv2d.
+        activation: the activation of an op after it, which the LceBconv2d shall absorb.
     Returns:
-        The activation on the dot product, multiplier, bias, and bool [O], true where the filter must be negated. None
-        if no exact form exists.
+        The new activation on the dot product, multiplier, bias, and bool [O], true where the filter must be negated.
+        None if no exact form exists.
     """
     low, high = ACTIVATION_RANGES[activation]
     dot_low, dot_high = (float(np.clip(bound, -dot_max, dot_max)) for bound in ACTIVATION_RANGES[before])

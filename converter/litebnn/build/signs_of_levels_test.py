@@ -17,7 +17,8 @@ def found(model: FloatModel, tensor: Tensor) -> FewValues:
 
 
 def pooled_twice() -> tuple[FloatModel, list[Tensor], list[Op]]:
-    """Makes a model with levels that are pooled in two ways, and two layers for each way."""
+    """Makes a model with two max pools, of sizes 2 and 3, that read the same activation levels. Two convolutions read
+    each pool."""
     model = FloatModel()
     level = dorefa(model, model.input(1, 8, 8, 32))
     pooled = [model.max_pool(level, size, 2) for size in (2, 3)]

@@ -83,7 +83,8 @@ def fixed_output(
 
 
 def _bias_range(dots: Array, multipliers: Array, expected: Array, shift: Array) -> tuple[Array, Array]:
-    """For each channel, the lowest and the highest bias for which the shifted sums saturate to the expected outputs."""
+    """For each channel, the lowest and the highest integer bias that give all `expected` outputs. An output is (dot ·
+    multiplier + bias) >> shift, clamped to int8."""
     products = dots[:, None] * multipliers
     far = np.int64(1) << 40
     low = np.where(expected > LOW, (expected << shift) - products, -far).max(axis=0)

@@ -1,8 +1,9 @@
 """Strips are chains of ops that are computed a few rows at a time. Therefore large images between the ops are never
 stored as a whole.
 
-A convolution's float output is large, and the signs that are packed from it are small. Therefore the convolution
-computes a few rows, from which the next ops compute rows of the chain's last output. The next rows use the same memory.
+For example, the float output of a convolution is large, but the packed signs of this output are small. The convolution
+therefore computes only a few rows, from which the next ops compute rows of packed signs. The convolution then writes
+its next rows to the same memory.
 """
 
 from __future__ import annotations
@@ -31,19 +32,21 @@ _BINARY = ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "PRELU")
 class Strip:
     """A chain of ops that are computed together, a few rows at a time."""
 
-    # The ops in order. The first one can compute single rows of its output.
+    # The ops in order of execution. The first op must be able to compute a single row of its output.
     ops: tuple[Op, ...]
-    # The number of rows of the last output. Each iteration computes one of these rows.
+    # The number of rows of the last op's output. Each iteration computes one of these rows.
     iterations: int
-    # For each tensor between the ops, the number of rows that an iteration needs.
+    # For each tensor between two ops of the strip, the number of rows that an iteration needs.
     heights: dict[Tensor, int]
 
 
 def find_strips(graph: Graph, shared: dict[Tensor, Tensor]) -> Iterator[Strip | Op]:
-    """Yields the graph's ops in order, with chains of ops as strips if these need less memory.
+    """Yields the graph's ops in order. Some chains of ops need less memory if they are computed a few rows at a time.
+    In place of such a chain, the function yields one Strip.
 
     Args:
-        shared: the tensors that share another tensor's memory, with that other tensor. They cannot be part of a strip.
+        shared: for each tensor that lies in the memory of another tensor, that other tensor. The tensors of a strip
+        must have memory of their own.
     """
     taken: set[Op] = set()
     strips: dict[Op, Strip] = {}

@@ -25,7 +25,7 @@ _CPUS = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Costs:
-    """The costs of ops on one board, or for hosts with one ISA. They are a row of the table."""
+    """A row of the table of costs: the costs of ops on one board, or on all desktop computers whose CPU has one ISA."""
 
     # The board's short name: "rpi3", "rpi4", "rpi5" or "host".
     board: str

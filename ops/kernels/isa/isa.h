@@ -125,7 +125,8 @@ struct Isa {
   // Output rows are `output_words` words apart.
   void (*pack_affine_signs)(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output, int64_t output_words);
-  // The function computes one window of a max pool for all channels. The maximum is at least `floor`, and ignores NaN.
+  // The function computes one window of a max pool for all channels. The result is at least `floor`, and NaNs in the
+  // window are ignored.
   void (*max_window)(const FloatWindow& window, float floor, float* output);
   void (*gate_pixels)(const GatedPixels& pixels, int64_t count);
 
@@ -137,11 +138,11 @@ struct Isa {
   // functions are null if the kernels read the words as they are. A word of zeros must be staged as bytes of zeros.
   size_t (*staged_bytes)(int32_t tap_words) = nullptr;
   void (*stage)(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) = nullptr;
-  // True if bconv itself stages the pixels of convolutions whose windows are single pixels. Each pixel is read only
-  // once there, so staging needs no frame.
+  // True if bconv itself stages the input of convolutions whose windows are single pixels. In such a convolution, each
+  // pixel is read only once, so no frame is needed.
   bool stages_pixels = false;
-  // pack_weights repacks the filter of one group, which has `channels` rows of taps * tap_words words. The caller has
-  // zeroed `packed`.
+  // pack_weights repacks the filter of one group, which has `channels` rows of taps * tap_words words. The caller fills
+  // `packed` with zeros before the call.
   size_t (*packed_weights_bytes)(int32_t channels, int32_t taps, int32_t tap_words);
   void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed);
   size_t (*scratch_bytes)(int32_t words) = nullptr;  // null if none is needed
@@ -152,13 +153,13 @@ struct Isa {
   // The flag `gates` is true if bconv supports an epilogue with a gate. The flag `adds_int8` is true if bconv supports
   // an epilogue that adds to int8 outputs.
   bool gates = true, adds_int8 = true;
-  // The function returns another ISA that is faster for this filter, or null if there is none. It is not called if the
-  // user named an ISA.
+  // The function returns another ISA that computes this filter faster than this ISA does, or null if there is none. The
+  // function is not called if the user selected the ISA by name.
   const Isa* (*better)(const Bconv2dSpec& spec) = nullptr;
   // The function returns the kernel of int8 convolutions, which depends on the CPU's dot product instructions.
   const Int8ConvKernel& (*int8_conv)();
-  // The function returns true if this ISA is faster on this CPU than the ISAs that use the same instructions. The
-  // pointer is null if no other ISA uses the same instructions.
+  // Two ISAs may use the same instructions, with loops for different CPUs. This function returns true if this ISA is
+  // the faster one on this CPU. The pointer is null if no other ISA uses the same instructions.
   bool (*suits)() = nullptr;
 };
 

@@ -19,7 +19,7 @@ bool ToFixedPoint(double scale, FixedPoint* fixed) {
 
 FloatScale ToFloat(const FixedPoint& scale) {
   const double exact = std::ldexp(static_cast<double>(scale.multiplier), -31 - scale.shift);
-  // If the shift is 0, Requantize rounds only once, so the float arithmetic needs no adjustment (`nudge`).
+  // If the shift is 0, Requantize rounds only once, as the float arithmetic does, so `nudge` is 0.
   const double nudge = scale.shift == 0 ? 0.0 : std::ldexp(0.5, -scale.shift);
   return {static_cast<float>(exact), static_cast<float>(nudge)};
 }

@@ -15,9 +15,10 @@ struct FixedPoint {
 // Returns false if the scale is zero, negative or NaN, or is 1 or more after rounding.
 bool ToFixedPoint(double scale, FixedPoint* fixed);
 
-// A FloatScale is a scale for requantization in floats: the nearest float, and half a unit of Requantize's first
-// rounding. The product of a sum and `multiplier` is moved away from zero by `nudge`, and rounded to an integer. This
-// integer can differ from Requantize's result only if the moved product is nearly halfway between two integers.
+// A FloatScale is a scale for requantization in floats. `multiplier` is the float nearest to the scale. `nudge` is half
+// a unit of the first rounding in Requantize. The product of a sum and `multiplier` is moved away from zero by `nudge`,
+// and rounded to an integer. This integer can differ from Requantize's result only if the moved product is nearly
+// halfway between two integers.
 struct FloatScale {
   float multiplier, nudge;
 };

@@ -9,8 +9,8 @@
 namespace litebnn {
 namespace {
 
-// The array has the ISAs of this build, fastest first. If several ISAs use the same instructions, `suits` decides
-// between them.
+// The array has the ISAs of this build, fastest first. If several ISAs use the same instructions, their member `suits`
+// says which one is the fastest on this CPU.
 const Isa* const kIsas[] = {
 #if LITEBNN_X86
     &kAvx512VbmiIsa,
@@ -54,8 +54,8 @@ const Isa* FindByName(const char* name) {
   return nullptr;
 }
 
-// Names has the names of the available ISAs. The constructor allocates nothing, because callers may ask for the names
-// after memory has run out.
+// Names has the names of the available ISAs as text. The constructor allocates no memory, because callers may ask for
+// the names after memory has run out.
 struct Names {
   char text[128] = "";
 

@@ -1,5 +1,6 @@
-// The runtime's own CONCATENATION, of packed signs or of floats. If a max pool or a batch norm of floats reads the
-// inputs of the CONCATENATION directly, nothing is copied.
+// The op runs the runtime's own CONCATENATION nodes, if their tensors are packed signs or floats. The op copies each
+// input to its channels of the output. If a float CONCATENATION is fused with a max pool or a batch norm, they read its
+// inputs in place. This op is then not used.
 #include <algorithm>
 
 #include "tflite/ops/op_list.h"

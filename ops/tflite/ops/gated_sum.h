@@ -1,5 +1,5 @@
-// Multiplies an image by a gate, applies PRELU, and adds another image; each of the three operations is optional. They
-// run as an op, or as the epilogue of a convolution.
+// A GatedSum multiplies an image by a gate, applies PRELU, and adds another image; each of the three operations is
+// optional. The operations run as a separate op, or as the epilogue of a convolution.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +34,12 @@ class GatedSum {
   bool Resize(const Node& node);
 
   bool gates() const { return has_gate_ || has_alpha_; }
-  // True if the convolution that writes the image can do all operations in its epilogue, provided that it supports a
-  // gate.
+  // True if the convolution that writes the image can do all these operations in its epilogue. The caller must check in
+  // addition whether the convolution supports gates.
   bool is_epilogue() const;
   Bconv2dEpilogue EpilogueOf(const void* const* inputs) const;
-  // True if the result may overwrite the addend. The result may always overwrite an image of the result's shape.
+  // True if the result may overwrite the addend in memory. The result may overwrite the image whenever both have the
+  // same shape.
   bool overwrites_addend() const { return sum_.has_addend() && sum_.computed_bytes() == 0; }
 
   size_t WorkspaceBytes() const { return gates() ? sum_.computed_bytes() : 0; }

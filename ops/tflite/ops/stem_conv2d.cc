@@ -1,6 +1,6 @@
-// The runtime's own CONV_2D in int8 with few input channels: a network's first layers. Runtimes pad each tap to four or
-// eight channels, which wastes half of their multiplications. They also compute each group of channels by itself, with
-// tiles that are made for more channels than a group has.
+// The op computes int8 CONV_2D nodes with few input channels, which are the first layers of networks, faster than
+// runtimes. A runtime pads each tap to four or eight channels, which wastes half of its multiplications. A runtime also
+// computes each group of channels separately, with tiles for more channels than a group has.
 #include <algorithm>
 #include <vector>
 
@@ -14,11 +14,13 @@ namespace {
 // The positions of the node's inputs.
 enum : int { kInput, kFilter, kBias };
 
-// The limits for the input channels of a convolution without groups, and of each group. Runtimes have other kernels for
-// groups of one channel, which are a depthwise convolution.
+// The first constant is the largest number of input channels of a convolution without groups. The other two are the
+// limits for the input channels of each group. Groups of one channel are a depthwise convolution, for which runtimes
+// have other kernels.
 constexpr int32_t kMostChannels = 4, kLeastGroupChannels = 4, kMostGroupChannels = 8;
-// Limits far above the sizes of a network's first layer. All weights are read when a node is claimed, and any number of
-// nodes may share a filter, so larger filters could take too long.
+// The largest number of outputs and of weights, far above those of a network's first layer. All weights are read when a
+// node is claimed. In a malicious model, many nodes could share one large filter, and reading it for each node would
+// take too long.
 constexpr int32_t kMostOutputs = 1 << 10;
 constexpr double kMostWeights = 1 << 16;
 
@@ -48,7 +50,7 @@ bool HasConstants(const TfLiteTensor& tensor, double bytes, size_t value_bytes) 
 }
 
 // Reads the properties that do not change when the input is resized. `spec` points to `scales`, which must live as long
-// as `spec` is used. Returns false if the op does not compute this node.
+// as `spec` is used. Returns false if this op does not support the node.
 bool ReadSpec(const TfLiteContext& context, const Tensors& tensors, const TfLiteConvParams& params,
               std::vector<double>* scales, Int8Conv2dSpec* spec) {
   if (!IsComputedInt8Image(context, tensors.input) || !IsComputedInt8Image(context, tensors.output)) return false;

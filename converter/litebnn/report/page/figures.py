@@ -38,15 +38,16 @@ class Times:
 
 @dataclass(frozen=True)
 class Steps:
-    """A table of the steps that run on a microcontroller, as text."""
+    """The table of the steps of the exported C program for a microcontroller, as text. A step is an op, or several ops
+    that run together."""
 
     title: str
     header: Sequence[str]
     # The names of the columns that hold numbers.
     numbers: Sequence[str]
-    # The cells of the table's rows. Each row is a step.
+    # The cells of the table, row by row. Each row describes one step of the program.
     rows: Sequence[Sequence[str]]
-    # The line of totals below the table.
+    # The text of the line below the table, which has the totals of all steps.
     total: str
 
 

@@ -107,7 +107,8 @@ def test_values_that_are_padded_with_infinity_are_left_alone(value: float) -> No
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("levels", [lambda m, x: m.two_values(x), dorefa])
 def test_the_rounding_of_straight_through_weights_is_not_scaled(levels: Layer) -> None:
-    """Exporters compute weights as (w - c) + c. Times 32, their errors would count as those of other weights."""
+    """Exporters write binary weights as (w - c) + c, which has rounding errors. The converter accepts small errors, but
+    if the weights were first multiplied by 32, it would take the errors for different weights."""
     rng = np.random.default_rng(0)
     clipped = rng.uniform(-1, 1, (32, 64)).astype(np.float32)
     weights = (sign_weights(rng, 32, 64, alpha=False) * np.float32(1e-3) - clipped) + clipped

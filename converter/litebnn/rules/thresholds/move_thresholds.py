@@ -98,8 +98,8 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple
 
 
 def _has_clamp(op: Op, level: Array) -> bool:
-    """True if an op has a fused activation whose limits enclose the level. The activation then does not matter: the
-    same inputs reach the level without it. In quantized ops only RELU_N1_TO_1 qualifies.
+    """True if `op` has a fused activation whose limits enclose `level`, the threshold. Such an activation does not
+    change which outputs reach the threshold, so it can be removed. In quantized ops only RELU_N1_TO_1 qualifies.
     """
     activation = fused_activation(op)
     if op.output.type != "FLOAT32" and activation != Activation.RELU_N1_TO_1:

@@ -28,18 +28,17 @@ static_assert(kMaxWords <= Offsets::MaxWords());
 // tile.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 
-// For this many pixel pairs, all sums are computed before the outputs are written. The CPU then overlaps the stores
-// with the next sums.
+// The number of pixel pairs in a batch. The sums of a whole batch are computed before its outputs are written. The CPU
+// can then write these outputs while it computes the next sums.
 constexpr int32_t kBatchPairs = 8;
 
 // The memory in which one thread keeps intermediate results.
 struct Scratch {
   alignas(64) ByteSums batch[kBatchPairs * kTileVectors];  // [pairs of a batch][vectors]
   alignas(64) __m256i compensation[kTileVectors * 2];      // [vectors][2], minus the depth
-  // The sums over all blocks of nibbles but the last, whose sums stay in `batch`. They have 16 bits, and are four times
-  // the sums of lookups, because a lookup counts four times in the dot product. The layout is [pixel pairs][vectors][2
-  // pixels][even bytes, odd bytes].
-  // [pixel pairs][vectors][2 pixels][even bytes, odd bytes].
+  // The sums over all blocks of nibbles but the last; the sums of the last block stay in `batch`. The numbers here have
+  // 16 bits. They are the sums of lookups times four, because a lookup counts four times in the dot product. The layout
+  // is [pixel pairs][vectors][2 pixels][even bytes, odd bytes].
   alignas(64) __m256i sums[kMaxBlockPixels / 2 * kTileVectors * 4];
   alignas(64) uint8_t weights[kUnpackedBytes];  // [nibbles][vectors][kVectorChannels], one nibble a byte
   Offsets::Memory offsets;
@@ -48,14 +47,14 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Sums the table lookups of `count` pixel pairs, whose table offsets are at `pairs`. The layout of `sums`
-// is [count][4 / kPairs vectors].
+// Sums the table lookups of `count` pixel pairs. `pairs` points to their table offsets. The layout of `sums` is
+// [count][4 / kPairs vectors of channels].
 template <int kPairs>
 void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& block, const uint8_t* weights,
               ByteSums* sums) {
   for (int32_t pair = 0; pair < count; pair += kPairs, sums += 4) {
     const uint16_t* offsets[kPairs];
-    // If fewer than kPairs pixel pairs are left, the loop fills the tile with copies of the last pair.
+    // The tile has kPairs pixel pairs. If fewer are left, the loop fills the tile with copies of the last pair.
 #pragma GCC unroll 4
     for (int p = 0; p < kPairs; ++p) offsets[p] = pairs[Min(pair + p, count - 1)];
     const TileSums<kPairs> tile(offsets, block.pieces, block.count, weights);
@@ -68,7 +67,7 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
 }
 
 // Adds the sums of a batch of pixel pairs over one block of nibbles to `sums`. For the first block of a window, the
-// function stores the sums instead of adding them.
+// function overwrites `sums` instead.
 void KeepSums(const ByteSums* batch, int32_t count, bool first, __m256i* sums) {
   const auto keep = [first](__m256i value, __m256i* sum) { *sum = first ? value : _mm256_add_epi16(*sum, value); };
   for (int32_t i = 0; i < count; ++i, sums += 4) {

@@ -1,5 +1,6 @@
-// The inner loop of AVX2: each byte shuffle is a table lookup (lookup_tables.h) for 32 channels. One shuffle does 2
-// pixels x 4 bits x 32 channels of binary multiply-adds. bench/kernels also times the loop alone.
+// The inner loop of AVX2. A byte shuffle does table lookups (lookup_tables.h) for 32 channels at once. One shuffle
+// covers 4 bits of 2 pixels for 32 channels, which is 256 binary multiply-adds. bench/kernels also times the loop
+// alone.
 #pragma once
 
 #include <immintrin.h>
@@ -14,8 +15,8 @@ namespace litebnn {
 namespace {
 
 constexpr int32_t kVectorChannels = 32;
-// The distance between two adjacent tables, in units of two bytes. Sixteen tables have 128 units, the largest factor
-// that a multiplication of bytes takes.
+// The distance between two adjacent tables, in units of two bytes. With this unit, the distance of sixteen tables is
+// 128, which still fits the unsigned byte that an instruction multiplies.
 constexpr int32_t kTableStride = 8;
 
 alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F,
@@ -29,14 +30,14 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "movzwl 2*" #i "(%[offsets" #pair "]), %%e" #index "\n"   \
   "vbroadcasti128 (%[tables],%%r" #index ",2), %%ymm" #to "\n"
 #define LITEBNN_WEIGHTS(at) "vmovdqa " at "(%[weights]), %%ymm14\n"
-// LITEBNN_START sets a sum to a value from a table, and LITEBNN_ADD adds such a value to a sum. `spare` may be the
-// table's register.
+// Both macros look up one value. LITEBNN_START sets a sum to this value, and LITEBNN_ADD adds the value to a sum.
+// `spare` is overwritten, and may be the register of the table.
 #define LITEBNN_START(sum, weights, table, spare) "vpshufb " weights ", %%ymm" #table ", %%ymm" #sum "\n"
 #define LITEBNN_ADD(sum, weights, table, spare)             \
   "vpshufb " weights ", %%ymm" #table ", %%ymm" #spare "\n" \
   "vpaddb %%ymm" #spare ", %%ymm" #sum ", %%ymm" #sum "\n"
 
-// The macros look up nibble i of each pixel. Each macro is for a tile of 1, 2 or 4 pixel pairs.
+// The macros look up nibble i of each pixel of a tile. There is one macro for tiles of 1, 2 and 4 pixel pairs each.
 #define LITEBNN_NIBBLE_OF_1(DO, i)                                             \
   LITEBNN_TABLE(0, ax, i, 12)                                                  \
   DO(8, #i "*128(%[weights])", 12, 13) DO(9, #i "*128+32(%[weights])", 12, 13) \
@@ -59,8 +60,8 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "add $2*" #i ", %[offsets0]\n add $2*" #i ", %[offsets1]\n" \
   "add $2*" #i ", %[offsets2]\n add $2*" #i ", %[offsets3]\n add $32*" #i ", %[weights]\n"
 
-// The macro adds the sums of a group of nibbles to `even` and `odd`. MASK is a register if the tile leaves one free,
-// otherwise a constant in memory.
+// The macro adds the sums of a group of nibbles to the sums `even` and `odd` of the window. MASK is a register if the
+// tile leaves one free, otherwise a constant in memory.
 #define LITEBNN_FOLD(sum, even, odd, MASK)                                             \
   "vpsrlw $4, %%ymm" #sum ", %%ymm12\n vpand " MASK ", %%ymm" #sum ", %%ymm" #sum "\n" \
   "vpaddw %%ymm12, %" #odd ", %" #odd "\n vpaddb %%ymm" #sum ", %" #even ", %" #even "\n"
@@ -71,8 +72,8 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
 #define LITEBNN_MASK_OF_2 "%[mask]"
 #define LITEBNN_MASK_OF_4 "%[mask]"
 
-// The macro sums a tile of `pairs` pixel pairs over one piece of a window. Groups of seven nibbles come first, then the
-// remaining nibbles.
+// The macro adds up the lookups of a tile of `pairs` pixel pairs for one piece (a range of nibbles) of the windows.
+// Groups of seven nibbles come first, then the remaining nibbles.
 #define LITEBNN_NIBBLES(pairs) \
   LITEBNN_NIBBLES_BY(LITEBNN_NIBBLE_OF_##pairs, LITEBNN_ADVANCE_OF_##pairs, LITEBNN_MASK_OF_##pairs)
 #define LITEBNN_NIBBLES_BY(NIBBLE, ADVANCE, MASK)                                                             \
@@ -97,17 +98,18 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
           : "rax", "rcx", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory")
 // clang-format on
 
-// TileSums has the sums of lookups of kPairs pixel pairs in 4 / kPairs * 32 channels.
+// TileSums has the sums of table lookups of kPairs pixel pairs in 4 / kPairs vectors of 32 channels.
 template <int kPairs>
 struct TileSums {
   static constexpr int kVectors = 4 / kPairs;
   // The sums of pair p and vector v are at index p * kVectors + v. `even` has the sums of pixel 0, one byte per
-  // channel. Each 16-bit element of `odd` has two sums of pixel 1, at bits 0 and 8, plus 16 times pixel 0's odd byte.
-  // These multiples are subtracted after the loop, which is faster than a mask in the loop.
+  // channel. Each 16-bit element of `odd` has two sums of pixel 1, at bits 0 and 8, plus 16 times the odd byte of
+  // `even`. These multiples of 16 are subtracted after the loop, which is faster than a mask in the loop.
   __m256i even[4], odd[4];
 
-  // The array `offsets` has the table offsets of each pair of pixels. A piece is a range of these offsets. The weights
-  // have the layout [nibbles of all pieces][kVectors][32 channels], one nibble a byte.
+  // The array `offsets` has one pointer per pair of pixels, to the pair's table offsets. A piece is a range of these
+  // offsets. The weights have the layout [nibbles of all pieces][kVectors][32 channels], and each byte holds one
+  // nibble.
   TileSums(const uint16_t* const* offsets, const Piece* pieces, int32_t count, const uint8_t* weights) {
     // The sums are local variables of the loop, because compilers would keep members in memory instead of registers.
     __m256i even0 = _mm256_setzero_si256(), even1 = even0, even2 = even0, even3 = even0;

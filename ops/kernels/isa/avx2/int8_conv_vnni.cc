@@ -9,8 +9,8 @@ namespace litebnn {
 namespace {
 
 struct Dots : EightDots {
-  // The inline assembly contains a single instruction. If it were an intrinsic, GCC would copy the sums before and
-  // after it.
+  // The function is one instruction, written as inline assembly. With the intrinsic for this instruction, GCC would
+  // copy the sums before and after each use.
   static void Add(Ints& sums, Ints step, Weights weights) {
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(step), "x"(weights));
   }

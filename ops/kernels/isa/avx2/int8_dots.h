@@ -17,7 +17,8 @@ struct EightDots {
   static constexpr int32_t kLanes = 8;
   static constexpr bool kIsExact = false;
 
-  // A Check records the largest distance between a scaled sum and the integer to which the sum was rounded.
+  // A Check records the largest distance between a scaled float sum and the integer to which the sum was rounded. The
+  // distance shows if the rounding is certain in spite of float errors.
   struct Check {
     __m256 farthest = _mm256_setzero_ps();
     // The rounding is uncertain if a sum is nearly halfway between two integers. The error of a float below 256 is less

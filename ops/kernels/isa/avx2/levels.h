@@ -10,8 +10,8 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// The class converts floats to int8 levels, as Int8Epilogue does. The flag kAdds means that an int8 sum without
-// exceptions follows. The flag kFuses means that this sum may use fused multiply-adds.
+// The class rounds floats to int8 values, as Int8Epilogue in shared/output.h does. If kAdds is true, an int8 tensor is
+// then added, in a sum without exceptions. If kFuses is true, this sum may use fused multiply-adds.
 template <bool kAdds, bool kFuses>
 struct Levels {
   const __m256 low, high, first_scale, second_scale, offset;
@@ -51,7 +51,8 @@ struct Levels {
     ForEach([&](int i) { values[i] = _mm256_add_ps(values[i], half[i]); });
   }
 
-  // Adds the int8 addend, from `index` on, to the levels (without their zero point).
+  // Adds the values of the int8 addend, from position `index` on, to the outputs. The zero points are not included in
+  // either.
   __attribute__((always_inline)) void Add(__m256 (&values)[4], int64_t index) const {
     __m256 second[4];
     ForEach([&](int i) { values[i] = _mm256_round_ps(values[i], _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); });
@@ -69,7 +70,7 @@ struct Levels {
     }
   }
 
-  // Writes the levels of 32 values in channel order; `index` is the position of the first level in the output.
+  // Writes the int8 outputs of 32 values in channel order; `index` is the position of the first one in the output.
   __attribute__((always_inline)) void Write(__m256 (&values)[4], int64_t index) const {
     ForEach([&](int i) { values[i] = _mm256_max_ps(values[i], low); });
     ForEach([&](int i) { values[i] = _mm256_min_ps(values[i], high); });

@@ -13,17 +13,17 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Converts integers that are dot products plus kBias to floats, and subtracts kBias.
+// Converts 16-bit integers, which are dot products plus kBias, to the dot products as floats.
 template <int32_t kBias>
 struct DotFloats {
   __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
   __m256 base = _mm256_set1_ps(8388608.0f + static_cast<float>(kBias));
 
-  // This statement hides the constant from Clang, which would otherwise use one more shuffle per output vector to
-  // unpack.
+  // This empty assembly hides the value of the constant from Clang. If Clang knew the value, it would choose code with
+  // one more shuffle for each output vector.
   DotFloats() { __asm__("" : "+x"(two_to_23)); }
 
-  // Returns the first or the last eight channels as floats.
+  // Return the first or the last eight channels of a vector as floats.
   __m256 Low(__m256i dots) const {
     return _mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpacklo_epi16(dots, two_to_23)), base);
   }

@@ -12,20 +12,21 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Returns four times the even or the odd bytes of a vector, as 16-bit numbers.
+// Return the even or the odd bytes of a vector, multiplied by four, as 16-bit numbers.
 __m256i FourTimesEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
 __m256i FourTimesOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
 
-// A ByteSums has the sums of table lookups of a pixel pair for one vector of channels, in the format of TileSums.
+// A ByteSums has the sums of table lookups of a pair of pixels for one vector of channels. Its format is that of
+// TileSums (inner_loop.h).
 struct ByteSums {
   __m256i even, odd;
 
-  // Returns the sums of pixel 1, one byte per channel, in the format of `even`. The call FourTimesOdd(even) costs
-  // nothing extra, because callers of Pixel1 compute the same value.
+  // Returns the sums of pixel 1, one byte per channel, as `even` has those of pixel 0. The call FourTimesOdd(even)
+  // takes no time: callers of Pixel1 need the same value, and the compiler computes it once.
   __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourTimesOdd(even), 2)); }
 };
 
-// SummedPairs has the sums of lookups for a batch of pixel pairs in one channel tile.
+// SummedPairs has the sums of table lookups for a batch of pixel pairs in one tile of channels.
 struct SummedPairs {
   const ByteSums* batch;        // sums over the last block of nibbles, [pairs][vectors]
   const __m256i* sums;          // sums over the earlier blocks; null if there is one block
@@ -34,7 +35,7 @@ struct SummedPairs {
   int32_t vectors;
   int64_t pixel_begin, pixel_end;
 
-  // Sets `wide` to four times the sums of one pixel in 32 channels, 16 channels in each vector.
+  // Multiplies the sums of one pixel in 32 channels by four, and stores them in `wide`, 16 channels in each vector.
   void Sums(int64_t pixel, int32_t vector, __m256i* wide) const {
     const int64_t i = (pixel - pixel_begin) / 2 * vectors + vector, p = (pixel - pixel_begin) % 2;
     const __m256i bytes = p == 0 ? batch[i].even : batch[i].Pixel1();
@@ -49,13 +50,13 @@ struct SummedPairs {
   __m256i Parity(int64_t pixel) const { return _mm256_set1_epi32(parity[pixel - pixel_begin]); }
 };
 
-// The class has the dot products of one batch of pixel pairs, as unsigned 16-bit numbers. The flag kRelu means that a
-// RELU and no padding corrections follow. The flag kWhole means that all pixel pairs are whole and there is one block
-// of nibbles.
+// The class computes the dot products of one batch of pixel pairs, as unsigned 16-bit numbers. If kRelu is true, a RELU
+// follows, and there are no padding corrections. If kWhole is true, each pair has two pixels, and the window is a
+// single block of nibbles.
 template <bool kRelu, bool kWhole>
 struct PairDots {
   // An unsigned 16-bit number n in the mantissa of the float 2^23 gives 2^23 + n, and a subtraction of 2^23 leaves
-  // exactly n. A bias makes negative numbers unsigned.
+  // exactly n. The bias is added to dot products so that none of them is negative.
   static constexpr int32_t kBias = kRelu ? 0 : 32768;
 
   static __m256i Clamp(int32_t value) {
@@ -63,8 +64,8 @@ struct PairDots {
   }
 
   // Calls write(index, channel, pixels, dots) for each pixel pair and vector of channels. `index` is the place of the
-  // first output, `pixels` is 1 or 2. dots(half, pixel) returns the dot products, plus kBias, of 16 channels. Unpacking
-  // the low or the high halves of their 128-bit lanes gives 8 channels in order.
+  // first output, `pixels` is 1 or 2. dots(half, pixel) returns the dot products of 16 channels, plus kBias. If the low
+  // or the high halves of the 128-bit lanes are unpacked, they give 8 channels in order.
   template <typename Write>
   __attribute__((always_inline)) static void ForEach(const BconvTask& task, const SummedPairs& pairs, int32_t channel,
                                                      int32_t count, Write write) {

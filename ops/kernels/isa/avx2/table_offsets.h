@@ -80,7 +80,7 @@ struct OffsetsTraits {
   __attribute__((always_inline)) static void WriteShortWindows(const uint8_t* const* windows, uint16_t* offsets,
                                                                int32_t* parity) {
     constexpr int kWindows = 2 * kWords / kWindowWords;
-    // The lambda loads 16 bytes, which are the words of every second window from window `first` on.
+    // The lambda loads 16 bytes: the words of every second window, beginning with window `first`.
     const auto load_half = [windows](int first) {
       const auto* const words = reinterpret_cast<const __m128i*>(windows[first]);
       if (kWindowWords == 4) return _mm_loadu_si128(words);

@@ -16,16 +16,18 @@ static_assert(kVectorChannels == kUnitChannels);
 constexpr int32_t kTileVectors = kTileChannels / kVectorChannels;
 
 struct VectorOrder {
-  // Returns the byte of a vector that channel `lane` has. The sums of even bytes become a vector of 16-bit sums for the
-  // first 16 channels, those of odd bytes one for the last 16. Unpacking the halves of their 128-bit lanes then gives 8
-  // channels in order.
+  // Returns the byte, in a vector of 32 bytes, that has the weights of channel `lane` (0 to 31). The first 16 channels
+  // have the even bytes, and the last 16 channels the odd bytes. The reason is that even and odd bytes are widened to
+  // separate vectors of 16-bit sums. The order within each vector suits the instructions that unpack the halves of
+  // 128-bit lanes: their results are 8 channels in order.
   static constexpr int32_t Byte(int32_t lane) {
     return lane % 8 / 4 * 16 + lane % 16 / 8 * 8 + lane % 4 * 2 + lane / 16;
   }
   static constexpr int32_t Compensation(int32_t lane) { return Byte(lane) % 2 * 16 + Byte(lane) / 2; }
 };
 
-// Unpacks the weights of a tile of `vectors` vectors of channels. `nibbles` is even.
+// Unpacks the weights of a tile, which has `vectors` vectors of 32 channels. `nibbles`, the number of nibbles per
+// channel, must be even.
 void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint8_t* weights) {
   const __m256i mask = _mm256_set1_epi8(0x0F);
   for (int32_t nibble = 0; nibble < nibbles; nibble += 2) {

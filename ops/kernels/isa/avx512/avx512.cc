@@ -20,8 +20,8 @@ namespace {
 constexpr int kTilePixels = 6;
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
-// For this many output pixels at a time, all channels are computed, so that the windows of the pixels stay in the L1
-// cache.
+// The number of output pixels in a block. All channels of a block are computed before the next block, so that the
+// windows of its pixels stay in the L1 cache.
 constexpr int64_t kBlockPixels = 40 * kTilePixels;
 
 // The constant is the largest depth (multiply-adds per output) for which floats represent all dot products exactly.
@@ -73,8 +73,8 @@ __m512 ToDots(__m512i popcounts, __m512 depth) {
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(popcounts), _mm512_set1_ps(-2.0f), depth);
 }
 
-// Computes a whole tile of float or int8 outputs from sums in registers. The flag kPlain means that there are no
-// padding corrections and no upper clamp.
+// Computes a whole tile of float or int8 outputs from sums in registers. If kPlain is true, there are no padding
+// corrections and no upper clamp.
 template <bool kPlain, typename Epilogue>
 void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
                int32_t channel) {
@@ -125,7 +125,7 @@ using TileFunction = void (*)(const BconvTask&, const uint8_t* const*, const uin
 
 bool IsPlain(const BconvTask& task) { return task.corrections == nullptr && task.clamp_max == INT32_MAX; }
 
-// Returns the instance of FloatTile for the task, or null if FloatTile does not support it.
+// Returns the instance of the template FloatTile for the task, or null if FloatTile does not support the task.
 TileFunction FloatTileOf(const BconvTask& task) {
   if (task.epilogue_kind == EpilogueKind::kBits || task.depth > kMaxFloatDepth) return nullptr;
   return WithEpilogue<SixteenLanes>(task, [&task](auto epilogue) -> TileFunction {
@@ -200,7 +200,7 @@ void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, 
 
 using PixelsFunction = void (*)(const BconvTask&, const uint32_t*, int64_t, int64_t, int32_t);
 
-// Returns the instance of FloatPixels for the task, or null if FloatPixels does not support it.
+// Returns the instance of the template FloatPixels for the task, or null if FloatPixels does not support the task.
 PixelsFunction FloatPixelsOf(const BconvTask& task) {
   if (task.epilogue_kind > EpilogueKind::kAddAndRectify || !IsPlain(task) || task.runs > 1) return nullptr;
   switch (task.run_words) {
@@ -216,7 +216,8 @@ PixelsFunction FloatPixelsOf(const BconvTask& task) {
   return nullptr;
 }
 
-// Computes kPixels pixels at a time, from `pixel` on. Returns the first pixel that it has not computed.
+// Computes kPixels pixels at a time, from `pixel` on. Returns the first of the pixels that are left because they are
+// fewer than kPixels.
 template <int kPixels>
 int64_t AnyTiles(const BconvTask& task, WindowWalk& walk, const uint32_t* weights, int64_t pixel, int64_t pixel_end,
                  int32_t channel, int32_t channels) {

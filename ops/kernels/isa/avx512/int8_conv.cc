@@ -18,7 +18,8 @@ struct Dots {
   static constexpr int32_t kLanes = 16;
   static constexpr bool kIsExact = false;
 
-  // A Check records the largest distance between a scaled sum and the integer to which the sum was rounded.
+  // A Check records the largest distance between a scaled float sum and the integer to which the sum was rounded. The
+  // distance shows if the rounding is certain in spite of float errors.
   struct Check {
     __m512 farthest = _mm512_setzero_ps();
     // The rounding is uncertain if a sum is nearly halfway between two integers. The error of a float below 256 is less
@@ -33,8 +34,8 @@ struct Dots {
     std::memcpy(&step, bytes, sizeof(step));
     return _mm512_set1_epi32(step);
   }
-  // The inline assembly contains a single instruction. If it were an intrinsic, GCC would copy the sums before and
-  // after it.
+  // The function is one instruction, written as inline assembly. With the intrinsic for this instruction, GCC would
+  // copy the sums before and after each use.
   static void Add(Ints& sums, Ints step, Weights weights) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(step), "v"(weights));
   }

@@ -34,7 +34,7 @@ size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 // Chooses between popcounts by VPOPCNTD (avx512) and by table lookups. Making tables pays off if windows share them, or
 // if many channels use them.
 const Isa* Better(const Bconv2dSpec& spec) {
-  // Layers of one or two output pixels would leave most of the four lanes (pixels that share a table) idle.
+  // Four pixels (lanes) share a table. Layers of one or two output pixels would leave most of these lanes idle.
   if (spec.output_pixels == 1 || spec.output_pixels == 2) return &kAvx512Isa;
   const int32_t channels = spec.channels_out / spec.groups;
   const int64_t tap_tables = Chunks(PackedWords(spec.channels_in / spec.groups));
@@ -47,15 +47,15 @@ const Isa* Better(const Bconv2dSpec& spec) {
                               tables_of_two <= int64_t{kMaxSharedTables} * Vectors(channels);
   const int64_t new_rows = shares_rows ? 1 : spec.filter_height;
   const int64_t new_columns = shares_columns ? step : spec.filter_width;
-  // This number of vectors of channels must share a table, so that its lookups save the time for making it. Both values
-  // were measured with bench/kernels.
+  // The number of vectors of channels that must use the same table, before table lookups save more time than making the
+  // table takes. Both numbers were measured with bench/kernels.
   static const int64_t table_vectors = CpuCountsBitsFast() ? 28 : 6;
   const bool pays = table_vectors * kVectorChannels * new_rows * new_columns < channels * taps;
   return taps > 1 && pays ? nullptr : &kAvx512Isa;
 }
 
-// LanePixels has the output pixels of four lanes. For each pixel, it also has twice the number of odd-parity chunks in
-// the pixel's window.
+// LanePixels has the output pixels that are computed in four lanes. For each pixel, it also has the number of
+// odd-parity chunks in the pixel's window, times two, as the dot product needs it.
 struct LanePixels {
   int32_t count;
   int64_t pixel[kLanePixels];
@@ -73,7 +73,7 @@ __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSu
 }
 
 // Writes float or int8 outputs of four pixels in groups of 16 channels. The sums of the pixels begin at vector `sum` of
-// the array `sums`. The flag kPlain means that there are no padding corrections and no upper clamp.
+// the array `sums`. If kPlain is true, there are no padding corrections and no upper clamp.
 template <bool kFitsByte, bool kPlain, typename Epilogue>
 void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums,
                  int32_t sum) {
@@ -124,7 +124,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
 
 using FloatWriter = void (*)(const BconvTask&, const TileWeights&, const LanePixels&, const ByteSums&, int32_t);
 
-// Returns the instance of WriteFloats for the task, or null if WriteFloats does not support it.
+// Returns the instance of the template WriteFloats for the task, or null if WriteFloats does not support the task.
 FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
   if (task.epilogue_kind == EpilogueKind::kBits || task.depth > kMaxFloatDepth ||
       task.channels % SixteenLanes::kLanes != 0) {
@@ -140,8 +140,8 @@ FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
   });
 }
 
-// Adds the sums over some chunks of a window to the dot products, from vector `sum` on. If `first` is true, these are
-// the first chunks of the window, and the dot products start with their sums.
+// Adds the sums over some chunks of a window, from vector `sum` on, to `dots`. If `first` is true, these are the first
+// chunks of the window, and `dots` is overwritten.
 void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sums, int32_t sum, bool fits_byte,
              bool first, int32_t (&dots)[kLanePixels][kTileChannels]) {
   const __m512i depth = _mm512_set1_epi32(task.depth);
@@ -193,8 +193,8 @@ struct StagedTask {
     return task.input + row * task.row_stride + column * task.pixel_stride;
   }
 
-  // Calls body(tile) for tiles of channels, one after the other, until all channels are covered. Each tile is
-  // for `windows` adjacent windows.
+  // Splits all channels into tiles, and calls body(tile) for each. A tile has as many channels as the inner loop can
+  // compute for `windows` adjacent windows.
   template <typename Body>
   void ForEachTile(int32_t windows, Body body) const {
     for (int32_t channel = channel_begin; channel < channel_end;) {

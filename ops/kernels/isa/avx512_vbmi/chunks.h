@@ -33,8 +33,8 @@ struct ChunkCutter {
   alignas(64) uint16_t shifts[kCutChunks] = {};
   alignas(64) uint16_t masks[kCutChunks] = {};
 
-  // The argument `length` is the distance from the offsets of one tap to those of the next. If it is one more than a
-  // tap's number of chunks, the last element has no chunk.
+  // `length` is the number of elements from one tap's offsets to the next tap's. If `length` is one more than the
+  // number of chunks of a tap, the last element of each tap has no chunk.
   constexpr ChunkCutter(int32_t tap_words, int32_t length) {
     for (int32_t i = 0, chunk = 0, first_byte = 0; i < kCutChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));
@@ -106,10 +106,10 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   stage_taps(words, taps, tap_words, reinterpret_cast<uint16_t*>(staged));
 }
 
-// Returns the number of vectors of 64 channels. For each vector, the packed weights have 64 int32 compensations, and
-// then bytes in the layout [taps][chunks][64]. A dot product is depth + compensation + 4 * E + 2 * parity(window),
-// where E is the sum of the window's lookups. The compensation is -12 * chunks - 2 * parity(filter). parity() is the
-// number of odd-parity chunks.
+// Returns the number of vectors of 64 channels. For each such vector, the packed weights have 64 compensations (int32),
+// and then bytes with the layout [taps][chunks][64]. A dot product is depth + compensation + 4 * E + 2 *
+// parity(window), where E is the sum of the window's lookups. The compensation is -12 * chunks - 2 * parity(filter).
+// parity() is the number of odd-parity chunks.
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
 size_t VectorBytes(int32_t taps, int32_t tap_words) {
@@ -120,8 +120,8 @@ size_t PackedWeightsBytes(int32_t channels, int32_t taps, int32_t tap_words) {
   return static_cast<size_t>(Vectors(channels)) * VectorBytes(taps, tap_words);
 }
 
-// Returns the position of channel `lane` in a vector of bytes. Every fourth byte belongs to the same int32 vector of 16
-// channels.
+// Returns the position of channel `lane` in a vector of bytes. The order is such that every fourth byte belongs to the
+// same 16 channels, whose int32 dot products make one vector.
 constexpr int32_t ByteOfChannel(int32_t lane) { return lane % 16 * 4 + lane / 16; }
 
 int32_t ChunkOf(const uint32_t* words, int32_t tap_words, int32_t chunk) {

@@ -31,13 +31,13 @@ constexpr int32_t kChunkBits = 6;
 constexpr int32_t kLanePixels = 4;
 constexpr int32_t kMaxVectors = 4;
 constexpr int32_t kMaxWindows = 2;
-// The weights of each vector of channels follow after this many bytes of compensations, one int32 per
-// channel (chunks.h).
+// In packed weights, each vector of channels begins with this many bytes of compensations, one int32 per channel
+// (chunks.h).
 constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
-// The largest number of chunks whose sum fits a byte, because a chunk adds at most 3.
+// The largest number of chunks whose lookups add up to a number that fits a byte. A lookup adds at most 3.
 constexpr int32_t kMaxByteChunks = 255 / 3;
-// The largest number of chunks whose sum fits ByteSums. Its member `high` counts sixteens, and grows by at most 3 in
-// sixteen chunks.
+// The largest number of chunks whose lookups add up to a number that fits a ByteSums. Its member `high` counts
+// multiples of 16, and grows by at most 3 in sixteen chunks.
 constexpr int32_t kMaxChunks = 16 * kMaxByteChunks;
 
 constexpr int Parity(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)) % 2; }
@@ -48,8 +48,9 @@ constexpr int HalfAgreement(int input, int filter) {
 }
 
 struct alignas(64) LookupTables {
-  // The tables of pixels 0 and 1: [pixel][input chunk][filter chunk]. Pixels 2 and 3 use the same tables, shifted by
-  // four bits, which halves the space in the L1 cache.
+  // The tables of pixels 0 and 1, with the layout [pixel][input chunk][filter chunk]. The tables of pixels 2 and 3 are
+  // the same but for a shift by four bits. The shift is done when the tables of four pixels are combined, because four
+  // stored tables would take twice the space in the L1 cache.
   uint8_t data[2][64 * kTableBytes];
 };
 
@@ -77,8 +78,8 @@ __attribute__((always_inline)) inline __m512i Unpack(__m512i bits, int pixel, in
   return _mm512_gf2p8affine_epi64_epi8(bits, _mm512_set1_epi64(PixelBits(pixel, to)), 0);
 }
 
-// A ByteSums has the sums of lookups of four pixels. The sum of a channel is low + 16 * high, where `low` and `high`
-// are one byte each. The vectors of one window are adjacent.
+// A ByteSums has the sums of table lookups of four pixels. The sum of a channel is low + 16 * high, with one byte in
+// `low` and one in `high`. If there are two windows, the vectors of the first come before those of the second.
 struct ByteSums {
   __m512i low[kLanePixels][kMaxVectors], high[kLanePixels][kMaxVectors];
 };
@@ -94,8 +95,8 @@ struct Level {
   static constexpr int kValue = kLevel;
 };
 
-// Looks up 2^kLevel chunks and counts the bits of the entries. `carries` gets the overflow of the lowest kLevel bits of
-// the counters.
+// Looks up 2^kLevel chunks and adds the entries to the lowest kLevel bits of the bit counters. `carries` gets the
+// carries out of these bits.
 template <int kLevel, int kVectors, typename Lookups>
 __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCounts<kVectors>& counts,
                                                        __m512i* carries) {
@@ -116,7 +117,7 @@ __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCoun
   }
 }
 
-// Adds `carries` to the counters, from bit kLevel on. Afterwards `carries` has the overflow of the counters.
+// Adds `carries` to the bit counters, from bit kLevel on. Afterwards `carries` has the carries out of the highest bit.
 template <int kLevel, int kVectors>
 __attribute__((always_inline)) inline void AddCarries(__m512i* carries, BitCounts<kVectors>& counts) {
 #pragma GCC unroll 4
@@ -130,8 +131,8 @@ __attribute__((always_inline)) inline void AddCarries(__m512i* carries, BitCount
   }
 }
 
-// Looks up kChannelVectors * 64 channels in the tables of kWindows adjacent windows of four lanes. Each window gives
-// kChannelVectors adjacent vectors of results.
+// Looks up the weights of kChannelVectors vectors of 64 channels in the tables of kWindows adjacent windows. The result
+// has kChannelVectors adjacent vectors for each window.
 template <int kChannelVectors, int kWindows>
 struct ChannelLookups {
   static constexpr int kVectors = kChannelVectors * kWindows;
@@ -172,8 +173,8 @@ struct ChannelLookups {
   }
 };
 
-// GroupCounts has the bit counters of kVectors vectors of results, and the multiples of sixteen that were already moved
-// out of these counters.
+// GroupCounts has the bit counters of kVectors result vectors. It also has the multiples of sixteen that were counted
+// already, and removed from the bit counters.
 template <int kVectors>
 struct GroupCounts {
   BitCounts<kVectors> counts;
@@ -206,9 +207,9 @@ struct GroupCounts {
   }
 };
 
-// Sums the lookups of `run_count` runs, which have at most kMaxChunks chunks. If they have at most kMaxByteChunks
-// chunks, `low` alone has the sum. After every sixteen chunks, the next group of two vectors has its turn, because the
-// registers hold the counters of only one group.
+// Sums the lookups of `run_count` runs, which together have at most kMaxChunks chunks. If they have at most
+// kMaxByteChunks chunks, the sum is in `low` alone. Result vectors are summed in groups of two, because the registers
+// hold the counters of only one group. After sixteen chunks of one group, the loop turns to the next group.
 template <int kGroups, typename Lookups>
 __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t run_count, int32_t run_chunks,
                                                       ByteSums& sums) {

@@ -1,8 +1,8 @@
 // The file makes the lookup tables of four output pixels, and chooses the pixels that are computed together.
 //
-// One table serves four output pixels, which are in different lanes: it combines one chunk of the input for each of
-// them. Each lane computes a block of output pixels, row by row. Adjacent windows share the tables of common taps, so
-// most tables are made once.
+// One table serves four output pixels: it combines one chunk of the input of each pixel. Four lanes therefore compute
+// four blocks of output pixels at the same time, each lane its own block, row by row. Adjacent windows share the tables
+// of the taps that they have in common, so most tables are made only once.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Adjacent windows share at most this many tables for each vector of channels. With a larger limit, fewer tables would
-// be made, but they would not stay in the L1 cache.
+// The largest number of tables, for each vector of channels, that are kept for the next windows. With a larger limit,
+// fewer tables would be made twice, but they would not stay in the L1 cache.
 constexpr int32_t kMaxSharedTables = 360;
 // At most this many tables are in memory at a time. A single window needs fewer, so that even windows with many chunks
 // can share tables.
@@ -54,15 +54,15 @@ struct WindowShape {
 // A Block is the shape of the block of output pixels that one lane computes.
 struct Block {
   int64_t rows, columns;
-  // True if the last blocks, when fewer than four are left, are computed pixel by pixel. The four lanes then take
-  // pixels of the same block.
+  // This flag is for the last blocks, if fewer than four are left for the four lanes. If it is true, the four lanes
+  // compute pixels of the same block, one pixel each.
   bool splits_remainder;
 };
 
 constexpr Block kPixel = {1, 1, false};
 
-// Chooses the shape of blocks for `rows` rows of output. Larger blocks share more tables; with smaller blocks, fewer of
-// the four lanes are idle at the end.
+// Chooses the shape of blocks for `rows` rows of output. Windows of larger blocks share more tables. With smaller
+// blocks, fewer of the four lanes are idle at the end.
 Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t vectors) {
   // Making one table takes about as long as this many lookups.
   constexpr int64_t kTableLookups = 3;
@@ -96,8 +96,8 @@ Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t v
 // pixels. The function is not inlined, so that it has enough registers.
 __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t chunks, uint8_t* tables) {
   const uint8_t* lanes[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
-  // The lambda makes the tables of up to four chunks. The offsets of the chunks are loaded together, because loads are
-  // the bottleneck.
+  // The lambda makes the tables of up to four chunks. It loads the offsets of these chunks by one instruction, because
+  // loads are the bottleneck.
   const auto make = [&](auto offsets_type, int count) __attribute__((always_inline)) {
     decltype(offsets_type) offsets[kLanePixels];
 #pragma GCC unroll 4
@@ -118,7 +118,7 @@ __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t 
   for (; chunks > 0; --chunks) make(uint16_t{}, 1);
 }
 
-// LaneTables has the tables that four lanes use together, and the parities of the taps.
+// LaneTables has the lookup tables for four lanes, and for each tap the number of its odd-parity chunks.
 struct LaneTables {
   static constexpr int32_t kMaxTaps = kMaxTables / Chunks(1);
   // The layout of `tables` is [rows of the input][taps of a row of windows][chunks]. The array is a ring buffer of
@@ -146,7 +146,7 @@ struct LaneTables {
     return reinterpret_cast<const uint16_t*>(tap)[shape.tap_chunks];
   }
 
-  // Sets `runs` for the window that begins at row `first` of the ring buffer and at tap `tap`.
+  // Sets `runs` to the tables of the window that begins at row `first` of the ring buffer and at tap `tap`.
   void FindRuns(const WindowShape& shape, int64_t row_taps, int32_t first, int64_t tap) {
     for (int32_t run = 0, slot = first; run < shape.runs; ++run, ++slot) {
       if (slot == shape.runs) slot = 0;

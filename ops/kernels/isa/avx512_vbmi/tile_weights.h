@@ -1,4 +1,4 @@
-// The file describes the part of the weights that one call of the inner loop uses.
+// The file defines TileWeights, the part of the packed weights that one call of the inner loop uses.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct TileWeights {
     vectors = task.weights + channel / kVectorChannels * vector_bytes;
   }
 
-  // Sums the lookups of adjacent windows over some of their runs. `chunk` is the position of the first chunk of these
-  // runs in the whole window.
+  // Sums the table lookups of adjacent windows over `runs`, some of the runs of the windows. `chunk` is the position of
+  // their first chunk in the whole window.
   void Sum(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks, int64_t chunk, int32_t windows,
            ptrdiff_t window_bytes, ByteSums& sums) const {
     const uint8_t* const first = vectors + kCompensationBytes + chunk * kVectorChannels;

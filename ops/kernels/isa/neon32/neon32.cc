@@ -21,10 +21,11 @@ namespace litebnn {
 namespace {
 
 constexpr int kTilePixels = 2;
-// The sums of this many words fit bytes. A byte sum grows by at most 8 per half-word, so 30 half-words reach 240.
+// The number of words whose popcounts add up to a number that fits a byte. A byte grows by at most 8 per half-word, so
+// 30 half-words reach 240.
 constexpr int32_t kMaxBlockWords = 15;
-// For this many output pixels at a time, all channels are computed, so that the windows of the pixels stay in the L1
-// cache.
+// The number of output pixels in a block. All channels of a block are computed before the next block, so that the
+// windows of its pixels stay in the L1 cache.
 constexpr int64_t kBlockPixels = 64;
 
 #define LITEBNN_PAIR(sum0, sum1, x, w0, w1)        \
@@ -163,7 +164,7 @@ void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8
   }
   uint16x8_t sums[kPixels * kTileVectors];
   SumTile<kPixels>(task, windows, 0, weights, sums);
-  // The writer WriteFloats takes 16-bit dot products, and has no upper clamp.
+  // The function WriteFloats can only be used for 16-bit dot products without an upper clamp.
   const bool simple_floats = task.epilogue_kind != EpilogueKind::kBits && task.corrections == nullptr &&
                              task.clamp_max == INT32_MAX && task.depth <= INT16_MAX;
   if (channels == kTileChannels && simple_floats) {

@@ -17,11 +17,12 @@
 namespace litebnn {
 namespace {
 
-// For this many output pixels at a time, all channels are computed, so that the windows of the pixels stay in the L1
-// cache. A block of pixels may be larger if its windows fit kBlockBytes.
+// The number of output pixels in a block. All channels of a block are computed before the next block, so that the
+// windows of its pixels stay in the L1 cache. A block may have more pixels if their windows fit kBlockBytes.
 constexpr int64_t kBlockPixels = 64;
 constexpr int64_t kBlockBytes = 8192;
-// If bconv itself stages windows of one pixel, a block has this many bytes, so that it stays in the L1 cache.
+// The size in bytes of a staged block, for convolutions whose windows are single pixels. A block of this size stays in
+// the L1 cache.
 constexpr int32_t kStagedBlockBytes = 16384;
 
 size_t StagedBytes(int32_t tap_words) { return kStagedWordBytes * static_cast<size_t>(tap_words); }
@@ -56,8 +57,8 @@ constexpr ChunkLoops kChunkLoops[] = {
     {1, {litebnn_sum_windows_1, litebnn_sum_windows_in_order_1}},
 };
 
-// A Plan has the inner loop for a layer's chunks, and the increments in bytes of the window pointers after each chunk
-// of a window.
+// A Plan has the inner loop for a layer. For each chunk (a fixed number of words) of a window, it also has the number
+// of bytes by which the window pointers then advance.
 struct Plan {
   Plan(const BconvTask& task, bool in_order, void* memory) : increments(static_cast<int64_t*>(memory)) {
     const ChunkLoops* chunk = kChunkLoops;
@@ -81,8 +82,8 @@ struct Plan {
     for (int64_t* last = increments + piece_chunks - 1; last < increment; last += piece_chunks) *last = 0;
   }
 
-  // A long window is summed in pieces of PieceWords() words. IncrementsFrom gives the increments of the piece that
-  // begins at `word`.
+  // A long window is summed in pieces of PieceWords() words. IncrementsFrom(word) returns the increments of the window
+  // pointers for the piece that begins at `word`.
   int32_t PieceWords() const { return kMaxWords / chunk_words * chunk_words; }
   const int64_t* IncrementsFrom(int32_t word) const { return increments + word / chunk_words; }
 
@@ -98,7 +99,7 @@ int32_t StagedBlockPixels(int32_t words) {
 
 size_t PlanBytes(int32_t words) { return (static_cast<size_t>(words) * sizeof(int64_t) + 63) / 64 * 64; }
 
-// Scratch memory holds the increments of a plan, then a staged block.
+// The memory of a thread holds the increments of a Plan, and then a staged block.
 size_t ScratchBytes(int32_t words) {
   const auto word_bytes = static_cast<size_t>(words) * kStagedWordBytes;
   return PlanBytes(words) + static_cast<size_t>(StagedBlockPixels(words)) * word_bytes;
@@ -290,7 +291,7 @@ bool Available() { return true; }
 bool CpuIsOutOfOrder() { return CpuCores() == ArmCores::kOutOfOrder; }
 bool CpuIsInOrder() { return CpuCores() == ArmCores::kInOrder; }
 
-// Returns one of two ISAs, which differ only in their inner loops and in the cores that they suit.
+// Returns the ISA for in-order or for out-of-order cores. The two ISAs differ only in their inner loops.
 constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa::suits) suits) {
   return {
       .name = name,

@@ -114,8 +114,8 @@ end litebnn_sum_windows_\words
   ldr q\to, [x4, #(offset * 4 + \at)]
 .endm
 
-// The macro adds the popcounts of a half-word, for two pixels, to their sums. The arguments do0 to do5 are other
-// instructions, which the macro puts where they cost the least time.
+// The macro adds the popcounts of a half-word to the sums of two pixels. The arguments do0 to do5 are other
+// instructions, which the macro inserts at positions where they take the least time.
 .macro pair op, x, y, sums, do0, do1, do2, do3, do4, do5
   xor_four 24, \x, 16
   xor_four 28, \y, 16
@@ -144,7 +144,7 @@ end litebnn_sum_windows_\words
   add x5, x5, #8
 .endm
 
-// The macro adds the popcounts of a half-word, for four pixels, to their sums. It also loads the operands of the next
+// The macro adds the popcounts of a half-word to the sums of four pixels. The macro also loads the operands of the next
 // half-word, or advances to the next chunk.
 .macro half op, is_last
   pair \op, 20, 21, 0, <input 22, x2>, , , , , <input 23, x3>

@@ -21,8 +21,8 @@ namespace {
 
 using Offsets = TableOffsets<OffsetsTraits>;
 static_assert(kMaxWords <= Offsets::MaxWords());
-// The constant is the number of bytes of weights that are unpacked at a time. A 3x3 filter over 128 input channels has
-// 288 nibbles.
+// The constant is the number of bytes of weights that are unpacked at a time. It has room for 288 nibbles per channel,
+// those of a 3x3 filter over 128 input channels.
 constexpr int32_t kUnpackedBytes = 288 * kTileChannels;
 
 struct ChannelOrder {
@@ -47,7 +47,7 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Multiplies a pixel's byte sums by four. If kHasBefore, adds `before`.
+// Multiplies the byte sums of a pixel by four. If kHasBefore is true, the function adds `before`.
 template <bool kHasBefore>
 __attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x8_t* before, uint16x8_t* wide) {
   if (kHasBefore) {
@@ -69,7 +69,7 @@ struct TileOfChannels {
   bool has_before;         // true if there is more than one block of nibbles
 };
 
-// SummedTile has the lookup sums of one tile of pixels and channels.
+// SummedTile has the sums of table lookups of one tile of pixels and channels.
 struct SummedTile {
   const ByteSums* bytes;   // sums over the last block of nibbles, [pairs][vectors]
   const WideSums* before;  // sums over the earlier blocks; unused if there is one block
@@ -77,7 +77,7 @@ struct SummedTile {
   int64_t pixel;
 };
 
-// Writes float or int8 outputs of whole tiles with RELU or no activation: the most common cases.
+// Writes the float or int8 outputs of whole tiles. It supports RELU and no activation, which are the most common cases.
 template <bool kRelu, bool kHasBefore, typename Epilogue>
 struct FloatWriter {
   const TileOfChannels tile;
@@ -112,8 +112,7 @@ struct FloatWriter {
     }
   }
 
-  // FourEpilogues has the epilogues for the sixteen channels of a vector. Each of the four epilogues is for four
-  // channels.
+  // FourEpilogues has the epilogues for a vector of sixteen channels: four objects, each for four channels.
   struct FourEpilogues {
     typename Epilogue::Channels of[4];
   };
@@ -163,7 +162,7 @@ struct FloatWriter {
   }
 };
 
-// Writes the outputs of pixel `i` of a tile, of any output type.
+// Writes the outputs of pixel `i` of a tile. Supports all output types.
 __attribute__((noinline)) void WritePixel(const TileOfChannels& tile, const SummedTile& summed, int32_t i) {
   const uint16x8_t depth = vdupq_n_u16(static_cast<uint16_t>(tile.task.depth));
   const uint16x8_t parity_and_depth = vsubq_u16(vreinterpretq_u16_s32(vdupq_n_s32(summed.parity[i])), depth);
@@ -184,8 +183,8 @@ __attribute__((noinline)) void WritePixel(const TileOfChannels& tile, const Summ
   WriteOutputs<FourLanes>(tile.task, summed.pixel + i, tile.channel, tile.channels, popcounts);
 }
 
-// Lookups has the arguments of SumTiles. They describe the lookups that use the unpacked part of a channel tile's
-// weights.
+// Lookups has the arguments of SumTiles. They describe the table lookups for the weights that are unpacked at the time:
+// one block of nibbles for one tile of channels.
 struct Lookups {
   SumLookupsCode* loop;
   const NibbleBlock *first, *last;  // blocks of nibbles whose sums go to `sums`
@@ -197,8 +196,8 @@ struct Lookups {
   ptrdiff_t sums_stride;  // elements from the sums of one pixel tile to the next
 };
 
-// Computes the sums of the pixels [pixel, last_pixel), and writes the outputs after the last block of
-// nibbles. `offsets.pairs` ends with copies of the last pair, which fill the last tile.
+// Computes the sums of the pixels [pixel, last_pixel), and writes the outputs after the last block of nibbles.
+// `offsets.pairs` ends with copies of the last pixel pair, so that the last tile is full.
 template <typename Writer>
 __attribute__((noinline)) void SumTiles(const TileOfChannels& tile, const Lookups& given,
                                         const Offsets::Memory& offsets, int64_t pixel, int64_t last_pixel,
@@ -268,7 +267,8 @@ void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scra
   }
 }
 
-// Calls body(writer) with the writer for the task. The call writer(summed) writes the outputs of a whole tile.
+// Calls body(writer), where `writer` is the function object that writes the outputs of this task. The call
+// writer(summed) writes the outputs of a whole tile.
 template <typename Body>
 void WithWriter(const TileOfChannels& tile, Body body) {
   const BconvTask& task = tile.task;
@@ -289,8 +289,8 @@ void WithWriter(const TileOfChannels& tile, Body body) {
   });
 }
 
-// Sets the constants of a channel tile. Returns the address of the tile's packed weights, which follow the
-// compensations in `packed`.
+// Sets the constants of a channel tile from `packed`. Returns the address of the tile's packed weights, which follow
+// the compensations in memory.
 const uint8_t* SetConstants(const TileOfChannels& tile, const uint8_t* packed, ChannelConstants* constants) {
   const BconvTask& task = tile.task;
   const float *multiplier = task.multiplier + tile.channel, *bias = task.bias + tile.channel;
@@ -314,7 +314,7 @@ void BconvShort(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, i
   for (int64_t pixel = pixel_begin, block_end; pixel < pixel_end; pixel = block_end) {
     block_end = offsets.BlockEnd(pixel, pixel_end);
     offsets.Write(pixel, block_end);
-    // The last pair is repeated, because the last tile may have too few pairs.
+    // The last pixel pair is repeated, because fewer pairs may be left than the last tile has.
     const uint32_t** const pairs_end = scratch.offsets.pairs + (block_end - pixel + 1) / 2;
     for (int i = 0; i < kSparePairs; ++i) pairs_end[i] = pairs_end[-1];
     for (int32_t channel = channel_begin, channels; channel < channel_end; channel += channels) {

@@ -1,9 +1,10 @@
-// The inner loops for cores with a fast TBL compute sums of table lookups (shared/lookup_tables.h). A TBL of 16
-// channels does 2 pixels x 4 bits x 16 channels of binary multiply-adds. A tile has eight pairs of sum registers, each
-// for a pixel pair and a vector of 16 channels.
+// The file has the inner loops for cores with a fast TBL instruction. They compute sums of table lookups
+// (shared/lookup_tables.h). A TBL looks up 4 bits of 2 pixels for 16 channels, which is 128 binary multiply-adds. A
+// tile is the set of pixels and channels whose sums stay in registers. Two registers hold the sums of two pixels (a
+// pixel pair) in 16 channels, and a tile has eight such pairs of registers.
 //
-// Each function sums the lookups of one tile: N pixel pairs by 8 / N vectors of channels, where the function's name
-// contains N. Only sum_lookups.h calls the functions, with the arguments:
+// Each function sums the lookups of one tile: N pixel pairs by 8 / N vectors of 16 channels. The name of the function
+// ends in N. Only sum_lookups.h calls the functions, with the arguments:
 //   x0   [pairs], start of each pair's offsets
 //   x1   weights: [nibbles][vectors] of 16 channels
 //   x2   pieces of the offsets
@@ -17,12 +18,13 @@
 
 #include "kernels/isa/shared/function.S"
 
-// Macros compute register numbers. Registers v0 to v15 are the sums. Registers v16 to v23 are the sums of a group of at
-// most seven nibbles. Each byte has two sums of four bits, one for each pixel. From v24 on there is one table per pair,
-// then weights of up to four vectors. Registers v30 and v31 are values from tables.
+// The directive .altmacro allows macro arguments that are computed, such as register numbers. Registers v0 to v15 hold
+// the sums. Registers v16 to v23 hold the sums of a group of at most seven nibbles. Each of their bytes has a sum of
+// four bits for each of two pixels. The registers from v24 on hold one table for each pixel pair, and then the weights
+// of up to four vectors of channels. Registers v30 and v31 hold looked-up values.
 .altmacro
 
-// The macro loads each pixel pair's table offsets for the next two nibbles.
+// The macro loads the offsets of the tables for the next two nibbles of each pixel pair.
 .macro offsets pairs
   ldp w8, w9, [x6], #8
   .if \pairs > 1
@@ -95,8 +97,8 @@
   nibble grow, \pairs, 1
 .endm
 
-// The macros begin_with and add_up separate the sums of a group by pixel. The macro begin_with starts the totals with
-// these sums, and add_up adds these sums to the totals.
+// The macros begin_with and add_up add the sums of a group of nibbles to the sums of the window. The macro begin_with
+// is for the first group: it sets the sums of the window instead.
 .macro begin_with low, high, sum
   ushr v\high\().16b, v\sum\().16b, #4
   mov v\low\().16b, v\sum\().16b
@@ -137,8 +139,8 @@
   add \to, \to, x8, lsl #2
 .endm
 
-// The macro loads the next piece, and sets w19 to the piece's number of nibbles minus 14, the nibbles of two groups. If
-// the piece is shorter than two groups, w19 is negative.
+// The macro loads the next piece (a range of nibbles), and sets w19 to its number of nibbles minus 14. A pass of the
+// main loop sums two groups, which have 14 nibbles. If the piece is shorter than 14 nibbles, w19 is negative.
 .macro next_piece pairs
   ldr x8, [x2], #8
   piece_of_pair x6, 0
@@ -155,7 +157,7 @@
 
 .macro sum_lookups pairs
 begin litebnn_sum_lookups_\pairs
-  // The instruction sets x3 to the end of the array of pieces. A piece has 16 bytes.
+  // The instruction sets x3 to the end of the array of pieces, whose elements have 16 bytes.
   add x3, x2, x3, lsl #4
   next_piece \pairs
   b.lt 0f
@@ -198,16 +200,17 @@ begin litebnn_sum_lookups_\pairs
 end litebnn_sum_lookups_\pairs
 .endm
 
-// The macros below store the sums after a loop. Register `both` has the sums of pixel 0 plus 16 times those of pixel 1,
-// modulo 256. Register `pixel1` has the sums of pixel 1.
+// The macros below store the sums after the inner loop. Each byte of register `both` has the sum of pixel 0 plus 16
+// times the sum of pixel 1, modulo 256. Register `pixel1` has the sums of pixel 1.
 
 // The macro stores the registers `both` and `pixel1` unchanged, as ByteSums.
 .macro store both, pixel1
   stp q\both, q\pixel1, [x5, #(32 * \both)]
 .endm
 
-// The macro computes four times the sums of both pixels, as 16-bit numbers in v26 to v29, and stores them as WideSums.
-// Each byte of v24 is sixteen, each byte of v25 is four.
+// The macro separates the sums of both pixels, multiplies them by 4, and stores them with 16 bits, as WideSums. The
+// factor is 4 because a lookup counts four times in the dot product. Each byte of v24 is the number 16, for subtracting
+// 16 times the sums of pixel 1 from `both`.
 .macro widen both, pixel1
   mls v\both\().16b, v\pixel1\().16b, v24.16b
   ushll v26.8h, v\both\().8b, #2
@@ -238,8 +241,8 @@ begin \name
 end \name
 .endm
 
-// Each function unpacks the weights of a tile; the number of vectors is in its name. C++ may call these functions, with
-// the arguments:
+// Each function unpacks the weights of a tile of channels. The name of the function ends in the number of vectors of 16
+// channels. C++ may call these functions, with the arguments:
 //   x0   packed weights, two nibbles a byte
 //   w1   nibbles, even and above 0
 //   x2   destination, one nibble a byte

@@ -1,5 +1,5 @@
-// The file declares the functions of sum_lookups.S, which compute sums of table lookups for a tile of pixel pairs by
-// vectors of channels.
+// The file declares the functions of sum_lookups.S. Each of them computes the sums of table lookups for a tile: some
+// pairs of pixels and some vectors of 16 channels.
 #pragma once
 
 #include <arm_neon.h>
@@ -13,14 +13,14 @@ namespace litebnn {
 
 using SumLookupsCode = void();
 
-// The functions for table lookups are inner loops, and the endings to which a loop jumps to store its sums. Only
-// SumLookups may call them. The number in a loop's name is its number of pixel pairs. The three endings store ByteSums,
-// store WideSums, or add to stored WideSums.
+// The first three functions are the inner loops; their names end in the number of pixel pairs. The other three are
+// endings: at its end, an inner loop jumps to one of them, which stores the sums. The endings store ByteSums, store
+// WideSums, or add to stored WideSums. Only SumLookups may call the inner loops.
 extern "C" SumLookupsCode litebnn_sum_lookups_1, litebnn_sum_lookups_2, litebnn_sum_lookups_4;
 extern "C" SumLookupsCode litebnn_store_sums, litebnn_start_wide_sums, litebnn_add_wide_sums;
 
-// UnpackWeights is the type of the functions that unpack the weights of a tile. The number in a function's name is the
-// number of vectors. `nibbles` is even and above 0.
+// UnpackWeights is the type of the functions that unpack the weights of a tile. Their names end in the number of
+// vectors of 16 channels. `nibbles` is even and above 0.
 using UnpackWeights = void(const uint8_t* packed, int32_t nibbles, uint8_t* weights);
 extern "C" UnpackWeights litebnn_unpack_weights_2, litebnn_unpack_weights_4, litebnn_unpack_weights_8;
 
@@ -42,8 +42,9 @@ struct WideSums {
   uint16x8_t pixels[2][2];
 };
 
-// Sums the lookups of one tile over `count` pieces. `pairs` points to each pair's table offsets, in bytes from the
-// first table. The layout of `weights` is [nibbles of all pieces][vectors][kVectorChannels], one nibble a byte.
+// Sums the lookups of one tile over `count` pieces (ranges of nibbles). `pairs` has a pointer for each pixel pair, to
+// its table offsets in bytes from the first table. The layout of `weights` is [nibbles of all
+// pieces][vectors][kVectorChannels], one nibble a byte.
 inline void SumLookups(SumLookupsCode* loop, SumLookupsCode* ending, const uint32_t* const* pairs,
                        const uint8_t* weights, const Piece* pieces, int32_t count, void* sums) {
   static_assert(sizeof(Piece) == 16 && offsetof(Piece, nibbles) == 8, "as sum_lookups.S reads it");

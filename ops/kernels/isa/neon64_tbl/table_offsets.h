@@ -13,7 +13,8 @@ namespace litebnn {
 namespace {
 
 struct OffsetsTraits {
-  // Offsets have 32 bits, so that one LDP loads two of them without a conversion.
+  // Table offsets have 32 bits, so that one LDP instruction loads two of them into registers that are used as addresses
+  // unchanged.
   using Offset = uint32_t;
   static constexpr int32_t kWords = 8;
   static constexpr bool kWritesShortWindows = false;
@@ -49,8 +50,8 @@ struct OffsetsTraits {
                     vqtbl1q_u8(nibble_parity, vshrq_n_u8(bytes, 4)));
   }
 
-  // Writes the table offsets of 16 nibble pairs, in groups of four. Each group starts eight offsets after the previous
-  // one.
+  // Writes the table offsets of 16 pairs of nibbles (one nibble of each of two pixels), in groups of four. Each group
+  // starts eight offsets after the previous one.
   __attribute__((always_inline)) static void WriteQuads(uint8x16_t pairs, uint32_t* offsets) {
     const uint16x8_t low = vshll_n_u8(vget_low_u8(pairs), 4), high = vshll_high_n_u8(pairs, 4);
     static_assert(sizeof(kLookupTables.data[0]) == 16, "a table is 16 bytes");
@@ -86,7 +87,7 @@ struct OffsetsTraits {
   static void SumParity(const uint8_t* counts, ptrdiff_t row_bytes, int32_t rows, int32_t words, int32_t* before) {
     const uint32x4_t zero = vdupq_n_u32(0);
     uint32x4_t sum_before = zero;
-    // The lambda stores the inclusive prefix sums of four words' odd-parity counts.
+    // The lambda stores inclusive prefix sums of four words' counts of odd-parity nibbles.
     const auto store_sums = [&](uint32x4_t parity) {
       parity = vaddq_u32(parity, vextq_u32(zero, parity, 3));
       parity = vaddq_u32(vaddq_u32(parity, vextq_u32(zero, parity, 2)), sum_before);

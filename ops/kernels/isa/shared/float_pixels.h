@@ -13,8 +13,8 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// Computes the maxima of a window in groups of kVectors vectors of channels, from `channel` on. Returns the first
-// channel that does not fill a group.
+// Computes the maxima of a window in groups of kVectors vectors of channels, from `channel` on. Returns the first of
+// the channels that are left because they do not fill a group.
 template <typename Lanes, int kVectors, bool kMultiplies>
 inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float floor, float* output) {
   constexpr int32_t kChannels = kVectors * Lanes::kLanes;
@@ -50,8 +50,8 @@ inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float f
 
 template <typename Lanes, bool kMultiplies>
 inline void MaxOfWindow(const FloatWindow& window, float floor, float* output) {
-  // This many vectors are computed together, so that their maxima and multipliers fit the registers. Most layers have
-  // at most 64 channels.
+  // The number of vectors that are computed together. Their maxima and multipliers fit the registers, and most layers
+  // have no more channels than these vectors (at most 64).
   constexpr int kVectors = kMultiplies || Lanes::kLanes > 4 ? 4 : 8;
   int32_t channel = MaxOfChannels<Lanes, kVectors, kMultiplies>(window, 0, floor, output);
   channel = MaxOfChannels<Lanes, 1, kMultiplies>(window, channel, floor, output);

@@ -61,8 +61,9 @@ struct OneLane {
     return above < high ? above : high;
   }
   static Floats ToFloats(Ints values) { return static_cast<float>(values); }
-  // Bits collects the results of comparisons, one bit per lane, at most 32. AppendAbove shifts the earlier bits up and
-  // inserts the results of a > b below them. AppendBelowZero inserts the results of values < 0 in the same way.
+  // A Bits is a word that collects the results of up to 32 comparisons, one bit per lane. AppendAbove shifts the
+  // earlier bits up and inserts the results of a > b below them. AppendBelowZero inserts the results of values < 0 in
+  // the same way.
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return bits << 1 | (a > b ? 1u : 0u); }
   static Bits AppendBelowZero(Bits bits, Floats values) { return bits << 1 | (values < 0.0f ? 1u : 0u); }
   static uint32_t ToWord(Bits bits) { return bits; }

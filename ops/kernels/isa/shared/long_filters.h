@@ -1,6 +1,6 @@
-// The templates compute convolutions whose filters are too long for the 16-bit sums of the table lookup kernels. A
-// filter is packed in pieces, each in the layout of a separate filter (lookup_weights.h). The dot products of the
-// pieces are added.
+// The templates compute convolutions whose filters are too long for the 16-bit sums of the table lookup kernels. Such a
+// filter is packed in pieces, each in the layout of a separate filter (lookup_weights.h). The dot product of a window
+// is the sum of the dot products of the pieces.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,20 @@ namespace litebnn {
 // Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
 namespace {
 
-// For this many pixels, the long windows are computed together.
+// The largest number of pixels that are computed together, so that each piece of the filter is loaded once for all of
+// them.
 constexpr int32_t kLongPixels = 16;
 
 // PiecesMemory is the memory in which one thread keeps intermediate results.
 struct PiecesMemory {
   alignas(64) int32_t popcounts[kLongPixels][kTileChannels];
-  // `dots` has the dot products of one piece, as float outputs without scale or bias.
+  // `dots` has the dot products of one piece. The kernel writes them as float outputs, with a multiplier of 1 and a
+  // bias of 0.
   alignas(64) float dots[kLongPixels][kTileChannels];
   float ones[kTileChannels], zeros[kTileChannels];
 };
 
-// Computes a tile of channels for adjacent pixels of one row. `first` is the window of the first pixel.
+// Computes a tile of channels for adjacent pixels of one row. `first` points to the window of the first pixel.
 template <typename Lanes, typename BconvPiece>
 void BconvLongTile(const BconvTask& task, const uint8_t* first, int64_t pixel, int32_t pixels, int32_t channel,
                    int32_t channels, PiecesMemory& memory, BconvPiece bconv_piece) {
@@ -71,7 +73,8 @@ void BconvLongTile(const BconvTask& task, const uint8_t* first, int64_t pixel, i
   }
 }
 
-// Implements Isa::bconv for long filters. `bconv_piece` has the same signature and supports at most kMaxWords words.
+// Implements Isa::bconv for long filters. `bconv_piece` is the kernel for filters of at most kMaxWords words, with the
+// same parameters as Isa::bconv.
 template <typename Lanes, typename BconvPiece>
 void BconvLong(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                int32_t channel_end, PiecesMemory& memory, BconvPiece bconv_piece) {

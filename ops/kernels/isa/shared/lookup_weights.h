@@ -17,7 +17,7 @@ namespace {
 constexpr int32_t kUnitChannels = 32;
 constexpr int32_t kTileChannels = 4 * kUnitChannels;
 
-// Returns the number of channels in the next tile if `channels` channels are left.
+// Returns the number of channels in the next tile, if `channels` channels are not yet in a tile.
 int32_t TileChannels(int32_t channels) {
   return channels <= kUnitChannels ? kUnitChannels : channels <= 3 * kUnitChannels ? 2 * kUnitChannels : kTileChannels;
 }
@@ -30,8 +30,8 @@ size_t PiecesBytes(int32_t channels, int32_t words) {
   return static_cast<size_t>((channels + kUnitChannels - 1) / kUnitChannels) * UnitBytes(words);
 }
 
-// A long filter's tap is split into pieces. Returns the number of words of each piece but the last, which may have
-// fewer.
+// Each tap of a long filter is split into pieces. The function returns the number of words of each piece but the last,
+// which may have fewer.
 int32_t PieceWords(int32_t tap_words) { return Min(tap_words, kMaxWords); }
 
 // Calls visit(tap, word, words) for each piece of a long filter: `words` words of `tap`, from `word` on.
@@ -83,7 +83,7 @@ void PackPiece(const uint32_t* filter, int32_t channels, int64_t row_words, int3
   }
 }
 
-// Packs a filter. A long filter is packed in pieces, each in the layout of a separate filter.
+// Packs the filter of a layer. A long filter is packed in pieces, each in the layout of a separate filter.
 template <typename Order>
 void PackWeights(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed) {
   const int32_t words = taps * tap_words;

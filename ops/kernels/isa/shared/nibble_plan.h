@@ -15,11 +15,11 @@ namespace {
 // product: four times a lookup (at most 2), and twice a parity (at most 1).
 constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 
-// A NibbleBlock has consecutive nibbles of a window, few enough for their lookup sums to fit bytes. It lists them as
-// pieces. The table offsets of a piece are contiguous.
+// A NibbleBlock is a part of a window: consecutive nibbles, few enough for the sums of their table lookups to fit
+// bytes. The block is a list of pieces; the table offsets of one piece are contiguous in memory.
 struct NibbleBlock {
-  // A window consists of runs of contiguous words. If it has several, each run has at least two words. A block's first
-  // and last pieces may be parts of runs.
+  // A window consists of runs (contiguous words). If there are several runs, each has at least two words. The first and
+  // the last piece of a block may be parts of runs.
   Piece pieces[kMaxBlockNibbles / (2 * kNibblesPerWord) + 2];
   int32_t count;
 };
@@ -31,8 +31,8 @@ struct NibblePlan {
     const int32_t count = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
     const auto round_up = [](int32_t value, int32_t unit) { return (value + unit - 1) / unit * unit; };
     block = round_up((nibbles + count - 1) / count, 2);
-    // Weights are packed in pairs of nibbles, so a block consists of whole runs, or of an even number of whole groups
-    // of nibbles.
+    // Each byte of packed weights has two nibbles. Therefore a block must have an even number of nibbles: it consists
+    // of whole runs, or of an even number of whole groups.
     const int32_t units[] = {run_nibbles, 2 * kGroupNibbles};
     for (const int32_t unit : units) {
       if (round_up(block, unit) > kMaxBlockNibbles) continue;

@@ -41,7 +41,7 @@ inline ptrdiff_t OutputIndex(const BconvTask& task, int64_t pixel, int32_t chann
 template <typename Lanes, EpilogueKind kKind>
 struct Epilogue {
   using Floats = typename Lanes::Floats;
-  // The constant is true if so many layers have this kind of epilogue that specialized code is worthwhile.
+  // The constant is true if this kind of epilogue is common enough for specialized code.
   static constexpr bool kIsCommon = true;
   using Value = float;
   const float* addend;
@@ -134,7 +134,8 @@ struct Int8Epilogue {
     return results;
   }
 
-  // Returns the int8 levels of `values`. `index` is the position of the first level in the output and in the addend.
+  // Returns the int8 outputs for `values`. `index` is the position of the first of them in the output, and in the
+  // tensor that is added.
   __attribute__((always_inline)) Ints operator()(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
     Ints levels = Lanes::Round(Lanes::Clamp(values, low, high));
     if constexpr (kAdds) {
@@ -209,7 +210,7 @@ struct TileOutputs {
     });
   }
 
-  // Returns the padding corrections of pixel p from `channel` on; null if no correction is needed.
+  // Returns the padding corrections of pixel `p`, from `channel` on, or null if this layer needs no corrections.
   __attribute__((always_inline)) const int32_t* Corrections(int64_t p) const {
     return task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel + p) + channel;
   }
@@ -285,7 +286,8 @@ struct TileOutputs {
   }
 };
 
-// Writes one pixel's outputs. If there are kUnrolledChannels channels, the loop over them is unrolled.
+// Writes the outputs of one pixel. If the pixel has exactly kUnrolledChannels channels, the loop over the channels is
+// unrolled.
 template <typename Lanes, int32_t kUnrolledChannels = 0, typename Sum>
 __attribute__((always_inline)) inline void WriteOutputs(const BconvTask& task, int64_t pixel, int32_t channel,
                                                         int32_t channels, const Sum* sums) {

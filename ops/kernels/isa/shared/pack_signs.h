@@ -31,7 +31,7 @@ inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, ui
 
 template <typename Lanes>
 inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
-  // A lambda is certain to be inlined here, whereas a pointer to a function might not be.
+  // The argument is a lambda, because the compiler might not inline the call of a function through a pointer.
   const auto pack_word = [](const float* values) { return Lanes::BitsBelowZero(values); };
   PackRows(input, rows, channels, 0.0f, output, pack_word);
 }
@@ -78,8 +78,8 @@ inline void PackAffineWords(const float* input, const float* multiplier, const f
 template <typename Lanes>
 inline void PackAffineSigns(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output, int64_t output_words) {
-  // The multipliers and addends of kWords words fit the registers. The remaining words, fewer than kWords, are packed
-  // one by one.
+  // The registers have room for the multipliers and addends of kWords words (32 channels each). If fewer words than
+  // kWords remain, they are packed one by one.
   constexpr int32_t kWords = Lanes::kLanes > 8 ? 2 : 1;
   int32_t c = 0;
   for (; c <= channels - kWords * kBitsPerWord; c += kWords * kBitsPerWord, output += kWords) {

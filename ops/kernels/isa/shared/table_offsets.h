@@ -20,7 +20,7 @@ namespace {
 // The largest number of runs for which a byte can count the nibbles of odd parity, because each run adds at most 2.
 constexpr int32_t kMaxRuns = 127;
 constexpr int32_t kMaxBlockPixels = 448;
-// A block of pixel pairs ends with at most this many copies of the last pair, which fill the last tile.
+// The largest number of copies of the last pixel pair at the end of a block. The copies fill the last tile.
 constexpr int32_t kSparePairs = 3;
 // The size in bytes of the memory for the offsets of a block, which then stays in the L2 cache.
 constexpr int32_t kTableOffsetsBytes = 160 << 10;
@@ -34,8 +34,8 @@ struct TableOffsetsMemory {
   alignas(64) Offset offsets[kTableOffsetsBytes / sizeof(Offset)];
 };
 
-// Returns twice a window's number of odd-parity nibbles, in both 16-bit halves of the result, because kernels add it in
-// this form.
+// Returns the number of odd-parity nibbles in a window, times two, in both 16-bit halves of the result. Kernels add the
+// number in this form.
 int32_t TwiceInHalves(int32_t parity) { return parity * 2 * 0x10001; }
 
 // The class computes the offsets for the output pixels of one thread, block by block. `Traits` has the operations that
@@ -61,7 +61,7 @@ class TableOffsets {
   // Returns the number of words in the longest supported window.
   static constexpr int32_t MaxWords() { return (kTableOffsetsBytes - kSlack) / kWordOffsetsBytes; }
 
-  // The constructor prepares for the output pixels [first, last). `first` is even.
+  // The constructor prepares for computing the output pixels [first, last). `first` must be even.
   TableOffsets(const BconvTask& task, int64_t first, int64_t last, Memory& memory)
       : task_(task), memory_(memory), words_(task.runs * task.run_words) {
     constexpr auto kWordBytes = static_cast<ptrdiff_t>(sizeof(uint32_t));
@@ -123,8 +123,8 @@ class TableOffsets {
   ptrdiff_t row_offsets() const { return row_words_ * ptrdiff_t{kNibblesPerWord}; }
   ptrdiff_t row_bytes() const { return row_words_ * static_cast<ptrdiff_t>(sizeof(uint32_t)); }
 
-  // Calls write(windows, i) for groups of kCount windows, which begin at pixel first + i. From pixel `last` on, the
-  // last window is repeated.
+  // Calls write(windows, i) for each group of kCount windows, where first + i is the first pixel of the group. If the
+  // last group has too few windows, it gets copies of the last window.
   template <int kCount, typename Write>
   __attribute__((always_inline)) void ForEachWindows(int64_t first, int64_t last, Write write) const {
     WindowWalk walk{task_, first};
@@ -198,7 +198,8 @@ class TableOffsets {
       for (int64_t i = 0; i < end - begin; i += 2) {
         memory_.pairs[(begin - first + i) / 2] = offsets + (column + i) * pixel_words_ * kNibblesPerWord;
       }
-      // Parities are first summed over rows, because adjacent windows share these sums.
+      // The numbers of odd-parity nibbles are first added over the rows of windows, because adjacent windows share
+      // these sums.
       Traits::SumParity(row_parity_ + staged * row_bytes(), row_bytes(), task_.runs, words, parity_before_);
       const int32_t* window = parity_before_ + column * pixel_words_;
       for (int64_t i = 0; i < end - begin; ++i, window += pixel_words_) {

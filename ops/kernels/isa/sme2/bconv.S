@@ -78,8 +78,9 @@ members corrections, row_correction, column_correction, column, panel, tile
 .endm
 
 // The AAPCS64 allows a caller to leave its ZA storage unsaved (lazy saving): the block at TPIDR2_EL0 contains the
-// address to save it to. This macro saves it, because older C libraries lack __arm_tpidr2_save, and sets TPIDR2_EL0 to
-// 0 to report that. On return ZA is off, as the AAPCS64 requires.
+// address to save it to. The macro saves the storage itself, because older C libraries lack __arm_tpidr2_save. It then
+// sets TPIDR2_EL0 to 0, which tells the caller that the storage was saved. When the function returns, ZA is off, as the
+// AAPCS64 requires.
 .macro save_storage_of_caller
   mrs x9, s3_3_c13_c0_5
   cbz x9, 3f
@@ -100,8 +101,8 @@ members corrections, row_correction, column_correction, column, panel, tile
 3:
 .endm
 
-// The macro stores the addresses of the next x8 windows in `tile`, and advances x3 to x5 and x19 to x20 past their
-// pixels. The last window is repeated until the number of windows is a multiple of four.
+// The macro stores the addresses of the next x8 windows in `tile`. It advances the registers of the next pixel: x3 to
+// x5, x19 and x20. The last window is repeated until the number of windows is a multiple of four.
 .macro find_windows
   member_of x9, tile
   member_of x10, pixel_stride
@@ -180,8 +181,8 @@ members corrections, row_correction, column_correction, column, panel, tile
   b.ne 1b
 .endm
 
-// The macro adds outer products to the four tiles. The first factor, z`a`, has one word of every pixel. The second
-// factors, z`b0` to z`b3`, have the same word of every channel.
+// The macro adds four outer products to the four tiles of sums. The first factor, z`a`, has one word of every pixel.
+// The second factors, z`b0` to z`b3`, have the corresponding word of every channel.
 .macro add_word a, b0, b1, b2, b3
   count_agreeing 0, 1, \a, \b0
   count_agreeing 1, 2, \a, \b1

@@ -11,8 +11,8 @@ constexpr int32_t kMaxLanes = 64;
 // A tile of weights has this many channels.
 constexpr int32_t kTileChannels = 64;
 
-// TilePixels has the window of each pixel of a tile, and its padding corrections from the first channel on. If the
-// layer has no corrections, this pointer is not used.
+// For each pixel of a tile, TilePixels has the address of its window, and the address of its padding corrections. If
+// the layer has no corrections, the second address is not used.
 struct TilePixels {
   const uint8_t* windows[kMaxLanes];
   const int32_t* corrections[kMaxLanes];
@@ -21,7 +21,8 @@ struct TilePixels {
 // Sme2Layer has the arguments of litebnn_sme2_bconv. bconv.S relies on the order of the members, and on each member
 // taking eight bytes.
 struct Sme2Layer {
-  // bconv.S broadcasts the first six members to vectors, by an instruction that requires offsets below 256 bytes.
+  // These six members come first, because bconv.S broadcasts them to vectors by an instruction that can only read at
+  // offsets below 256 bytes.
   alignas(8) int32_t base;  // depth - 64 * words; for packed outputs 32 * words
   alignas(8) int32_t clamp_min;
   alignas(8) int32_t clamp_max;

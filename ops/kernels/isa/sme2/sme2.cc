@@ -40,7 +40,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
       is_bits ? pixel_begin * PackedWords(task.output_channels) : OutputIndex(task, pixel_begin, channel_begin);
   const int64_t value_bytes = is_bytes ? sizeof(int8_t) : sizeof(uint32_t);
   Sme2Layer layer = {};
-  // The sum `base` may overflow. bconv.S then adds to it with the same wrap-around, so the results are correct.
+  // The number `base` may overflow, which wraps it around. bconv.S adds to it with the same wrap-around, so the final
+  // results are correct.
   const int64_t all_bits = int64_t{words} * kBitsPerWord;
   layer.base = static_cast<int32_t>(is_bits ? all_bits : task.depth - 2 * all_bits);
   layer.clamp_min = task.clamp_min;

@@ -11,7 +11,8 @@
 namespace litebnn {
 namespace {
 
-// The sum of two levels by separate multiplications and additions.
+// Returns the rounded sum of two int8 values, computed with a multiplication and an addition that are each rounded to
+// float.
 int32_t Round(const FloatSum& sum, int32_t first, int32_t second) {
   const int32_t a = first, b = second - sum.second_zero_point;
   const float first_product = static_cast<float>(a) * sum.first_scale;
@@ -23,7 +24,7 @@ int32_t Round(const FloatSum& sum, int32_t first, int32_t second) {
   return rounded;
 }
 
-// The sum of two levels by fused multiply-adds.
+// Returns the rounded sum of two int8 values, computed with fused multiply-adds, which round product and sum only once.
 int32_t RoundFused(const FloatSum& sum, int32_t first, int32_t second) {
   const float offset = -static_cast<float>(sum.second_zero_point) * sum.second_scale;
   const float product = std::fma(static_cast<float>(second), sum.second_scale, offset);

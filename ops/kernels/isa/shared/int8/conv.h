@@ -67,8 +67,8 @@ struct Int8Tile {
     }
   }
 
-  // Writes one row of output pixels. If the row does not consist of whole tiles, the last tile overlaps the one before,
-  // and computes some pixels again.
+  // Writes one row of output pixels, tile by tile. If the row does not consist of whole tiles, the last tile overlaps
+  // the tile before it, and computes some pixels again.
   __attribute__((noinline)) static void WriteRow(const Int8ConvTask& task, const uint8_t* row, int32_t channel,
                                                  int8_t* output) {
     const Int8ConvTask copy = task;  // because a compiler must assume that any store may modify the original
@@ -79,8 +79,8 @@ struct Int8Tile {
   }
 };
 
-// Adds the products of windows and weights, one step after the other. A trait `Dots` that has instructions for several
-// steps at once replaces this function by its own.
+// Adds the products of windows and weights, one step (kInt8StepBytes) after the other. A trait `Dots` for a CPU whose
+// instructions do several steps at once replaces this function by its own.
 template <typename Dots, int kPixels, int kVectors>
 __attribute__((always_inline)) inline void AddSteps(const Int8ConvTask& task, const uint8_t* window,
                                                     const uint8_t* weights,
@@ -126,8 +126,8 @@ inline void WriteTileRow(const Int8ConvTask& task, int64_t y, int32_t channel) {
 // fill a tile are computed vector by vector.
 template <typename Dots, int kPixels, int kVectors>
 void Int8ConvRows(const Int8ConvTask& task, int64_t begin, int64_t end) {
-  // A tile of one vector of channels has more pixels than other tiles, so that enough sums are independent of each
-  // other.
+  // A tile with only one vector of channels has more pixels than other tiles. The CPU then has enough independent sums
+  // to work on at the same time.
   constexpr int kNarrowPixels = 8;
   for (int64_t y = begin; y < end; ++y) {
     for (int32_t channel = 0, vectors; channel < task.channels; channel += vectors * Dots::kLanes) {
