@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -124,7 +125,10 @@ def _picked(op: Op, parts: list[Values]) -> Values | None:
 
 def _cast(op: Op, parts: list[Values]) -> Values | None:
     dtype, part = NUMPY_TYPES.get(op.output.type), parts[0]
-    if dtype is None or not part.is_known or not np.all(np.isfinite(part.values)):
+    # A CAST of a quantized tensor reads its integers, and not the values for which they stand.
+    if dtype is None or op.input(0).quantization is not None or not part.is_known:
+        return None
+    if not np.all(np.isfinite(part.values)):
         return None
     return replace(part, values=part.values.astype(dtype).astype(np.float64))
 
@@ -132,7 +136,15 @@ def _cast(op: Op, parts: list[Values]) -> Values | None:
 def elementwise(op: Op, parts: list[Values]) -> Values | None:
     if not all(part.is_known for part in parts):
         return None
-    return replace(parts[0], values=np.asarray(ELEMENTWISE[op.name](*(part.values for part in parts)), np.float64))
+    return replace(parts[0], values=_applied(op, [part.values for part in parts]))
+
+
+def _applied(op: Op, operands: list[Array]) -> Array:
+    """Computes an op of numbers. Comparisons of quantized tensors rescale their operands."""
+    if op.name in _COMPARISONS:
+        grids = [op.input(i).per_tensor_quantization for i in range(len(operands))]
+        operands = [v if grid is None else as_compared(v, grid[0]) for v, grid in zip(operands, grids, strict=True)]
+    return np.asarray(ELEMENTWISE[op.name](*operands), np.float64)
 
 
 def comparison(op: Op, parts: list[Values]) -> Values | None:
@@ -175,14 +187,12 @@ def _against(op: Op, parts: list[Values], index: int, number: float) -> Values |
     below = next_level(edges[:1], up=False) if levels is None else levels[:1]
     inside = np.concatenate([below, edges])
     operands = [part.values + inside * part.linear_terms[x] if part.linear_terms else part.values for part in parts]
-    if op.name in _COMPARISONS:
-        grids = [op.input(i).per_tensor_quantization for i in range(len(operands))]
-        operands = [v if grid is None else as_compared(v, grid[0]) for v, grid in zip(operands, grids, strict=True)]
-    return Values(x, edges, np.asarray(ELEMENTWISE[op.name](*operands), np.float64)).simplified()
+    return Values(x, edges, _applied(op, operands)).simplified()
 
 
+Transfer: TypeAlias = Callable[[Op, list[Values]], "Values | None"]
 # For each kind of op, the table has the function from its inputs' values to its output's.
-TRANSFER: dict[str, Callable[[Op, list[Values]], Values | None]] = {
+TRANSFER: dict[str, Transfer] = {
     **dict.fromkeys(ELEMENTWISE, elementwise),
     **dict.fromkeys((*_COMPARISONS, *LEVELS, *CLAMPS, "SIGN"), comparison),
     **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), lambda op, parts: parts[0]),
