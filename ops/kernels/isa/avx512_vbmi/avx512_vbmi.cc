@@ -31,6 +31,23 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
+// A BreakEven is the number of vectors of channels that must use the same table, so that its lookups save the time for
+// making it. Each row was measured with bench/kernels on one kind of CPU. docs/decisions.md has the times.
+struct BreakEven {
+  bool counts_bits_fast;
+  int64_t vectors;
+};
+constexpr BreakEven kBreakEvens[] = {
+    {true, 28},  // AMD Zen 5
+    {false, 6},  // an Intel server CPU
+};
+
+int64_t BreakEvenVectors() {
+  const BreakEven* row = kBreakEvens;
+  while (row->counts_bits_fast != CpuCountsBitsFast()) ++row;
+  return row->vectors;
+}
+
 // Chooses between popcounts by VPOPCNTD (avx512) and by table lookups. Making tables pays off if windows share them, or
 // if many channels use them.
 const Isa* Better(const Bconv2dSpec& spec) {
@@ -47,9 +64,7 @@ const Isa* Better(const Bconv2dSpec& spec) {
                               tables_of_two <= int64_t{kMaxSharedTables} * Vectors(channels);
   const int64_t new_rows = shares_rows ? 1 : spec.filter_height;
   const int64_t new_columns = shares_columns ? step : spec.filter_width;
-  // The number of vectors of channels that must use the same table, before table lookups save more time than making the
-  // table takes. Both numbers were measured with bench/kernels.
-  static const int64_t table_vectors = CpuCountsBitsFast() ? 28 : 6;
+  static const int64_t table_vectors = BreakEvenVectors();
   const bool pays = table_vectors * kVectorChannels * new_rows * new_columns < channels * taps;
   return taps > 1 && pays ? nullptr : &kAvx512Isa;
 }
