@@ -125,7 +125,7 @@ def _write(name: str, options: argparse.Namespace) -> None:
 
     weights = Path(options.weights) if options.weights not in (None, _RANDOM) else None
     check_destination(options.output, ".tflite", weights, options.labels)
-    labels = options.labels.read_text(encoding="utf-8").splitlines() if options.labels else []
+    labels = _labels(options.labels) if options.labels else ()
     if options.weights is None:
         if labels:
             raise ValueError("--labels is for --weights of your own: pretrained networks have ImageNet's classes")
@@ -144,6 +144,23 @@ def _write(name: str, options: argparse.Namespace) -> None:
         print_json(report.to_dict())
     else:
         _print(options, report)
+
+
+def _labels(file: Path) -> tuple[str, ...]:
+    """The labels in a file, one a line.
+
+    Raises:
+        ValueError: the file has no labels, or is no text in UTF-8.
+    """
+    from litebnn.flatbuffer import labels_in
+
+    try:
+        labels = labels_in(file.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is no text in UTF-8: {error}") from None
+    if not labels:
+        raise ValueError(f"{file} has no labels")
+    return labels
 
 
 def _print(options: argparse.Namespace, report: ConversionReport) -> None:

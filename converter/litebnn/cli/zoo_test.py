@@ -47,11 +47,15 @@ def test_every_network_has_figures() -> None:
         (["-o", "a.tflite"], "--output is for one network, which is not named"),
         (["quicknet", "-o", "nowhere/a.tflite"], "nowhere is no folder to write a.tflite to"),
         (["quicknet", "-o", "a.tflite", "--labels", "l.txt"], "--labels is for --weights of your own"),
+        (["quicknet", "-o", "a.tflite", "--weights=random", "--labels=empty.txt"], "empty.txt has no labels"),
+        (["quicknet", "-o", "a.tflite", "--weights=random", "--labels=b.txt"], "b.txt is no text in UTF-8: "),
         (["quicknet", "-o", "a.tflite"], "cannot fetch http://127.0.0.1:9/quicknet-v1.0/quicknet_weights.h5: "),
     ],
 )
 def test_mistakes_are_one_line(arguments: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:
     Path("l.txt").write_text("a\nb\n")
+    Path("empty.txt").write_text("\n\n")
+    Path("b.txt").write_bytes(b"\xff\n")
     assert cli.main(["zoo", *arguments]) == 1
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith(f"litebnn: {message}")

@@ -10,6 +10,7 @@ https://github.com/google-ai-edge/LiteRT/blob/main/tflite/schema.
 from __future__ import annotations
 
 import io
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from litebnn.errors import ConversionError
 from litebnn.flatbuffer.reader import read_model
 from litebnn.flatbuffer.tables import Schema
 from litebnn.flatbuffer.writer import write_model
-from litebnn.graph import Buffer
+from litebnn.graph import Buffer, Graph
 
 BUFFER_NAME = "TFLITE_METADATA"
 LABELS_FILE = "labels.txt"
@@ -31,9 +32,15 @@ LABELS_FILE = "labels.txt"
 CROP = "litebnn_center_crop"
 _IDENTIFIER = b"M001"
 _PARSER_VERSION = "1.5.0"  # the first with custom metadata
-_RGB, _GRAYSCALE = 1, 2
+# The numbers of color spaces in the schema, by the image's channels.
+_COLOR_SPACES = {1: 2, 3: 1}
+_UNKNOWN_COLOR_SPACE = 0
 _AXIS_LABELS = 2
 _MOST_FILE_BYTES = 16 << 20
+_TEXTS = ("name", "description", "author", "license")
+# Unicode's categories of characters that end a line, control a terminal, or have no encoding in UTF-8.
+_SURROGATES = "Cs"
+_NOT_IN_LABELS = frozenset({"Cc", "Zl", "Zp", _SURROGATES})
 _DAMAGES = (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
 
 SCHEMA = Schema(
@@ -96,14 +103,14 @@ class ImageClassifier:
     author: str = ""
     # The license of the weights.
     license: str = ""
-    # The names of the classes, in the order of the output.
+    # The names of the classes, in the order of the output. Each is one line of text.
     labels: tuple[str, ...] = ()
-    # The mean of each channel, which preprocessing subtracts from the pixels (0 to 255).
+    # The mean of each channel, or one mean for all, which preprocessing subtracts from the pixels (0 to 255).
     mean: tuple[float, ...] = ()
-    # The standard deviation of each channel, by which preprocessing then divides.
+    # The standard deviation for each mean, above 0, by which preprocessing then divides.
     std: tuple[float, ...] = ()
-    # The share of an image's shorter side that is cropped from the middle, before a bicubic resize. None if the whole
-    # image is resized bilinearly.
+    # The share of an image's shorter side that is cropped from the middle, before a bicubic resize: above 0, at most 1.
+    # None if the whole image is resized bilinearly.
     crop: float | None = None
 
 
@@ -111,23 +118,14 @@ def with_metadata(tflite: bytes, metadata: ImageClassifier) -> bytes:
     """Adds metadata to the file of a model, or replaces earlier metadata.
 
     Raises:
-        ConversionError: the model does not take one image and give one score for each label. Or a deviation is missing
-            or not above 0, or normalized pixels are not within float32.
+        ConversionError: the model does not take one image and give one score for each label. Or the metadata does not
+            fit the model, or cannot be written: see `ImageClassifier`.
     """
-    if not _can_normalize(metadata.mean, metadata.std):
-        raise ConversionError(
-            f"the metadata has the deviations {metadata.std} for the means {metadata.mean}: expected one above 0 each, "
-            "and a result within float32"
-        )
     model = read_model(tflite)
-    (graph, *_) = model.graphs
-    shapes = [[list(tensor.shape) for tensor in side] for side in (graph.inputs, graph.outputs)]
-    if [len(side) for side in shapes] != [1, 1] or len(shapes[0][0]) != 4 or shapes[1][0][-1] != len(metadata.labels):
-        raise ConversionError(
-            f"the model takes {shapes[0]} and gives {shapes[1]}: expected an image, and a score for each of the "
-            f"{len(metadata.labels)} labels"
-        )
-    content = SCHEMA.pack("ModelMetadata", _tables(metadata, shapes[0][0]), _IDENTIFIER)
+    shape = _image_shape(model.graphs[0], len(metadata.labels))
+    _check_numbers(metadata, shape[-1])
+    _check_texts(metadata)
+    content = SCHEMA.pack("ModelMetadata", _tables(metadata, shape), _IDENTIFIER)
     model.metadata = [(name, buffer) for name, buffer in model.metadata if name != BUFFER_NAME]
     model.buffers.append(Buffer(np.frombuffer(content, np.uint8)))
     model.metadata.append((BUFFER_NAME, model.buffers[-1]))
@@ -157,7 +155,7 @@ def read_metadata(tflite: bytes) -> ImageClassifier | None:
     files = [file for tensor in outputs[:1] for file in tensor.get("associated_files", ())]
     name = next((file.get("name", "") for file in files if file.get("type") == _AXIS_LABELS), "")
     return ImageClassifier(
-        **{key: tables.get(key, "") for key in ("name", "description", "author", "license")},
+        **{key: tables.get(key, "") for key in _TEXTS},
         labels=_labels(tflite, name) if name else (),
         mean=tuple(normalization.get("mean", ())),
         std=tuple(normalization.get("std", ())),
@@ -180,6 +178,59 @@ def with_files_of(source: bytes, result: bytes) -> bytes:
     return result
 
 
+def labels_in(text: str) -> tuple[str, ...]:
+    r"""The labels in a text, one a line, as label_image reads them. Blank lines at the end are no labels.
+
+    >>> labels_in("cat\r\ndog\r\n\r\n")
+    ('cat', 'dog')
+    """
+    lines = text.rstrip("\r\n")
+    return tuple(line.removesuffix("\r") for line in lines.split("\n")) if lines else ()
+
+
+def _image_shape(graph: Graph, labels: int) -> list[int]:
+    """The shape of the image that a classifier takes: [1, height, width, channels].
+
+    Raises:
+        ConversionError: the graph does not take one image, or does not give a score for each label.
+    """
+    inputs, outputs = ([list(tensor.shape) for tensor in side] for side in (graph.inputs, graph.outputs))
+    scores = [shape[-1:] for shape in outputs]
+    if len(inputs) != 1 or len(inputs[0]) != 4 or scores != [[labels]]:
+        raise ConversionError(
+            f"the model takes {inputs} and gives {outputs}: expected an image, and a score for each of the {labels} "
+            "labels"
+        )
+    if min(inputs[0]) < 1:
+        raise ConversionError(f"the model takes images of {inputs[0]}, expected a known height and width")
+    return inputs[0]
+
+
+def _check_numbers(metadata: ImageClassifier, channels: int) -> None:
+    if not _can_normalize(metadata.mean, metadata.std):
+        raise ConversionError(
+            f"the metadata has the deviations {metadata.std} for the means {metadata.mean}: expected one above 0 each, "
+            "and a result within float32"
+        )
+    if len(metadata.mean) not in (0, 1, channels):
+        raise ConversionError(
+            f"the metadata has {len(metadata.mean)} means, but the model takes images of {channels} channels: expected "
+            "one mean, or one for each channel"
+        )
+    # Programs read the crop as float32.
+    if metadata.crop is not None and not (np.float32(metadata.crop) > 0.0 and metadata.crop <= 1.0):
+        raise ConversionError(f"the metadata has the crop {metadata.crop}, expected a number above 0, at most 1")
+
+
+def _check_texts(metadata: ImageClassifier) -> None:
+    for number, label in enumerate(metadata.labels):
+        if not label or _NOT_IN_LABELS & set(map(unicodedata.category, label)):
+            raise ConversionError(f'the metadata has the label "{label}" for class {number}, expected one line of text')
+    for field in _TEXTS:
+        if _SURROGATES in map(unicodedata.category, getattr(metadata, field)):
+            raise ConversionError(f'the {field} "{getattr(metadata, field)}" has no encoding in UTF-8')
+
+
 def _can_normalize(mean: Sequence[float], std: Sequence[float]) -> bool:
     """True if float32 pixels from 0 to 255 can be normalized by these means and deviations."""
     if len(mean) != len(std):
@@ -192,26 +243,26 @@ def _can_normalize(mean: Sequence[float], std: Sequence[float]) -> bool:
 
 def _tables(metadata: ImageClassifier, shape: list[int]) -> dict[str, Any]:
     _, height, width, channels = shape
-    image = {
+    image: dict[str, Any] = {
         "name": "image",
         "description": "The image to classify.",
         "content": {
             "content_properties": (
                 "ImageProperties",
                 {
-                    "color_space": _GRAYSCALE if channels == 1 else _RGB,
+                    "color_space": _COLOR_SPACES.get(channels, _UNKNOWN_COLOR_SPACE),
                     "default_size": {"width": width, "height": height},
                 },
             )
         },
-        "process_units": [
-            {"options": ("NormalizationOptions", {"mean": list(metadata.mean), "std": list(metadata.std)})}
-        ],
-        "stats": {
+    }
+    if metadata.mean:
+        normalization = {"mean": list(metadata.mean), "std": list(metadata.std)}
+        image["process_units"] = [{"options": ("NormalizationOptions", normalization)}]
+        image["stats"] = {
             side: [(v - m) / s for m, s in zip(metadata.mean, metadata.std, strict=True)]
             for side, v in (("max", 255.0), ("min", 0.0))
-        },
-    }
+        }
     scores = {
         "name": "probability",
         "description": "The probability of each class.",
@@ -223,8 +274,8 @@ def _tables(metadata: ImageClassifier, shape: list[int]) -> dict[str, Any]:
     }
     graph: dict[str, Any] = {"input_tensor_metadata": [image], "output_tensor_metadata": [scores]}
     if metadata.crop is not None:
-        graph["custom_metadata"] = [{"name": CROP, "data": repr(metadata.crop).encode()}]
-    texts = {key: getattr(metadata, key) for key in ("name", "description", "author", "license")}
+        graph["custom_metadata"] = [{"name": CROP, "data": repr(float(metadata.crop)).encode()}]
+    texts = {key: getattr(metadata, key) for key in _TEXTS}
     return {**texts, "subgraph_metadata": [graph], "min_parser_version": _PARSER_VERSION}
 
 
@@ -245,7 +296,7 @@ def _labels(tflite: bytes, name: str) -> tuple[str, ...]:
             text = archive.read(name).decode("utf-8")
     except _DAMAGES as error:
         raise ConversionError(f"the metadata names {name}, which the file's archive does not have ({error})") from None
-    return tuple(text.splitlines())
+    return labels_in(text)
 
 
 def _share(data: bytes) -> float:

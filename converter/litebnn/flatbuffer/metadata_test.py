@@ -10,11 +10,12 @@ import pytest
 
 import litebnn
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import ImageClassifier, read_metadata, read_model, with_metadata
+from litebnn.flatbuffer import ImageClassifier, labels_in, read_metadata, read_model, with_metadata, write_model
 from litebnn.flatbuffer.metadata import BUFFER_NAME, CROP, LABELS_FILE
 from tests.needs import imported
 
 ROOT = Path(__file__).resolve().parents[3]
+DIGIT_NAMES = tuple("0123456789")
 DIGITS = (ROOT / "examples" / "label_image" / "digits.tflite").read_bytes()
 CLASSIFIER = ImageClassifier(
     "digits", "A test.", "somebody", "Apache-2.0", tuple(f"größe {n}" for n in range(10)), (0.5,), (2.0,), 0.875
@@ -25,7 +26,7 @@ def test_metadata_is_read_as_it_was_written() -> None:
     tflite = with_metadata(DIGITS, CLASSIFIER)
     assert read_metadata(tflite) == CLASSIFIER
     assert with_metadata(DIGITS, CLASSIFIER) == tflite
-    other = ImageClassifier(labels=tuple("0123456789"), mean=(1.0,), std=(1.0,))
+    other = ImageClassifier(labels=DIGIT_NAMES, mean=(1.0,), std=(1.0,))
     assert read_metadata(with_metadata(tflite, other)) == other
     assert sum(name == BUFFER_NAME for name, _ in read_model(with_metadata(tflite, other)).metadata) == 1
 
@@ -34,23 +35,78 @@ def test_a_model_without_metadata_has_none() -> None:
     assert read_metadata(DIGITS) is None
 
 
+def test_a_classifier_without_normalization_has_none() -> None:
+    classifier = ImageClassifier(labels=DIGIT_NAMES)
+    assert read_metadata(with_metadata(DIGITS, classifier)) == classifier
+
+
 def test_labels_must_fit_the_output() -> None:
-    with pytest.raises(ConversionError, match="expected an image, and a score for each of the 2 labels"):
+    with pytest.raises(ConversionError, match="and a score for each of the 2 labels"):
         with_metadata(DIGITS, ImageClassifier(labels=("a", "b"), mean=(0.0,), std=(1.0,)))
+
+
+def test_the_size_of_the_image_is_known() -> None:
+    model = read_model(DIGITS)
+    model.graphs[0].inputs[0].shape = (1, -1, -1, 1)
+    with pytest.raises(ConversionError, match=r"takes images of \[1, -1, -1, 1\], expected a known height and width"):
+        with_metadata(write_model(model), ImageClassifier(labels=DIGIT_NAMES))
+
+
+def test_the_means_are_as_many_as_the_channels() -> None:
+    with pytest.raises(ConversionError, match="has 3 means, but the model takes images of 1 channels"):
+        with_metadata(DIGITS, ImageClassifier(labels=DIGIT_NAMES, mean=(0.0,) * 3, std=(1.0,) * 3))
+
+
+@pytest.mark.parametrize("label", ["", *(f"a{end}b" for end in "\0\n\r\v\x1b\x85\u2028\u2029\ud800")])
+def test_a_label_is_one_line_of_text(label: str) -> None:
+    with pytest.raises(ConversionError, match='the label ".*" for class 9, expected one line of text') as caught:
+        with_metadata(DIGITS, ImageClassifier(labels=(*DIGIT_NAMES[:9], label)))
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("label", [" a ", "crème\xa0brûlée", "\N{CAT FACE}", "\N{ZERO WIDTH JOINER}"])
+def test_a_label_may_have_any_other_characters(label: str) -> None:
+    classifier = ImageClassifier(labels=(*DIGIT_NAMES[:9], label))
+    assert read_metadata(with_metadata(DIGITS, classifier)) == classifier
+
+
+@pytest.mark.parametrize("field", ["name", "description", "author", "license"])
+def test_other_texts_have_an_encoding(field: str) -> None:
+    with pytest.raises(ConversionError, match=rf'^the {field} "a\\udc80" has no encoding in UTF-8$'):
+        with_metadata(DIGITS, ImageClassifier(labels=DIGIT_NAMES, **{field: "a\udc80"}))
+
+
+@pytest.mark.parametrize("crop", [0.0, -0.5, 1e-60, 1.0001, float("inf"), float("nan")])
+def test_a_crop_that_is_no_share_is_not_written(crop: float) -> None:
+    with pytest.raises(ConversionError, match="has the crop .*, expected a number above 0, at most 1"):
+        with_metadata(DIGITS, ImageClassifier(labels=DIGIT_NAMES, crop=crop))
+
+
+@pytest.mark.parametrize("crop", [1, 1e-5, np.float64(0.5)])
+def test_a_crop_of_any_kind_of_number_is_read_again(crop: float) -> None:
+    found = read_metadata(with_metadata(DIGITS, ImageClassifier(labels=DIGIT_NAMES, crop=crop)))
+    assert found is not None
+    assert found.crop == crop
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [("", ()), ("\n\n", ()), ("a", ("a",)), ("a\r\n\r\n", ("a",)), ("a\n\nb c\x0b\n", ("a", "", "b c\x0b"))],
+)
+def test_labels_are_lines(text: str, labels: tuple[str, ...]) -> None:
+    assert labels_in(text) == labels
 
 
 @pytest.mark.parametrize("std", [(0.0,), (-1.0,), (1e-50,), (1e-38,), (float("inf"),), (float("nan"),), (1.0, 1.0), ()])
 def test_each_mean_has_a_deviation_above_0(std: tuple[float, ...]) -> None:
-    labels = tuple("0123456789")
     with pytest.raises(ConversionError, match=r"the deviations .* for the means \(0.5,\): expected one above 0 each"):
-        with_metadata(DIGITS, ImageClassifier(labels=labels, mean=(0.5,), std=std))
+        with_metadata(DIGITS, ImageClassifier(labels=DIGIT_NAMES, mean=(0.5,), std=std))
 
 
 @pytest.mark.parametrize("mean", [float("nan"), float("inf"), 1e39])
 def test_means_are_numbers_of_float32(mean: float) -> None:
-    labels = tuple("0123456789")
     with pytest.raises(ConversionError, match="and a result within float32"):
-        with_metadata(DIGITS, ImageClassifier(labels=labels, mean=(mean,), std=(1.0,)))
+        with_metadata(DIGITS, ImageClassifier(labels=DIGIT_NAMES, mean=(mean,), std=(1.0,)))
 
 
 def test_the_runtime_runs_a_model_with_metadata(library: Path) -> None:
