@@ -41,6 +41,10 @@ Progress = Callable[[int, "int | None"], None]  # takes the bytes that are there
 class FetchError(OSError):
     """A file that could not be fetched; the message is one line that says what to do."""
 
+    def __init__(self, message: str) -> None:
+        # Addresses, paths and what a server sends may contain any characters.
+        super().__init__(printable(message))
+
 
 class _Interrupted(Exception):
     """A transfer that may be continued."""
@@ -120,11 +124,10 @@ def _check_carried(file: RemoteFile) -> None:
 def _fetch(file: RemoteFile, progress: Progress) -> None:
     """Fetches a file under a temporary name in its folder, checks its hash, and renames it."""
     part = file.path.with_name(f"{file.path.name}.part")
-    resumed = part.exists() and part.stat().st_size > 0
-    _transfer(file, part, progress)
+    is_joined = _transfer(file, part, progress)
     found = _hash_of(part)
-    if found != file.sha256 and resumed:
-        # The bytes from an earlier transfer may be damaged, or belong to another file. Therefore they are removed.
+    if found != file.sha256 and is_joined:
+        # The bytes of one of the transfers may be damaged, or belong to another file. Therefore all are removed.
         part.unlink()
         _transfer(file, part, progress)
         found = _hash_of(part)
@@ -138,27 +141,33 @@ def _fetch(file: RemoteFile, progress: Progress) -> None:
     part.replace(file.path)
 
 
-def _transfer(file: RemoteFile, part: Path, progress: Progress) -> None:
-    """Appends to a partial file until it is complete, with as many requests as necessary.
+def _transfer(file: RemoteFile, part: Path, progress: Progress) -> bool:
+    """Appends to a partial file until it is complete, with as many requests as necessary. Returns True if the bytes
+    come from more than one transfer.
 
     Raises:
         FetchError: the server refuses, or several requests in a row bring nothing.
     """
-    failed = 0
-    for request in range(1, MOST_REQUESTS + 1):
-        before = part.stat().st_size if part.exists() else 0
+    failed = requests = 0
+    while True:
+        before, requests = _size(part), requests + 1
         try:
             _request(file, part, before, progress)
-            return
+            return before > 0
         except _Interrupted as error:
-            failed = 0 if part.exists() and part.stat().st_size > before else failed + 1
-            if failed == ATTEMPTS or request == MOST_REQUESTS:
-                kept = part.stat().st_size if part.exists() else 0
+            kept = _size(part)
+            failed = 0 if kept > before else failed + 1
+            if failed == ATTEMPTS or requests == MOST_REQUESTS:
                 if kept and _hash_of(part) == file.sha256:  # the server told a wrong length
-                    return
+                    return True
                 state = f"; the next try continues after {kept:,} bytes" if kept else ""
                 raise FetchError(f"cannot fetch {file.address}: {error}{state}; {_advice(file)}") from None
             time.sleep(_PAUSE * failed)
+
+
+def _size(part: Path) -> int:
+    """The size of a partial file in bytes; 0 if there is none."""
+    return part.stat().st_size if part.exists() else 0
 
 
 def _request(file: RemoteFile, part: Path, begin: int, progress: Progress) -> None:
@@ -179,20 +188,17 @@ def _request(file: RemoteFile, part: Path, begin: int, progress: Progress) -> No
     except urllib.error.HTTPError as error:
         if error.code == 416 and begin:  # the part is complete, or of another file: its hash tells
             return
+        answer = f"the server answers {error.code} {error.reason}"
         if error.code in (408, 429) or error.code >= 500:
-            raise _Interrupted(f"the server answers {error.code} {printable(error.reason)}") from None
-        raise FetchError(
-            f"cannot fetch {file.address}: the server answers {error.code} {printable(error.reason)}; {_advice(file)}"
-        ) from None
+            raise _Interrupted(answer) from None
+        raise FetchError(f"cannot fetch {file.address}: {answer}; {_advice(file)}") from None
     except urllib.error.URLError as error:
         reason = error.reason if isinstance(error.reason, Exception) else OSError(error.reason)
-        raise _Interrupted(printable(reason_of(reason))) from None
+        raise _Interrupted(reason_of(reason)) from None
     except http.client.HTTPException as error:
-        raise _Interrupted(
-            f"the server answers no HTTP ({printable(shortened(str(error) or type(error).__name__))})"
-        ) from None
+        raise _Interrupted(f"the server answers no HTTP ({shortened(str(error) or type(error).__name__)})") from None
     except ValueError as error:  # an address that is none
-        raise FetchError(f"cannot fetch {file.address}: {printable(error)}; {_advice(file)}") from None
+        raise FetchError(f"cannot fetch {file.address}: {error}; {_advice(file)}") from None
 
 
 def _copy(file: RemoteFile, response: Any, out: BinaryIO, total: int | None, progress: Progress) -> None:
@@ -216,7 +222,7 @@ def _read(response: Any) -> bytes:
     try:
         return bytes(response.read(_PIECE))
     except (http.client.HTTPException, OSError) as error:
-        raise _Interrupted(f"the transfer breaks off: {printable(reason_of(error) or type(error).__name__)}") from None
+        raise _Interrupted(f"the transfer breaks off: {reason_of(error) or type(error).__name__}") from None
 
 
 def _first_byte(response: Any) -> int:
@@ -237,7 +243,7 @@ def _advice(file: RemoteFile) -> str:
     scheme = file.address.partition(":")[0]
     proxy = f"set {scheme}_proxy if you need a proxy"
     if scheme in proxies:
-        proxy = f"check the proxy {printable(proxies[scheme].rpartition('@')[2])}"  # without a password
+        proxy = f"check the proxy {proxies[scheme].rpartition('@')[2]}"  # without a password
     return f"{proxy}, or {file._by_hand()}"
 
 

@@ -165,6 +165,48 @@ def test_a_part_of_another_file_is_replaced(part: bytes, tmp_path: Path) -> None
         assert fetch(file).read_bytes() == CONTENT
 
 
+def test_a_continuation_with_other_bytes_is_replaced(tmp_path: Path) -> None:
+    def answer(request: Request) -> None:
+        content = CONTENT[:400_000] + bytes(len(CONTENT) - 400_000) if request.count == 2 else CONTENT
+        request.reply(content, most=400_000 if request.count == 1 else None)
+
+    with serving(answer) as server:
+        assert fetch(file_at(server, tmp_path)).read_bytes() == CONTENT
+        assert [asked for _, asked in server.requests] == [None, "bytes=400000-", None]
+
+
+def test_redirections_are_followed_and_continued(tmp_path: Path) -> None:
+    def answer(request: Request) -> None:
+        if "signed" in request.path:
+            request.reply(CONTENT, most=600_000)
+            return
+        request.send_response(302)
+        request.send_header("Location", f"/signed?{request.count}")
+        request.end_headers()
+
+    with serving(answer) as server:
+        assert fetch(file_at(server, tmp_path)).read_bytes() == CONTENT
+        begin = "bytes=600000-"
+        first, second = ("/weights.h5", None), ("/weights.h5", begin)
+        assert server.requests == [first, ("/signed?1", None), second, ("/signed?3", begin)]
+
+
+def test_a_redirection_without_an_end_is_one_line(tmp_path: Path) -> None:
+    def answer(request: Request) -> None:
+        request.send_response(302)
+        request.send_header("Location", request.path)
+        request.end_headers()
+
+    with serving(answer) as server:
+        assert "the server answers 302 " in fails(file_at(server, tmp_path))
+
+
+def test_an_address_with_line_ends_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(FetchError, match=r"^cannot fetch http://a\\nb/weights.h5: .* put it at .*") as caught:
+        fetch(RemoteFile("http://a\nb/weights.h5", tmp_path / "weights.h5", SHA256))
+    assert str(caught.value).isprintable()
+
+
 def test_more_than_any_file_has_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 500_000)
     with serving(lambda request: request.reply(CONTENT)) as server:
