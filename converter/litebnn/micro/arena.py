@@ -11,7 +11,7 @@ ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer that is in use from step `first` to step `last`, both included."""
+    """A buffer of a tensor that is in use from step `first` to step `last` of the network, both included."""
 
     bytes: int
     first: int

@@ -1,7 +1,8 @@
-"""Chooses the kernel of a binary layer: the cheapest of `pack.KERNELS` for the layer's shape on a target.
+"""Chooses the kernel of a binary layer: the one of `pack.KERNELS` with the fewest instructions for the layer's shape on
+a microcontroller.
 
-The file `costs.json` has the measured instructions of each kernel, by target; `python -m bench.micro --write` measures
-them.
+The file `costs.json` has the measured instructions of each kernel on each microcontroller. `python -m bench.micro
+--write` measures them.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from litebnn.contract import BITS_PER_WORD
 from litebnn.micro.pack import COUNT_BITS, KERNELS, Geometry
 
 COSTS_FILE = Path(__file__).parent / "costs.json"
-# The kinds of output that are numbers, not bits; "fixed" is int8 that is computed with integers.
+# The kinds of layer outputs that are numbers, not bits. "fixed" is int8 that the kernel computes with integers alone,
+# "int8" is int8 that it computes with floats.
 NUMBERS = ("int8", "fixed", "float32")
-# Kernels whose weights take more than one bit each.
+# The kernels that store more than one bit for each weight, and are excluded by the option "compact".
 LARGE = ("triples",)
 
 
 def features(geometry: Geometry, kernel: str, output: str) -> list[int]:
-    """Returns quantities for one output pixel. If each is multiplied by its measured cost, the products add up to
-    the pixel's instructions. The quantities are 1, the words of the window, the blocks of channels, and the words of
-    all blocks. For each of NUMBERS, the numbers of blocks and channels follow.
+    """Returns the amounts of work for one output pixel. Each amount has a measured cost; the products of amounts and
+    costs add up to the pixel's instructions. The amounts are 1, the words of the window, the blocks of channels, and
+    the words of all blocks. Two amounts for each kind of output in NUMBERS follow: blocks and channels.
     """
     way = KERNELS[kernel]
     words = -(-geometry.depth // BITS_PER_WORD)
@@ -40,14 +42,15 @@ def _costs() -> dict[str, dict[str, list[float]]]:
 
 
 def instructions(geometry: Geometry, target: str, kernel: str, output: str) -> float:
-    """The estimated number of instructions of a layer. `output` is "bits" or one of NUMBERS."""
+    """The estimated number of instructions of a layer for one inference. `output` is the kind of output: "bits" or one
+    of NUMBERS."""
     pixel = zip(_costs()[target][kernel], features(geometry, kernel, output), strict=True)
     return geometry.output_height * geometry.output_width * sum(cost * quantity for cost, quantity in pixel)
 
 
 def choose_kernel(geometry: Geometry, target: str, kernels: str, output: str = "bits") -> str:
-    """The name of the kernel with the fewest instructions. `kernels` is "compact" or "fast" and selects the group of
-    kernels."""
+    """The name of the kernel with the fewest instructions, among the kernels of the group `kernels`, which is "compact"
+    or "fast"."""
     if geometry.depth.bit_length() > COUNT_BITS:
         return "popcount"
     known = [name for name in _costs()[target] if kernels == "fast" or name not in LARGE]

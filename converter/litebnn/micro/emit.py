@@ -29,12 +29,12 @@ from litebnn.micro.program import (
 )
 
 _LINE = 116
-# The largest C type in the arena after a word. It is the only type that needs a larger alignment than a word.
+# The largest C type in the arena, and the only one that needs a larger alignment than a 32-bit word.
 _ALIGNED = "ALIGNED"
 
 
 def in_comment(text: object) -> str:
-    """A name from the model, changed so that it is safe in a C comment."""
+    """A name from the model without characters that could end a C comment."""
     return re.sub(
         r"[*/\\?]{2,}", lambda found: "_" * len(found[0]), printable(text).encode("ascii", "replace").decode()
     )
@@ -130,9 +130,9 @@ class Emitted:
     # The texts of the C files `NAME.h` and `NAME.c`.
     header: str
     source: str
-    # The number of bytes of constant arrays that each step adds.
+    # For each step, the number of bytes of the constant arrays that no earlier step has.
     constant_bytes: tuple[int, ...]
-    # The C files whose functions are called, relative to the folder of the sources.
+    # The C files of the functions that the network calls. Paths are relative to the folder of the C sources.
     sources: tuple[str, ...]
 
 
@@ -145,7 +145,8 @@ class _Writer:
         self.index = {op: index for index, op in enumerate(placement.graph.ops)}
 
     def pointer(self, tensor: Tensor, step: Step, offset: str = "") -> str:
-        """The C expression for the address of the first element that a call reads or writes."""
+        """The C expression for the address of the first element of `tensor` that a call of a C function reads or
+        writes."""
         if tensor.is_constant:
             assert tensor.array is not None
             values = tensor.array.view(np.uint32) if tensor.type == "INT32" else tensor.array
@@ -160,8 +161,8 @@ class _Writer:
         return " + ".join([base, *([str(start)] if start else []), *([offset] if offset else [])])
 
     def _row_offset(self, tensor: Tensor, op: Op, step: Step) -> str:
-        """The C expression for the offset of an iteration's row in a tensor that is stored as a whole. It is empty if
-        only some rows of the tensor are stored.
+        """The C expression for the offset of the row that one iteration of a strip reads or writes. It is for tensors
+        that are stored as a whole; for a tensor of which only a few rows are stored, it is empty.
         """
         if tensor not in step.parts or (op is step.ops[0][0] and tensor in op.inputs):
             return ""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from litebnn.micro.placement import Step
 
-# The file with the measured instructions for each unit of work of a C function. `python -m bench.micro.builtin`
-# measures them in QEMU.
+# The file with the costs of C functions: measured instructions for each unit of work, such as a multiply-add. `python
+# -m bench.micro.builtin` measures these costs in QEMU.
 COSTS_FILE = Path(__file__).parent / "builtin_costs.json"
-# A kind of work whose amount is itself a number of instructions, so that it needs no measured factor.
+# The name of the kind of work whose amounts are already numbers of instructions, and need not be multiplied by a cost.
 INSTRUCTIONS = "instructions"
 # Cycles per instruction, from LLVM's models of the binary kernels' inner loops, without wait states of the flash. LLVM
 # has no model of RV32IMC; an instruction of a simple core takes at least one cycle.
@@ -21,7 +21,7 @@ CYCLES = {"cortex-m4": 1.1, "cortex-m7": 0.61, "cortex-m55": 1.17, "rv32imc": 1.
 
 
 def work_of(step: Step) -> Counter[tuple[str, str]]:
-    """The amounts of work in a step. The keys are C functions."""
+    """The amounts of work in a step of the network. Each key is a C function and a kind of work."""
     found: Counter[tuple[str, str]] = Counter()
     for index, (_, lowered) in enumerate(step.ops):
         # Each iteration of a strip computes one row. The first op's amounts of work are for all iterations together;
@@ -35,7 +35,7 @@ def work_of(step: Step) -> Counter[tuple[str, str]]:
 
 
 def instructions_of(step: Step, target: str) -> int | None:
-    """The estimated instructions of a step; None if a function was not measured."""
+    """The estimated instructions of a step; None if the step calls a function whose costs were not measured."""
     costs, total = builtin_costs()[target], 0.0
     for (function, name), amount in work_of(step).items():
         if name == INSTRUCTIONS:

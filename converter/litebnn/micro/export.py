@@ -34,17 +34,17 @@ _TAKEN = re.compile(
 class ExportedStep:
     """A step of an exported network: an op, or several that run row by row together."""
 
-    # The indices of the step's ops in the model.
+    # The positions of the step's ops in the model's list of ops.
     ops: tuple[int, ...]
-    # The name of the last op's output.
+    # The name of the tensor that the last op of the step writes.
     layer: str
     # The kinds of the ops, such as "CONV_2D".
     kinds: tuple[str, ...]
     # The C functions that the step calls.
     functions: tuple[str, ...]
-    # The bytes of the step's constants.
+    # The size in bytes of the step's constants.
     flash: int
-    # The bytes of the arena that are in use while the step runs.
+    # The number of bytes of the arena (the network's static memory) that are in use while the step runs.
     ram: int
     # The estimated instructions; None if one of the functions was not measured.
     instructions: int | None = None

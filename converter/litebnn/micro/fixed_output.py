@@ -1,7 +1,7 @@
-"""Computes int8 outputs of binary layers with integers alone, for CPUs whose float arithmetic is slow.
+"""Finds integers with which binary layers compute their int8 outputs, for CPUs whose float arithmetic is slow.
 
-A count of bits takes few different values. Therefore the integer computation can be compared with the float computation
-for every value.
+A dot product takes only a few different values. Therefore the results with integers can be compared with the results in
+floats for every possible value.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from litebnn.micro.pack import Geometry
 Array = npt.NDArray[Any]
 
 LOW, HIGH = -128, 127
-# The changes of a channel's integer multiplier that are tried, the smallest change first.
+# If the nearest integer to a channel's multiplier does not give exact results, it is changed by these numbers, smallest
+# first.
 CHANGES = (0, *(sign * size for size in range(1, 17) for sign in (-1, 1)))
-# Integers are searched only for layers with at most this number of pairs of a channel and a possible dot product. Other
-# layers compute their outputs with floats.
+# The limit for the number of channels times the number of possible dot products of a layer. Above this limit the search
+# would take too long, and the layer computes its outputs with floats.
 MOST_NUMBERS = 1 << 24
 
 
@@ -34,7 +35,7 @@ class FixedOutput:
 
 
 def int8_output(dots: Array, multiplier: Array, bias: Array, zero_point: int) -> Array:
-    """The int8 outputs [dots, channels] as the kernels compute them with float32."""
+    """The int8 outputs [dots, channels] for all these dot products, computed in float32 as the kernels do."""
     values = dots[:, None].astype(np.float32) * multiplier + bias
     values = np.clip(values, np.float32(LOW - zero_point), np.float32(HIGH - zero_point))
     half = np.nextafter(np.float32(0.5), np.float32(0))
@@ -45,13 +46,15 @@ def int8_output(dots: Array, multiplier: Array, bias: Array, zero_point: int) ->
 def fixed_output(
     geometry: Geometry, multiplier: Array, bias: Array, clamp: tuple[int, int], zero_point: int
 ) -> FixedOutput | None:
-    """Finds 32-bit integers that give the same outputs as floats for all counts; None if there are none.
+    """Finds 32-bit integers that give the same outputs as floats for all possible dot products; None if there are no
+    such integers.
 
     Args:
-        multiplier, bias: the multiplier of each channel, float32, divided by the output's scale.
-        clamp: the fused activation, as a clamp of the integers.
+        multiplier, bias: of each channel, float32 [channels], already divided by the output's scale. clamp: the fused
+        activation, as the lowest and the highest dot product.
     """
-    # If windows are padded with zeros, their dot products may be even or odd. Otherwise they are all even or all odd.
+    # Padding with zeros changes the number of products by one or more, so dot products may be even and odd. Without it,
+    # the dot products of a layer are all even or all odd.
     step = 1 if geometry.zero_padding else 2
     dots = np.unique(np.clip(np.arange(-geometry.depth, geometry.depth + 1, step), *clamp))
     if dots.size * multiplier.size > MOST_NUMBERS:
@@ -59,7 +62,7 @@ def fixed_output(
     largest = np.abs(dots).max() * np.abs(multiplier.astype(np.float64)) + np.abs(bias) + HIGH - LOW
     if not np.all(np.isfinite(largest)):
         return None
-    # One bit is left unused, so that changed multipliers and biases fit too.
+    # One bit is left unused, so that the changed multipliers and biases that are tried also fit 32 bits.
     shift = np.minimum(29 - np.frexp(largest)[1], 28).astype(np.int64)
     if np.any(shift < 1):
         return None

@@ -1,4 +1,5 @@
-"""The integers that represent real factors in TensorFlow Lite's int8 kernels, and gemmlowp's exponential function."""
+"""The fixed-point arithmetic of TensorFlow Lite's int8 kernels: how integers represent real factors, and the
+exponential function of the library gemmlowp."""
 
 from __future__ import annotations
 

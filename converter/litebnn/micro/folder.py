@@ -10,7 +10,7 @@ from pathlib import Path
 
 from litebnn.errors import printable
 
-# The file that marks a folder as an export, which a later export may replace.
+# The name of the file that marks a folder as an exported network. A later export may replace such a folder.
 MARK = "litebnn-export.json"
 
 

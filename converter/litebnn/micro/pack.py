@@ -1,4 +1,4 @@
-"""Packs the constants of a binary convolution in the order in which a kernel of ops/micro reads them.
+"""Packs the constants of a binary convolution for a kernel of ops/micro, in the order in which this kernel reads them.
 
 `ops/micro/litebnn_micro.h` describes these orders. A dense layer is packed as a convolution of a 1x1 image with a 1x1
 filter.
@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 # The largest number of bits of a counter, for kernels that keep counters as bit planes (one word for each bit of 32
 # counters).
 COUNT_BITS = 16
-# The number of words in packed weights after the words of carries.
+# The number of additional words of scratch memory for carries that are not yet added to the counters.
 CARRY_REST = 3
 INT32 = np.iinfo(np.int32)
 
@@ -57,7 +57,7 @@ class Geometry:
 
     @property
     def depth(self) -> int:
-        """The number of products that are added to an output value."""
+        """The number of products in the sum for one output value."""
         return self.filter_height * self.filter_width * self.group_inputs
 
 
@@ -105,8 +105,8 @@ def bits_of(words: Array, count: int) -> npt.NDArray[np.uint8]:
 
 
 def _lanes(bits: Array) -> npt.NDArray[np.uint32]:
-    """Transposes bits [..., lanes, n] to words [..., n, lanes / 32]. In each word, every bit belongs to another one
-    of 32 channels.
+    """Transposes bits [..., lanes, n] to words [..., n, lanes / 32]. The 32 bits of each word then belong to 32
+    different channels.
     """
     return words_of(np.swapaxes(bits, -1, -2))
 
@@ -116,7 +116,7 @@ def _flat(words: Array) -> Array:
     return words.reshape(*words.shape[:2], -1)
 
 
-# The order in which kernels store the bits of a word of weights.
+# The order of the 32 bits in a word of weights, as the kernels read them.
 BIT_ORDER = np.arange(BITS_PER_WORD).reshape(4, 8).T.reshape(-1)
 
 
@@ -148,7 +148,8 @@ KERNELS = {
 }
 
 
-# The channel that each lane has. Kernels convert counts to numbers in the order of lanes 0, 16, 8, 24, 1, 17, ...
+# For each lane (bit of a word), the output channel that it belongs to. Kernels convert bit-sliced counters to numbers
+# in the order of lanes 0, 16, 8, 24, 1, 17, ...
 CHANNELS_OF_LANES = np.argsort(np.add.outer(np.arange(8), (0, 16, 8, 24)).reshape(-1))
 
 
@@ -159,7 +160,8 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
     of a group]. `thresholds` is an int32 for each output channel, if the output is bits; None for int8 and float.
 
     Raises:
-        ValueError: the kernel cannot count that many bits, or half a product would have to be counted.
+        ValueError: the counters of the kernel are too small for this layer, or an odd number of channels is padded with
+        zeros.
     """
     way = KERNELS[kernel]
     taps = geometry.filter_height * geometry.filter_width
@@ -186,7 +188,8 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
     classes, row_class, column_class = _classes(geometry)
     padded, ones = _padded(geometry, classes, bits)
     if thresholds is None:
-        # In every channel, padded taps count equally. One depth (number of products) therefore serves all channels.
+        # The presets make padded taps count the same in every channel. Therefore all channels have the same depth
+        # (number of products).
         presets = ones.max(axis=1, keepdims=True) - ones
         depths = geometry.depth - padded + 2 * ones.max(axis=1)
     else:
@@ -202,7 +205,8 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
         planes = way.first_planes
         planes += max(-(-(bits_of_count - planes) // way.carried_planes), 0) * way.carried_planes
         in_planes = _threshold_planes(presets, planes) if thresholds is not None else _summand_planes(presets, planes)
-        # The axis of planes is moved before the axis of the lanes in a block.
+        # The axis of the bit planes moves before the axis of the lanes: kernels read the planes of a block one after
+        # the other.
         presets = np.moveaxis(words_of(by_block(in_planes)), 0, -2)
     records = -(-window_words // 3) * way.record_words
     numbers = max(-(-way.lanes // 2), -(-geometry.group_outputs // BITS_PER_WORD))
@@ -221,8 +225,8 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
 
 
 def _threshold_planes(thresholds: Array, planes: int) -> Array:
-    """The start values of a bit-sliced counter, with which the counter overflows when its count exceeds the channel's
-    threshold.
+    """The start values of bit-sliced counters. A counter with such a start value overflows exactly if its count exceeds
+    the threshold of its channel.
 
     The result is bits [planes + 1, classes, channels]. Pixels of one class have the same taps inside the input.
     """
@@ -263,8 +267,8 @@ def _classes(geometry: Geometry) -> tuple[list[Array], Array | None, Array | Non
 
 
 def _padded(geometry: Geometry, classes: list[Array], bits: Array) -> tuple[Array, Array]:
-    """For each class of pixels, the number of padded inputs, [classes]. Also the number of ones among the weights of
-    these inputs, [classes, channels_out].
+    """Returns two arrays. The first has the number of padded inputs of each class of pixels, [classes]. The second has
+    the number of weights of these inputs that are one bits, [classes, channels_out].
     """
     padded = np.array([taps.sum() for taps in classes], np.int64) * geometry.group_inputs
     ones = np.array(classes, np.int64) @ bits.sum(axis=2, dtype=np.int64).T

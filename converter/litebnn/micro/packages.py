@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from litebnn.micro.folder import filled
 
-# The files of an export, each with its path and its template. The files of every export come first. The additional
-# files of each wrapper (a package for Arduino, PlatformIO, Zephyr or ESP-IDF) follow.
+# The files of an exported folder that are made from templates, each with its path and its template. The first table has
+# the files of every export. The second table has additional files, by the build system that needs them.
 _BASE = {"CMakeLists.txt": "CMakeLists.txt", "Makefile": "Makefile", "README.md": "README.md"}
 _ADDED: Mapping[str, Mapping[str, str]] = {
     "arduino": {

@@ -1,4 +1,5 @@
-"""Plans the memory of each tensor: an argument from the caller, a constant, or bytes of the arena."""
+"""Decides for each tensor where it is in memory: in an argument from the caller, in a constant, or in bytes of the
+arena."""
 
 from __future__ import annotations
 
@@ -21,12 +22,13 @@ class Step:
 
     # The ops of the step, each with its C calls.
     ops: tuple[tuple[Op, Lowered], ...]
-    # The number of times that the step's ops run. It is 1, or for a strip the number of rows of its last output.
+    # The number of times that the step's ops run. It is 1 for a single op. For a strip, it is the number of rows of the
+    # last op's output.
     iterations: int = 1
     # For each tensor between the ops of a strip, the number of rows that are stored: the rows that one iteration needs.
     heights: dict[Tensor, int] = field(default_factory=dict)
     # For each tensor that is stored as a whole, the number of rows that the ops of a strip read or write in one
-    # iteration. The first op alone may read any rows of its input.
+    # iteration. The input of the strip's first op is not included, because the first op may read any rows of it.
     parts: dict[Tensor, int] = field(default_factory=dict)
 
     @property
@@ -49,11 +51,11 @@ class Placement:
     graph: Graph
     # The steps, in the order in which they run.
     steps: tuple[Step, ...]
-    # The memory of each computed tensor: an argument of the C function, or bytes of the arena.
+    # The memory of each tensor that is not a constant: an argument of the C function, or bytes of the arena.
     places: dict[Tensor, Place]
     # For each step that needs scratch memory, the offset of this memory in the arena.
     scratch: dict[int, int]
-    # The outputs that are copied at the end, each with the tensor from which it is copied.
+    # The outputs that share the memory of another tensor, and are copied from this tensor after the last step.
     copies: tuple[tuple[str, Tensor], ...]
     arena_bytes: int
     # The number of bytes of the arena that are in use at each step.
@@ -109,7 +111,7 @@ def _fold_constants(graph: Graph) -> None:
 
 
 def _shared(graph: Graph) -> dict[Tensor, Tensor]:
-    """For each tensor that a reshape makes, the tensor with which it shares memory."""
+    """For each output of an op that only changes the shape, the tensor with which it shares memory."""
     roots: dict[Tensor, Tensor] = {}
     for op in graph.ops:
         if op.name in RESHAPES:
@@ -123,8 +125,9 @@ def _shared(graph: Graph) -> dict[Tensor, Tensor]:
 def _step(context: Context, found: Strip | Op) -> Step:
     if isinstance(found, Op):
         return Step(((found, lower(context, found)),))
-    # The last output, and operands that come from outside the strip, are stored as a whole. Each iteration works on a
-    # few rows of them. Such an operand may also be the first op's input, as in a residual block.
+    # The output of the strip's last op is stored as a whole, and so are operands that ops outside the strip compute.
+    # Each iteration works on a few rows of these tensors. Such an operand may be the input of the first op too, as in a
+    # residual block.
     rows = dict(found.heights)
     for op in found.ops[1:]:
         own = rows.get(op.output, 1)

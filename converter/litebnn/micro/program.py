@@ -1,4 +1,5 @@
-"""A network as calls of C functions. This form lies between a graph and the C source.
+"""The data structures for a network as a list of calls of C functions. The list is made from the model's graph, and C
+source is written from it.
 
 The folder `lowering` makes the calls, `strips` and `arena` plan the memory of their tensors, and `emit` writes the
 calls.
@@ -45,14 +46,14 @@ class Data:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A name of the C sources, such as `&litebnn_pairs`."""
+    """An argument that is a name in the C sources, such as `&litebnn_pairs`."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Struct:
-    """A constant structure. A C function takes its address."""
+    """A constant structure of the C program, which a C function takes by its address."""
 
     type: str
     fields: Mapping[str, Value]
@@ -89,8 +90,8 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Rows:
-    """The two arguments `first_row` and `rows` of a call. They stand for all rows of an output, or in a strip for
-    the rows of one iteration.
+    """The two arguments `first_row` and `rows` of a call. They name the rows of the output that the call computes: all
+    rows, or in a strip the rows of one iteration.
     """
 
     count: int
@@ -120,7 +121,7 @@ class Lowered:
 
     # The C calls that compute the op, in order.
     calls: tuple[Call, ...]
-    # True if the op's output may share the memory of its first input.
+    # True if the op's output may be written to the memory of its first input.
     in_place: bool = False
     # True if the result equals that of TFLite's reference kernel to the last bit.
     exact: bool = True
@@ -202,19 +203,20 @@ class Axis:
 
     @property
     def span(self) -> int:
-        """The number of input positions from the first tap of the first output to the last tap of the last output."""
+        """The number of input positions from the first tap of the first window to the last tap of the last window."""
         return (self.outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     def checked(self) -> Axis:
-        """Returns the axis. Its stride becomes 1 if there is only one output, its dilation if there is only one tap.
+        """Returns the axis without values that have no effect. The stride becomes 1 if there is only one output, the
+        dilation if there is only one tap.
 
         Raises:
             ConversionError: positions on the axis might overflow in C.
         """
         steps = self.stride if self.outputs > 1 else 1, self.dilation if self.taps > 1 else 1
         axis = Axis(self.size, self.outputs, self.taps, *steps)
-        # The C loops compute positions up to one beyond the last window and its last tap. These positions must not
-        # overflow.
+        # The loops of the C kernels compute positions up to one step beyond the last window and its last tap. These
+        # positions must fit an int32.
         reach = axis.span + axis.stride + axis.dilation
         if reach > MOST_VALUES:
             raise refuse(f"its windows reach over {reach} positions of an axis, expected at most {MOST_VALUES}")

@@ -1,4 +1,5 @@
-"""Runs TensorFlow Lite's reference kernels, with which tables are filled and exported networks are tested."""
+"""Runs TensorFlow Lite's reference kernels. The export fills tables with their results, and tests compare exported
+networks with them."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def reference_interpreter(model: bytes, *, with_library: bool) -> Any:
             interpreter.allocate_tensors()
             return interpreter
         except FAILURES as error:
-            # The runtime has no reference kernel for ELU and a few other ops.
+            # The runtime has no reference kernels for ELU and a few other ops. For models with such ops, the loop tries
+            # the next resolver.
             if resolver is resolvers[-1] or "Didn't find op" not in str(error):
                 raise ValueError(f"the runtime refuses the model: {reason(error)}") from None
     raise AssertionError("the last resolver returns or raises")
@@ -108,7 +110,8 @@ def dense_rounds_once() -> bool:
     kernels.
     """
     rows = np.arange(-128, 128).astype(np.int8).reshape(-1, 1)
-    # The weight is such that each product is slightly below v / 2. It is rounded up only if it is rounded twice.
+    # The weight makes each product slightly smaller than half of the input. For odd inputs, only a kernel that rounds
+    # twice rounds the product up.
     grids = {"one": _grid(1.0), "factor": _grid((1 << 18) / 1032)}
     x = Tensor("x", "INT8", rows.shape, quantization=grids["one"])
     kernel = constant("kernel", np.full((1, 1), 127, np.int8))

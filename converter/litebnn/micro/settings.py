@@ -1,11 +1,11 @@
-"""The kernels, targets and wrappers that an export can have. This module imports nothing. No other module repeats
-these lists.
+"""The lists of the options' values for exports: groups of kernels, microcontrollers and build systems. This module
+imports nothing, so that any module can use these lists.
 """
 
 KERNELS = ("compact", "fast")
 TARGETS = ("cortex-m4", "cortex-m7", "cortex-m55", "rv32imc")
 
-# The wrappers. For each, the kind of package that it makes of the exported folder.
+# The build systems for which the exported folder can become a package, and the kind of package for each.
 PACKAGES = {
     "arduino": "a library of the Arduino IDE",
     "platformio": "a library of PlatformIO",

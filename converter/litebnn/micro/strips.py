@@ -53,7 +53,8 @@ def find_strips(graph: Graph, shared: dict[Tensor, Tensor]) -> Iterator[Strip | 
     for op in graph.ops:
         if op not in taken and (strip := _strip_from(graph, op, shared, taken)) is not None:
             taken.update(strip.ops)
-            # A strip is placed where its last op was, because all other inputs of its ops have been computed there.
+            # In the order of execution, a strip takes the place of its last op, because only there all inputs of its
+            # ops have been computed.
             strips[strip.ops[-1]] = strip
     for op in graph.ops:
         if op in strips:
@@ -71,7 +72,8 @@ def bytes_of(tensor: Tensor, rows: int | None = None) -> int:
 
 
 def _strip_from(graph: Graph, head: Op, shared: dict[Tensor, Tensor], taken: set[Op]) -> Strip | None:
-    """The chain that starts with the op `head` and needs the least memory; None if no chain saves memory.
+    """Among the chains of ops that start with `head`, the one that needs the least memory; None if no chain saves
+    memory.
 
     The chain ends before the ops in `taken`, which are part of another strip.
     """
@@ -104,8 +106,8 @@ def _follower(graph: Graph, tensor: Tensor, shared: dict[Tensor, Tensor]) -> Op 
 
 
 def _rows_of(op: Op) -> int:
-    """The number of input rows that an op needs for one output row; 0 if its windows share rows, and for other kinds of
-    ops."""
+    """The number of input rows that an op needs for one output row. The number is 0 for ops that cannot be part of a
+    strip, such as pools whose windows share rows."""
     if op.name in _BY_PIXEL:
         return 1 if op.input(0).shape[:3] == op.output.shape[:3] else 0
     if op.name in _BINARY:

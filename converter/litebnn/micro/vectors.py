@@ -21,7 +21,8 @@ MOST_VECTORS = 3
 # The largest number of bytes of all test vectors together. A network on large images gets fewer vectors, so that a
 # board has room for them.
 MOST_BYTES = 1 << 16
-# The tolerance of float outputs, relative to the largest value, if some op is not exact.
+# The largest difference of a float output that the self-test accepts, relative to the largest output. It is for
+# networks with ops that are not exact, such as softmax.
 TOLERANCE = 2e-6
 
 
@@ -35,7 +36,7 @@ class Vectors:
 
 
 def random_inputs(graph: Graph, rng: np.random.Generator) -> list[Array]:
-    """Makes one set of random inputs."""
+    """Makes random inputs for one run of the network."""
     bits = channels_of_bits(graph)
     return [_random(tensor, bits, rng) for tensor in graph.inputs]
 

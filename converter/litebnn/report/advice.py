@@ -1,6 +1,6 @@
-"""Advice on changes that make a model's binary layers faster, with the cost of not making them.
+"""Gives advice on changes that make a model's binary layers faster, with the time that each change would save.
 
-`rules.py` has the rules and their prices; docs/rules-for-models.md explains them.
+`rules.py` has the rules and their measured costs; docs/rules-for-models.md explains the rules.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from litebnn.report.rules import WORTH_SAYING, Finding, Price, Rule, findings, p
 
 
 def advise(model: Model, notes: Notes) -> Iterator[str]:
-    """Yields one line for each change to make in a converted model, beginning with the layer's name.
+    """Yields one line for each change that would make the model faster. Each line begins with the layer's name.
 
     Args:
-        notes: the notes of the conversion, which know the source layer of each op.
+        notes: the notes of the conversion, which know for each op the layer of the source model that it computes.
     """
     for layer in notes.layers:
         if layer.binary:
@@ -34,8 +34,8 @@ def advise(model: Model, notes: Notes) -> Iterator[str]:
 
 
 def cost_of(rule: Rule, finding: Finding) -> str:
-    """The cost of a finding as text. If the cost differs between instruction sets (ISAs), the text names the ISAs.
-    The text is empty if the finding costs nothing.
+    """The cost of a broken rule as text. If the cost differs between instruction sets (ISAs), the text names the ISAs.
+    The text is empty if the broken rule costs nothing.
     """
     known = [price for (name, _), price in prices().items() if name == rule.name]
     if finding.values:

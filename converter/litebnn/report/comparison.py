@@ -33,8 +33,8 @@ class OutputDifference:
     name: str
     # The largest difference between the outputs, relative to the first model's largest value.
     difference: float
-    # The share of samples for which the largest values of both outputs have the same index. None if an output has one
-    # value for each sample.
+    # The share of samples for which the largest value of this output has the same index in both models. None if the
+    # output has only one value for each sample.
     same_class: float | None
 
 
@@ -52,7 +52,8 @@ class Comparison:
     outputs: tuple[OutputDifference, ...]
     # The number of tensors that both models compute.
     common_layers: int
-    # The tensors that differ in any sample, in the order of execution. Their figures are summed over the samples.
+    # The tensors that differ in any sample, in the order of execution. The numbers in each row are sums over all
+    # samples.
     layers: tuple[Divergence, ...]
 
     @property
@@ -72,9 +73,8 @@ def compare_models(first: bytes, second: bytes, inputs: Any = None, *, samples: 
         first, second: `.tflite` files with the same inputs and outputs, converted or not; int8 values are compared as
             real numbers.
         inputs: an array, or a list or dictionary with one for each input, batch first; random samples if None. Random
-            samples lie in the range that quantized inputs hold, so that none saturates.
-        samples: the number of random samples.
-        seed: the seed of random samples.
+        samples lie in the range that quantized inputs can represent. samples: the number of random samples. seed: the
+        seed of random samples.
 
     Raises:
         ConversionError: a model cannot be read or run, or they have different inputs or outputs.
@@ -133,7 +133,8 @@ def compare_as_dict(first: bytes, second: bytes, inputs: list[Array] | None, sam
     source = models[0 if floats[0] or not floats[1] else 1]
     limits = _range_of_inputs(models)
     arrays = samples_for("compare", source, inputs, count=samples, seed=seed, limits=limits)
-    # If only one model has packed signs, it is treated as the conversion of the other model.
+    # The comparison needs a source model and its conversion. If only one of the models has packed signs, this model is
+    # taken for the conversion.
     has_bits = [bool(channels_of_bits(model.graphs[0])) for model in models]
     contents = (second, first) if has_bits == [True, False] else (first, second)
     try:

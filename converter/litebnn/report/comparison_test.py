@@ -34,7 +34,7 @@ def test_random_samples_lie_in_the_range_of_a_quantized_input(kind: str) -> None
     model = FloatModel()
     weights = np.random.default_rng(0).normal(size=(8, 3, 3, 3)).astype(np.float32)
     source = model.finish(model.conv(model.input(1, 8, 8, 3), weights))
-    # Normally distributed samples would saturate at 0.01.
+    # The int8 input can only represent numbers up to 0.01, so nearly all normally distributed samples would saturate.
     with pytest.warns(UserWarning, match="no binary layer"):
         converted = litebnn.convert_tflite(source, stem="int8", input_range=(-0.01, 0.01), inference_input_type=kind)
     for first, second in ((source, converted), (converted, source)):
@@ -52,8 +52,8 @@ def test_the_first_layer_that_differs_is_found_among_floats_and_among_bits() -> 
         assert layer.layer.removesuffix("/bits") == sign
         assert 0 < layer.flipped < layer.signs
         assert layer.samples == 3
-        # If both models have packed signs, the sums before the signs are unknown. So is the distance of these sums from
-        # zero.
+        # If both models have packed signs, neither has a tensor with the sums before the signs. Therefore the distance
+        # of these sums from zero is unknown.
         assert np.isnan(layer.distance) == (first is converted)
 
 

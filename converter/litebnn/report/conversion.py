@@ -48,7 +48,7 @@ class ConversionReport:
 
     @property
     def difference(self) -> float | None:
-        """The difference that `verification` found; None without verification."""
+        """The largest difference between source and result that `verification` found; None without verification."""
         return None if self.verification is None else self.verification.difference
 
     @property
@@ -82,7 +82,7 @@ class ConversionReport:
         return "\n".join([*lines, self.summary(), *self.remarks()])
 
     def remarks(self) -> list[str]:
-        """The lines of advice, followed by lines on signs that rounding flipped."""
+        """The lines of advice, followed by one line for each layer whose signs rounding flipped."""
         found = () if self.verification is None else self.verification.lines()
         return [printable(line) for line in (*self.warnings, *found)]
 

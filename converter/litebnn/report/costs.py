@@ -43,14 +43,16 @@ class Costs:
     error: float | None
     # The number of output channels that LceBconv2d computes together.
     tile: int
-    # The number of output channels whose table lookups take as long as building one table. If a layer uses a table for
-    # fewer channels, the ISA of `without` computes it.
+    # Building one lookup table takes as long as the lookups of this number of output channels. If a layer uses each
+    # table for fewer channels, the ISA in `without` computes the layer.
     tables: int
-    # For each tile of channels, the number of lookup tables that adjacent windows share; 0 if they share none.
+    # The largest number of lookup tables, per tile of channels, that are kept for adjacent windows; 0 if windows share
+    # no tables.
     shared_tables: int
-    # The row of the ISA that computes layers that use their tables rarely; None if there is no such ISA.
+    # The row of another ISA, which computes the layers that would use each lookup table too rarely; None if there is no
+    # such ISA.
     without: Costs | None
-    # For each kind of op, the cycles for one unit of each kind of work.
+    # For each kind of op and each kind of its work, such as multiply-adds, the cycles for one unit of this work.
     cycles: Mapping[str, Mapping[str, float]]
 
     def seconds(self, work: Workload) -> float | None:
@@ -69,7 +71,8 @@ def estimate(op: Op, costs: Costs, delegated: Collection[Op], adds: bool) -> flo
 
 
 def row_for(op: Op, costs: Costs) -> Costs:
-    """The row of the ISA that computes an op: the board's own, or `without` for layers that do not suit its ISA."""
+    """The row of costs for the ISA that computes an op. It is the row of the board itself, or its `without` if the
+    board's ISA leaves the layer to another ISA."""
     if costs.without is None or op.name != LCE_BCONV_2D:
         return costs
     is_left = windows_share_little(op, costs.tables, costs.shared_tables, costs.tile)
@@ -86,8 +89,8 @@ def boards() -> tuple[Costs, ...]:
 
 
 def features_lacking() -> dict[str, list[str]]:
-    """The CPU features that this CPU lacks, although other CPUs of its kind have them. The keys are the ISAs that
-    need them.
+    """The CPU features that are missing on this CPU. Each key is an ISA, and its value names the features that this ISA
+    needs and the CPU lacks.
     """
     words, rows = _words_of_cpu(), [row for row in _table() if row.board == HOST and row.needs]
     if not any(words.intersection(row.needs) for row in rows):
@@ -101,8 +104,8 @@ def tiles() -> dict[str, int]:
 
 
 def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
-    """Among the rows for hosts, returns the first one whose CPU features this CPU has, with the name of this machine.
-    If this CPU matches no row, returns the last one, which is the slowest.
+    """Returns the first row for desktop computers whose CPU features this CPU has, with the name of this machine. If
+    this CPU lacks the features of every row, returns the last row, which is for the slowest ISA.
     """
     rows = list(table)
     fitting = (row for row in rows if set(row.needs) <= set(words) and (row.needs or row.board == HOST))
@@ -110,7 +113,7 @@ def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
 
 
 def read_costs(content: str) -> tuple[Costs, ...]:
-    """Parses the rows of `costs.json`, in which `without` is the name of an ISA in a later row, or ""."""
+    """Parses the rows of `costs.json`. In the file, `without` is the name of the ISA in a later row, or ""."""
     rows: list[Costs] = []
     for row in reversed(json.loads(content)):
         below = (other for other in rows if (other.board, other.isa) == (row["board"], row["without"]))

@@ -39,7 +39,7 @@ from litebnn.micro.program import (
 )
 
 _OUTPUTS = {"INT32": "bits", "INT8": "int8", "FLOAT32": "float"}
-# For each element type of an output, its name in the table of costs.
+# For each element type of a layer's output, the name of this kind of output in the table of costs (`choice.py`).
 _COUNTED = {"bits": "bits", "int8": "int8", "float": "float32"}
 _SIGNED = {"INT8": "int8", "FLOAT32": "float", "BOOL": "bool"}
 
@@ -204,7 +204,8 @@ def _fields(op: Op, geometry: Geometry, options: BConv2DOptions, packed: Packed)
         "depths": None if is_bits else Data(packed.depths),
         "row_class": None if packed.row_class is None else Data(packed.row_class),
         "column_class": None if packed.column_class is None else Data(packed.column_class),
-        # If the kernel does not read the multipliers and biases, they are left out, so that they take no flash.
+        # If the kernel does not read the multipliers and biases of the layer, they are not written, because they would
+        # only take flash.
         **{name: None if is_bits or fixed else _data(values) for name, values in factors.items()},
         **{f"fixed_{name}": _data(getattr(fixed, name, None)) for name in ("multiplier", "bias", "shift")},
         "planes": packed.planes,

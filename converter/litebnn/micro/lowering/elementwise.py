@@ -29,7 +29,7 @@ from litebnn.micro.program import (
 )
 from litebnn.micro.reference import outputs_of_op
 
-# The inputs of an int8 sum are first shifted left by this number of bits.
+# The number of bits by which TFLite's kernel shifts the inputs of an int8 sum to the left before it adds them.
 _SUM_BITS = 20
 
 _CLAMPS = {
@@ -38,7 +38,7 @@ _CLAMPS = {
     "RELU_N1_TO_1": (-1.0, 1.0),
     "RELU_0_TO_1": (0.0, 1.0),
 }
-# Ops whose results may differ from TFLite's in the last bits.
+# The ops whose float results may differ from those of TFLite's reference kernels in the last bits.
 _INEXACT = ("LOGISTIC", "TANH", "ELU")
 UNARY = (*_CLAMPS, *_INEXACT, "LEAKY_RELU", "HARD_SWISH", "ABS", "NEG", "SIGN", "SQUARE")
 

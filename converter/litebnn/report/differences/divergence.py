@@ -23,8 +23,8 @@ TOLERANCE = 1e-3
 # Rounding may flip a sign whose value is within this distance from the threshold. The distance is relative to the mean
 # distance of all values.
 _CLOSE = 1e-4
-# The smallest distance of a rounded sum from zero. A value closer to zero is zero itself, or the float32 next to a
-# threshold.
+# The smallest distance from zero that rounding can give a sum. A value that is closer to zero is zero itself, or
+# differs from a threshold by one unit in the last place.
 _ZERO = float(np.finfo(np.float32).tiny)
 
 
@@ -32,20 +32,22 @@ _ZERO = float(np.finfo(np.float32).tiny)
 class Divergence:
     """The first layer in which two models differ, in order of execution."""
 
-    # The name of the first tensor that differs, in the source.
+    # The name that the first differing tensor has in the source model.
     layer: str
-    # The number of signs or levels that differ between the models; 0 for a tensor of other numbers.
+    # The number of signs or activation levels that differ between the models. It is 0 if the tensor has other numbers.
     flipped: int = 0
-    # The number of all signs or levels in the tensor.
+    # The number of all signs or activation levels in the tensor.
     signs: int = 0
-    # The largest distance of a flipped sign's value from its threshold, in the source; nan if the source has only bits.
+    # In the source model, the largest distance from the threshold of a value whose sign differs. It is nan if the
+    # source model has only bits.
     distance: float = 0.0
-    # The mean distance of all values of the tensor from their thresholds.
+    # In the source model, the mean distance of all values from their thresholds.
     mean_distance: float = 0.0
     # The number of samples in which this layer is the first one to differ. `flipped` and `signs` are sums over these
     # samples.
     samples: int = 1
-    # If the layer is a tensor of numbers, the largest difference, relative to the largest value.
+    # The largest difference of the tensor's numbers, relative to the largest number. It is 0 for signs and activation
+    # levels.
     difference: float = 0.0
     # True if rounding in the converted model may flip the sign of sums that are zero in the source.
     rounds_zero: bool = False
@@ -54,8 +56,8 @@ class Divergence:
     def by_rounding(self) -> bool:
         """True if all flipped signs belong to values so close to the threshold that rounding decides them.
 
-        If all these values are exactly zero and the result's sums are exact, the models disagree about the sign of
-        zero. Rounding does not explain this.
+        If all these values are exactly zero and the sums of the converted model are exact, the models disagree about
+        the sign of zero. Rounding does not explain such a difference.
         """
         is_decided = self.rounds_zero or self.distance > _ZERO
         return self.flipped > 0 and is_decided and self.distance <= _CLOSE * self.mean_distance
@@ -161,9 +163,10 @@ class LayerComparison:
             yield from _differing(pair, values, actual)
 
     def given_the_sources_signs(self, sample: list[Array]) -> tuple[float, Divergence | None]:
-        """Compares the models again, and gives each layer of the result the source's signs and levels as inputs.
+        """Compares the models again, but gives each layer of the converted model the source model's signs and
+        activation levels as inputs.
 
-        In this way, layers after signs that rounding has flipped are compared too.
+        Then a sign that rounding flipped in one layer does not affect the comparison of later layers.
 
         Args:
             sample: an array of the model's own shape for each input.
@@ -197,20 +200,22 @@ class LayerComparison:
 
 
 def _with_operand(graph: Graph, pair: Pair) -> Pair:
-    """Adds an output to the source model: the tensor from which the pair's levels are computed, moved into the layout
-    of the levels. Returns the pair with this output as its operand.
+    """Adds an output to the source model: the tensor whose values determine the pair's activation levels, in the layout
+    of these levels. Returns the pair with this output as its operand.
     """
     return pair if pair.levels is None else replace(pair, operand=moved_source(graph, pair.levels))
 
 
 def _has_known_signs(pair: Pair) -> bool:
-    """True if the signs or levels of the result can be computed from the source's values."""
+    """True if the source model has the values from which the signs or activation levels of the converted model can be
+    computed."""
     is_alike = pair.source.tensor.type == pair.result.tensor.type
     return pair.result.origin.signs > 0 or (len(pair.thresholds) > 0 and is_alike)
 
 
 def _as_the_result_has_it(pair: Pair, values: dict[Tensor, Array], actual: Array) -> Array:
-    """The source's signs or numbers in the layout of the result. If the shapes do not fit, the result's own values."""
+    """The signs or numbers of the source model, in the layout of the converted model. If their shapes do not fit, the
+    values of the converted model itself."""
     try:
         restored = pair.result.restored(actual)
         made = pair.result.made(pair.expected(values[pair.source.tensor]).reshape(restored.shape))
