@@ -1,4 +1,5 @@
-"""Affine ops by channel, which compute x · scale + shift, and neighbouring float32 numbers."""
+"""Recognizes ops that compute x · scale + shift with one scale and shift for each channel, and finds neighbouring
+float32 numbers."""
 
 from __future__ import annotations
 
@@ -7,14 +8,15 @@ import numpy as np
 from litebnn.analysis.match import SIGNS, floats
 from litebnn.graph import Array, Op, Tensor, facts
 
-# An op with more channels than this limit is not analysed. A damaged file may claim any number of channels, and the
-# analysis makes arrays with a value for each.
+# An op with more channels than this limit is not analysed. A damaged file may claim any number of channels, and arrays
+# with a value for each channel could exhaust the memory.
 _MOST_CHANNELS = 1 << 20
 AFFINE = ("ADD", "DIV", "MUL", "NEG", "SUB")
 
 
 def normal_level(values: Array, *, up: bool) -> Array:
-    """Rounds subnormal float32 values to zero or to the least normal number, because runtimes may flush subnormals."""
+    """Rounds subnormal float32 values to zero or to the least normal number, because runtimes may treat subnormals as
+    zero."""
     least = np.finfo(np.float32).tiny
     rounded = np.where(values > 0 if up else values < 0, np.float32(least if up else -least), np.float32(0))
     return np.where(np.abs(values) < least, rounded, values)

@@ -14,8 +14,8 @@ from litebnn.analysis.walks import ops_upstream
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor, constant
 
-# A value that is larger than the constants from which it is computed may have up to this number of elements. Without a
-# limit, a small file could exhaust the memory.
+# If a value has more elements than the constants from which it is computed, it may have at most this number. Without a
+# limit, a small file with huge broadcasts could exhaust the memory.
 _SMALL = 1 << 20
 
 
@@ -46,7 +46,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "SELECT_V2": np.where,
     "SUB": np.subtract,
 }
-# These ops work on each element separately, whether or not this module can compute their values.
+# The ops that compute each element separately. The module may be unable to compute the values of some of them.
 ON_ELEMENTS = frozenset({*ELEMENTWISE, "CAST", "ELU", "HARD_SWISH", "LEAKY_RELU", "PRELU"})
 REDUCTIONS: dict[str, Callable[..., Any]] = {"MEAN": np.mean, "REDUCE_MAX": np.max, "REDUCE_MIN": np.min, "SUM": np.sum}
 _SHAPING: dict[str, Callable[[Op, list[Array]], Array]] = {
@@ -63,7 +63,7 @@ def constants_upstream(graph: Graph, tensor: Tensor, unknown: Container[Tensor] 
     """Returns the constants from which a value is computed; None if the value depends on the model's inputs.
 
     Args:
-        unknown: tensors that are known to depend on the model's inputs. The search stops at these.
+        unknown: tensors that are known to depend on the model's inputs. The search does not go upstream of them.
     """
     constants: set[Tensor] = set()
     seen = {tensor}
@@ -82,7 +82,7 @@ def constants_upstream(graph: Graph, tensor: Tensor, unknown: Container[Tensor] 
         if op is None or op.name not in _FOLDABLE:
             return None
         for source in op.inputs:
-            # The integers of a quantized tensor are not its values, but stand for other numbers.
+            # The integers of a quantized tensor are not used as values, because they stand for other numbers.
             if source is None or (op.name != "DEQUANTIZE" and (source.quantization or op.output.quantization)):
                 return None
             if source not in seen:
@@ -135,7 +135,8 @@ def fold_input(graph: Graph, op: Op, index: int) -> bool:
 
 
 def _computed(graph: Graph, op: Op, values: Sequence[Array | None], most: int) -> Array | None:
-    """Computes the output of an op, of at most `most` elements, from its inputs; None if this module cannot."""
+    """Computes the output of an op from its inputs; None if this module cannot, or if the output has more than `most`
+    elements."""
     tensor = op.output
     dtype, size = NUMPY_TYPES.get(tensor.type), math.prod(tensor.shape)
     if dtype is None or size > most or min(tensor.dims, default=0) < 0:

@@ -13,8 +13,8 @@ VALUES = dyadic(np.random.default_rng(0), 4, 1, 6, largest=64)
 
 
 def assert_as_in_runtime(build: Callable[[FloatModel], Tensor]) -> None:
-    """Compares the value that litebnn computes for a constant expression with the runtime's value. The model adds
-    the expression to its input.
+    """Compares the value that litebnn computes for a constant expression with the value that the runtime computes. To
+    get the runtime's value, a model adds the expression to its input.
     """
     model = FloatModel()
     value = build(model)

@@ -1,4 +1,5 @@
-"""Quantization parameters (a scale and a zero point, called grid), and the arithmetic of quantized ops."""
+"""Handles quantization parameters and the arithmetic of quantized ops. A scale and a zero point together are called a
+grid, because they define which numbers a tensor can represent."""
 
 from __future__ import annotations
 
@@ -16,25 +17,27 @@ Range: TypeAlias = tuple[float, float]
 Ranges: TypeAlias = dict[Tensor, Range]
 
 INT8_MIN, INT8_MAX = -128, 127
-# For each integer type that NumPy lacks, the table has the number of bits.
+# The number of bits of each integer type that NumPy lacks.
 NARROW_TYPES = {"INT4": 4, "INT2": 2}
-# The scale of a channel's weights is at least this share of the largest scale. With finer scales, the bias would not
-# fit into 32 bits, and the output's scale, which all channels share, would lose the finer steps.
+# The smallest scale of a channel's weights, as a share of the largest scale in the layer. With smaller scales, the bias
+# would not fit into 32 bits. They would also gain nothing, because all channels share the output's scale, which cannot
+# represent such fine steps.
 _FINEST_CHANNEL = 1 / 256
 _GRIDS = ("INT8", "UINT8", "INT16")
-# The middle of two levels in float32 is at most this many units in the last place away from the number at which
-# rounding changes.
+# Rounding changes from one int8 value to the next near the middle of the two values. In float32, the change is at most
+# this many units in the last place away from the middle.
 _MOST_ULPS = 4
-# The numbers of fractional bits of two fixed-point factors: the larger factor in a sum, and the factor that converts
-# one scale to another.
+# The numbers of fractional bits of XNNPACK's fixed-point factors: the larger factor of a sum, and the factor that
+# converts a scale to another.
 _SUM_BITS, _QUANTIZE_BITS = 20, 8
-# For each op whose arithmetic is known, the signs (+1 or -1) with which the op adds its operands.
+# For each op with int8 arithmetic that this module can compute: the signs (+1 or -1) with which it adds its operands.
 _SIGNS = {"ADD": (1, 1), "SUB": (1, -1), "QUANTIZE": (1,), "MUL": ()}
 
 
 def activations(graph: Graph) -> list[Tensor]:
-    """Returns the tensors that can become int8, in order of execution: float inputs, and float results of ops that can
-    write int8. Tensors of chains that stay float are left out.
+    """Returns the tensors that can become int8, in order of execution. These tensors are the model's float inputs, and
+    the float outputs of ops that can write int8. Tensors inside a chain of ops that stays float (`_float_chains`) are
+    left out.
     """
     computed = [
         op.output for op in graph.ops if facts(op).int8 is not None or op.name in (LCE_BCONV_2D, LCE_DEQUANTIZE)
@@ -71,7 +74,7 @@ def _float_chains(graph: Graph) -> set[Tensor]:
 
 
 def _images_of(op: Op) -> list[Tensor]:
-    """Returns the float inputs and output of an elementwise op that have the output's shape, constants left out."""
+    """Returns the output of an elementwise op, and its inputs of the same shape, if they are float and not constant."""
     if len(op.outputs) != 1 or op.output.type != "FLOAT32" or facts(op).layer:
         return []
     inputs = [t for t in op.inputs if t is not None and t.type == "FLOAT32" and t.shape == op.output.shape]
@@ -95,7 +98,7 @@ def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
 
 
 def parameters_of_range(low: float, high: float, least_scale: float = 0.0) -> Quantization:
-    """Returns scale and zero point of the int8 grid that covers [low, high] and zero."""
+    """Returns the scale and zero point with which int8 represents all numbers in [low, high], and zero."""
     low, high = min(low, 0.0), max(high, 0.0)
     scale = max((high - low) / (INT8_MAX - INT8_MIN), least_scale, float(np.finfo(np.float32).tiny))
     zero_point = int(np.clip(round(INT8_MIN - low / scale), INT8_MIN, INT8_MAX))
@@ -121,7 +124,8 @@ def along_axis(values: Array, rank: int, axis: int) -> Array:
 
 
 def pack_levels(levels: Array, bits: int) -> Array:
-    """Packs signed levels to uint8 like TFLite's INT4 and INT2, with the first level in the lowest bits of a byte."""
+    """Packs signed integers to bytes as TFLite stores INT4 and INT2, with the first integer in the lowest bits of a
+    byte."""
     each = 8 // bits
     codes = (levels.reshape(-1) & ((1 << bits) - 1)).astype(np.uint8)
     rows = np.concatenate([codes, np.zeros(-codes.size % each, np.uint8)]).reshape(-1, each)
@@ -130,7 +134,7 @@ def pack_levels(levels: Array, bits: int) -> Array:
 
 
 def stored_levels(tensor: Tensor) -> Array | None:
-    """Returns the levels of a quantized constant, with INT4 and INT2 as int8; None for other tensors."""
+    """Returns the integers that a quantized constant stores, with INT4 and INT2 as int8; None for other tensors."""
     bits, stored = NARROW_TYPES.get(tensor.type, 0), tensor.buffer.data
     if not bits or not tensor.is_constant or stored is None or tensor.is_sparse or tensor.is_variable:
         return tensor.array
@@ -155,8 +159,8 @@ def dequantized(tensor: Tensor) -> Array | None:
 
 
 def _dequantized_blocks(levels: Array, details: QuantizationDetails) -> Array | None:
-    """Returns the float32 values of levels [O, I] with scales [O, I / block size]; None if the scales have another
-    form."""
+    """Returns the float32 values of weights that are stored as integers [O, I] with scales [O, I / block size]. None if
+    the scales have another form."""
     scales, points = details.tensors["scales"], details.tensors["zero_points"]
     size, shape = details.options.block_size, getattr(details.options, "block_shape", None)
     known = None if scales is None else scales.array
@@ -168,7 +172,7 @@ def _dequantized_blocks(levels: Array, details: QuantizationDetails) -> Array | 
 
 
 def bias_scale(source: Tensor | None, weights: Tensor | None, shape: tuple[int, ...]) -> Array | None:
-    """Returns the scale of an int8 layer's int32 bias of shape `shape`: float64 [1] or [channels]."""
+    """Returns the scale of the int32 bias (of shape `shape`) of an int8 layer: float64 [1] or [channels]."""
     grid, q = source and source.per_tensor_quantization, weights and weights.quantization
     if not grid or not q or (q.scale.size > 1 and q.scale.shape != shape[-1:]):
         return None
@@ -198,7 +202,7 @@ def same_parameters(left: Tensor, right: Tensor) -> bool:
 
 
 def on_grid(values: Array, tensor: Tensor) -> Array | None:
-    """Rounds numbers to values that the tensor can store. A float tensor leaves them unchanged."""
+    """Rounds numbers to values that the tensor can represent. If the tensor is float, the numbers are unchanged."""
     if tensor.type == "FLOAT32":
         return values
     limits = grid_range(tensor)
@@ -210,8 +214,8 @@ def on_grid(values: Array, tensor: Tensor) -> Array | None:
 
 
 def from_levels(levels: Any, scale: float, zero_point: int) -> Array:
-    """Returns the float32 values of levels. They are computed as DEQUANTIZE computes them, so 127 times the float
-    nearest to 1/127 is 1.
+    """Returns the float32 values for which the integers of a quantized tensor stand. They are rounded as the op
+    DEQUANTIZE rounds them: for example, 127 with the scale 1/127 is exactly 1.
     """
     values: Array = (np.asarray(levels, np.float32) - np.float32(zero_point)) * np.float32(scale)
     return values
@@ -259,8 +263,8 @@ def step_of(tensor: Tensor) -> float:
 
 
 def first_rounded_to(numbers: Array, tensor: Tensor) -> Array:
-    """For each of the given numbers, which the tensor can represent, returns the least float32 that rounds to it or
-    to a greater number.
+    """For each of the given numbers, returns the least float32 that is rounded to this number, or to a greater one. The
+    tensor must be able to represent the given numbers.
     """
 
     def reach(floats: Array) -> Array:
@@ -301,8 +305,8 @@ def as_compared(values: Array, scale: float) -> Array:
 
 
 def lowest_value(graph: Graph, tensor: Tensor) -> float:
-    """Returns the lowest value that the quantization of a tensor allows. If the tensor is dequantized, the
-    quantization is that of the source.
+    """Returns the lowest value that the quantization of a tensor can represent. If a DEQUANTIZE computes the tensor,
+    the quantization is that of its input.
     """
     op = graph.producer(tensor)
     source = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
@@ -311,7 +315,7 @@ def lowest_value(graph: Graph, tensor: Tensor) -> float:
 
 
 def int8_source(graph: Graph, tensor: Tensor | None) -> Tensor | None:
-    """Returns the int8 tensor that `tensor` dequantizes; None if there is none."""
+    """If a DEQUANTIZE computes `tensor`, returns its int8 input; None for other tensors."""
     op = graph.producer(tensor)
     return op.input(0) if op is not None and op.name == "DEQUANTIZE" and is_int8(op.input(0)) else None
 
@@ -330,13 +334,13 @@ def computed_on_grid(op: Op, operands: Sequence[Array]) -> Array | None:
     """Returns the float32 values of a quantized op's output as XNNPACK, the default of all runtimes, computes them.
 
     XNNPACK's fixed-point factors have fewer bits than those of TensorFlow's own kernels, so a result may differ by a
-    level. Float arithmetic would choose at random where a result lies halfway between two levels.
+    level. If a result is halfway between two levels, float arithmetic would choose one of them at random.
 
     Args:
-        operands: values of the op's inputs on their grids, of equal shape.
+        operands: the real values of the op's inputs, which their grids can represent, as arrays of equal shape.
 
     Returns:
-        None if the arithmetic of the op or of one of its grids is unknown.
+        None if this module does not know the arithmetic of the op for these types and scales.
     """
     tensors = [*map(op.input, range(len(op.inputs))), op.output]
     grids = [tensor.per_tensor_quantization for tensor in tensors if tensor.type in ("INT8", "UINT8")]

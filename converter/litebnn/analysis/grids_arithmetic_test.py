@@ -20,7 +20,8 @@ GRIDS: list[Grid] = [USUAL_GRID, NO_MINUS_GRID, TWICE_USUAL, HALVES, *random_gri
 
 
 def check(name: str, of: list[Grid], result: Grid) -> None:
-    """Compares all levels, or all pairs of levels, with the installed runtime."""
+    """Compares the results for all int8 values of an input, or all pairs of values of two inputs, with those of the
+    installed runtime."""
     model, shape = FloatModel(), (1, 1, ALL ** len(of))
     inputs = [model.input(*shape, type="INT8") for _ in of]
     for tensor, grid in zip(inputs, of, strict=True):

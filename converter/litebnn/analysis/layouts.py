@@ -1,6 +1,7 @@
-"""Knows the ops that only move, join or compare the elements of their inputs.
+"""Has tables of ops that only move, join or compare the elements of their inputs, and of ops that commute with a
+layout.
 
-A layout is a change of axes, as a TRANSPOSE or a reshape makes it. A table has the ops that commute with a layout.
+A layout is a change of axes, which a TRANSPOSE or a reshape makes.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from litebnn.graph import Array, Op, Tensor, facts
 
 @dataclass(frozen=True)
 class Layout:
-    """A Layout arranges the same elements in other axes."""
+    """A Layout is a change of axes that keeps all elements: the change that a TRANSPOSE or a reshape makes."""
 
     # `before` has the dimensions that the op reads.
     before: tuple[int, ...]
     # `after` has the dimensions that the op writes.
     after: tuple[int, ...]
-    # For each axis after the op, `axes` has the axis before the op. For a new axis of size 1, it has None. `axes` as a
-    # whole is None if the op folds axes.
+    # For each axis of the op's output, the corresponding axis of its input. A new axis of size 1 has None. The tuple as
+    # a whole is None if the op merges several axes into one.
     axes: tuple[int | None, ...] | None = None
 
     @property
@@ -71,10 +72,10 @@ class Layout:
 
 
 def layouts_of(op: Op) -> list[Layout]:
-    """Returns the layouts that an op may stand for; empty for ops that neither transpose nor reshape.
+    """Returns all layouts that describe what an op does; empty for ops that neither transpose nor reshape.
 
-    A reshape has one layout for each axis of size 1 that it may add or remove. If there is no such axis, the reshape
-    folds axes.
+    There may be several, because a reshape does not say which axis of size 1 it adds or removes. If it adds or removes
+    no such axis, the reshape merges axes.
     """
     if op.name == "TRANSPOSE":
         order = transpose_order(op)
@@ -122,9 +123,9 @@ def _reduced(op: Op, layout: Layout) -> dict[str, Array] | None:
     return {"/axes": np.asarray(own, np.int32)}
 
 
-# For each op on one tensor, a function that returns the op's parameters after a change of layout. The result is a
-# dictionary; its keys are suffixes for the names of the new constants. The result is None if the op does not exist in
-# that layout.
+# For each kind of op with one data input, a function that translates the op's parameters to another layout. The result
+# has the new parameters, and each key is the suffix for the name of a new constant. The result is None if the op cannot
+# be expressed in that layout.
 IN_LAYOUT: dict[str, Callable[[Op, Layout], dict[str, Array] | None]] = {
     **dict.fromkeys(PADS, _amounts),
     **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), _block),
@@ -136,8 +137,9 @@ INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE")
 
 
 def channels_moved(op: Op) -> list[Tensor]:
-    """The inputs whose whole channels an op moves, in the order of the output's channels. The list is empty if the op
-    does something else. Ops on elements by channel, such as a batch norm or a sign, commute with such an op.
+    """For an op that only moves whole channels, such as a concatenation, its inputs in the order of the output's
+    channels. For other ops, the list is empty. Ops on elements by channel, such as a batch norm or a sign, commute with
+    such an op.
     """
     whole, x = op.output, op.inputs[0] if op.inputs else None
     joins = op.name == "CONCATENATION" and op.options.axis in (-1, len(whole.dims) - 1) and fused_activation(op) == 0
@@ -157,7 +159,8 @@ def _crops(op: Op) -> bool:
 
 
 def floats_moved(op: Op) -> list[Tensor]:
-    """The float inputs whose elements make up an op's output, in any order. A QUANTIZE commutes with such an op."""
+    """The float inputs of an op that copies all elements of its output from them, in any order. A QUANTIZE may move
+    from after such an op to before it."""
     inputs = op.inputs if op.name == "CONCATENATION" else op.inputs[:1] if facts(op).moves else []
     return [tensor for tensor in inputs if tensor is not None and tensor.type == "FLOAT32"]
 
@@ -167,7 +170,7 @@ MOVING = (
     *("BATCH_TO_SPACE_ND", "BROADCAST_TO", "DEPTH_TO_SPACE", "GATHER", "MIRROR_PAD", "RESIZE_NEAREST_NEIGHBOR"),
     *("REVERSE_V2", "SLICE", "SPACE_TO_DEPTH", "SPLIT_V", "STRIDED_SLICE", "TILE", "TRANSPOSE", "UNPACK"),
 )
-# Ops that select values by their order, such as a maximum.
+# Ops that compare values and select one, such as a maximum.
 COMPARING = ("MAXIMUM", "MAX_POOL_2D", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN")
 # For each op, the inputs from which it selects the elements of its outputs.
 _PICKED: dict[str, tuple[int, ...]] = {

@@ -1,4 +1,4 @@
-"""Answers questions about tensors and ops that several rules ask."""
+"""Has small functions about tensors and ops that several rules need, such as the value of a constant."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from litebnn.analysis.grids import from_levels
 from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE, Activation
 from litebnn.graph import Array, Graph, Op, Tensor
 
-# THRESHOLD is an op that exists only in the graph: it packs the signs of a tensor by a threshold for each channel.
+# THRESHOLD is the name of an op that exists only while the converter runs. The op packs the signs of a tensor, with a
+# threshold for each channel.
 THRESHOLD = "THRESHOLD"
 SIGNS = (LCE_QUANTIZE, THRESHOLD)
 
 
 def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
-    """Returns the packed tensor that `tensor` unpacks, if `tensor` is the output of an `LceDequantize`."""
+    """If an `LceDequantize` computes `tensor`, returns the packed tensor that it unpacks; otherwise None."""
     producer = graph.producer(tensor)
     return producer.input(0) if producer is not None and producer.name == LCE_DEQUANTIZE else None
 

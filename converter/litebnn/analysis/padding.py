@@ -27,15 +27,15 @@ class ConstantPadding:
 
 
 def pad_amounts(op: Op) -> Array | None:
-    """Returns the amounts int [rank, 2] of a PAD or PADV2, if the amounts are constant and match the axes of input and
-    output."""
+    """Returns the amounts int [rank, 2] of a PAD or PADV2. Returns None if the amounts are not constant, or do not
+    match the axes of input and output."""
     amounts = op.input(1).array
     ranks = {len(op.input(0).dims), len(op.output.dims)}
     return amounts if amounts is not None and ranks == {len(amounts)} and amounts.shape[1:] == (2,) else None
 
 
 def pads_nothing(op: Op) -> bool:
-    """True if all amounts of a PAD or PADV2 are zero, as exporters write them for layers without padding."""
+    """True if all amounts of a PAD or PADV2 are zero. Exporters write such ops for layers without padding."""
     amounts = pad_amounts(op)
     return amounts is not None and not np.any(amounts)
 

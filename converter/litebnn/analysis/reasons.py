@@ -18,7 +18,8 @@ from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Question, Tensor, facts
 
 NO_SIGN = "its input is not the output of a sign"
-# These arithmetic ops may occur between a quantizer and a layer, besides ops that move values.
+# The arithmetic ops that may occur between a quantizer (a sign) and a layer. Ops that only move values may occur there
+# too.
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
 _TO_INTEGERS = ("FLOOR", "ROUND")
 _STANDS_BETWEEN = "stands between the sign and it"
@@ -26,13 +27,13 @@ _STANDS_BETWEEN = "stands between the sign and it"
 
 @dataclass(frozen=True)
 class _Read:
-    """A _Read describes a tensor whose values can be derived from an upstream tensor."""
+    """A _Read says from which upstream tensor (`source`) the values of a tensor come, and through which ops."""
 
     # `source` is the op that computes the upstream tensor.
     source: Op
     # `reason` says why the upstream tensor is no sign; None if it is a sign or takes two other values.
     reason: str | None
-    # The ops that pass the values on from `source` to the tensor. The list begins with the last op.
+    # The ops between `source` and the tensor, beginning with the last one.
     passed: tuple[Op, ...] = ()
 
 

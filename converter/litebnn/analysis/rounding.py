@@ -16,7 +16,8 @@ from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Array, Graph, Op, Question, Tensor
 
 _MOST_LEVELS = 4
-# Each round of the search evaluates this many numbers at once, because NumPy takes hardly longer for them than for one.
+# Each iteration of the search evaluates a function at this many numbers at once. NumPy takes hardly more time for them
+# than for one number.
 _AT_ONCE = 257
 _OF_ONE = (
     *("CEIL", "EXP", "FLOOR", "LOGISTIC", "NEG", "ROUND", "SIGN", "TANH"),
@@ -39,9 +40,9 @@ def _monotone(graph: Graph, tensor: Tensor) -> tuple[Tensor, bool, tuple[Op, ...
     return parts[0][0], falls.pop(), (*ops, op)
 
 
-# The question follows a tensor upstream as far as it is a monotone function of another tensor x. The answer is x, True
-# if the function falls, and the ops that compute the tensor from x, in order of execution. If there is no such x, it is
-# the tensor itself.
+# The answer describes a tensor as a monotone function of an upstream tensor x, which is as far upstream as possible.
+# The answer is x, True if the function falls, and the ops that compute the tensor from x. If there is no such function,
+# x is the tensor itself.
 _monotone_in = Question(_monotone, lambda op: [op.input(index) for index in _moving(op)])
 
 
@@ -53,10 +54,10 @@ def _rounded(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array] | None
     return None if found is None else (x, *found)
 
 
-# The question finds the few values of a tensor that is a rounded, monotone function of another tensor x; None for other
-# tensors. The answer is x, the edges (numbers at which the function changes), and the values between them, as
-# in `Values`. Each op of such a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If
-# the function is equal at two numbers, it is equal between them, so bisection finds the numbers at which it changes.
+# The answer describes a tensor that is a rounded, monotone function of another tensor x; for other tensors it is None.
+# The answer is x, the edges (numbers at which the function changes), and the values between the edges. Each op of such
+# a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If the function is equal at two
+# numbers, it is equal between them, so bisection finds the numbers at which it changes.
 rounded_steps = Question(_rounded)
 
 
@@ -78,7 +79,8 @@ def _described(x: Tensor, ops: Sequence[Op]) -> tuple[_Step, ...]:
     )
 
 
-# Results are cached, because many layers of a network round in the same way and several rules ask.
+# The results are cached, because many layers of a network round in the same way, and several rules need the result for
+# each of them.
 @functools.lru_cache(maxsize=1 << 10)
 def _search(steps: tuple[_Step, ...]) -> tuple[Array, Array] | None:
     """Returns the numbers at which a function changes, and the function's values around them; None if there are too
@@ -129,7 +131,8 @@ def _of_rank(ranks: Array) -> Array:
 
 
 def _moving(op: Op) -> tuple[int, ...]:
-    """Returns the inputs of an op in which its output is monotone, if all other inputs are constant numbers."""
+    """Returns the indices of the inputs of which the op's output is a monotone function. All other inputs must be
+    constant numbers."""
     if op.output.type != "FLOAT32" or fused_activation(op) is None or not op.inputs or None in op.inputs:
         return ()
     if op.name in _OF_ONE:

@@ -1,8 +1,8 @@
 """Recognizes signs in the forms that exporters write.
 
 A sign is a select of 1 and -1 by any condition. A step function of one tensor with these two values is a sign too, in
-any form (`values.py`). Functions with other values (ternary, several bits) are not signs. Between the ops of such a
-form, values may be quantized; then only the sign itself is known exactly.
+any form (`values.py`). Functions with other values (ternary, several bits) are not signs. Between the ops of a form,
+values may be quantized. In this case, only the signs of the values are known exactly.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _SAME_SIGN = (
 
 @dataclass(frozen=True)
 class Sign:
-    """A Sign is +1 where x is at least the level, or, if it falls, where x is below the level; else -1.
+    """A Sign is +1 where x is at least the threshold `level`, and -1 elsewhere. If `falls` is true, it is the opposite.
 
-    `level` is float32 [1] or [channels]. For a quantized x the level is a number that x can represent, and for a
-    boolean (0 or 1) it is 1.
+    `level` is float32 [1] or [channels]. For a quantized x it is a number that x can represent, and for a boolean x (0
+    or 1) it is 1.
     """
 
     x: Tensor
@@ -45,7 +45,7 @@ class Sign:
 
 
 def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> Sign | None:
-    """Returns the sign that `tensor` is; None if `tensor` is not a sign.
+    """Returns the description of `tensor` as a sign; None if `tensor` is not a sign.
 
     Args:
         assume_nonzero: True to ignore a third value at a single number, such as the 0 of SIGN at zero.
@@ -58,7 +58,7 @@ def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> 
 
 
 def _selected(graph: Graph, op: Op) -> Sign | None:
-    """Returns the sign that a SELECT of 1 and -1 is."""
+    """Returns the description of a SELECT of 1 and -1 as a sign; None if its condition is unknown."""
     if op.name not in ("SELECT", "SELECT_V2"):
         return None
     numbers = number_of(graph, op.input(1)), number_of(graph, op.input(2))
@@ -91,7 +91,7 @@ def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | N
 
 
 def _follows(number: float, other: float, x: Tensor) -> bool:
-    """True if x has no value between the two numbers."""
+    """True if the tensor x can have no value between the two numbers."""
     numbers = numbers_of_grid(x)
     if numbers is None:
         return bool(number == next_level(np.array([other], np.float32), up=True)[0])
@@ -144,8 +144,8 @@ def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     """
     if tensor.type == "BOOL":
         return None
-    # The boolean is tried before the sign, because several comparisons may turn one unpacked sign into different
-    # booleans.
+    # The search tries a boolean before an unpacked sign, because several comparisons may turn the same unpacked sign
+    # into different booleans.
     of_signs = values_of(graph, tensor)
     found = next((one for one in (choices_of(graph, tensor), of_signs) if _are_chosen(graph, tensor, one)), None)
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
@@ -161,8 +161,8 @@ def _are_chosen(graph: Graph, tensor: Tensor, values: Values) -> bool:
 
 
 def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
-    """If a function has one jump, and otherwise changes by at most one quantization step, returns its two main
-    values.
+    """Returns the two values of a step function with a single jump. Apart from the jump, the values may change by at
+    most one quantization step, and the result has one value for each side.
     """
     values, edges, step = function.values, function.edges, function.step
     if function.x is None or function.x.dims != tensor.dims or not len(edges) or not function.is_known:
@@ -198,5 +198,6 @@ def _never_negative(graph: Graph, tensor: Tensor) -> bool:
     return _keeps_range(op) and op.inputs[0] is not None and is_never_negative(graph, op.input(0))
 
 
-# The answer is True for a tensor that cannot be negative, because of its ops or its quantization.
+# The answer is True if no value of the tensor can be negative, because of the op that computes it or because of its
+# quantization.
 is_never_negative = Question(_never_negative, lambda op: op.inputs[:1] if _keeps_range(op) else ())

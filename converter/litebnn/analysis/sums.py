@@ -1,7 +1,7 @@
-"""Represents tensors of few different values as sums of signs, which binary layers read instead.
+"""Represents a tensor that takes only a few different values as a sum of signs, which a binary layer can read instead.
 
-Two values are one sign, with a scale and a shift. Evenly spaced levels, such as those of a 2-bit quantizer, are a sum
-of one sign for each step between levels. Each sign compares with a threshold.
+Two values are a sign times a scale, plus a shift. Evenly spaced levels, such as those of a 2-bit quantizer, are a sum
+of signs. There is one sign, with its own threshold, for each step from a level to the next.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from litebnn.graph import Array, Graph, Op, Question, Tensor
 
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 ROUNDING = ("QUANTIZE", "DEQUANTIZE")
-# Each sign costs as much as a binary layer. A layer with three signs (2 bits) is still several times faster than a
-# float layer.
+# The largest number of signs that represent one tensor. Each sign costs as much as a binary layer, and with three signs
+# (2 bits) a layer is still several times faster than in float.
 MOST_SIGNS = 3
-# After rounding, steps between levels count as equal if they differ by at most this much, relative to the largest
-# level.
+# Differences between neighbouring levels count as equal if they differ by at most this much, relative to the largest
+# level. Rounding makes them differ a little.
 _TOLERANCE = 1e-6
 # Two numbers count as equal if they are at most this many quantization steps apart. The limit is slightly above 1,
 # because levels are rounded to float32.
@@ -41,17 +41,17 @@ class SignSum:
     """A SignSum represents values as middle + Σ scales[j] · s_j, where the sign s_j is +1 on one side of thresholds[j],
     else -1."""
 
-    # The middle is the number halfway between the lowest and the highest value.
+    # The number halfway between the lowest and the highest value.
     middle: float
     scales: Array  # float64 [k], all of one magnitude
     thresholds: Array  # float32 [k], ascending; a step of double height has two equal ones
     rising: Array  # bool [k], true if s_j is +1 at and above its threshold, else below
-    # Values count as equal up to this distance.
+    # Two values count as equal if their difference is at most this number.
     tolerance: float = 0.0
 
     def number(self, value: float) -> float:
-        """Returns the number that every s_j must equal, so that the sum is `value`. Returns NaN if the scales add up
-        to zero and `value` is not the middle.
+        """Returns the number s for which the sum is `value` if every s_j is s. Returns NaN if there is no such number:
+        the scales add up to zero, and `value` is not the middle.
         """
         total, distance = float(self.scales.sum()), value - self.middle
         if abs(total) < abs(self.scales[0]):
@@ -85,8 +85,8 @@ class FewValues:
     """FewValues describes a tensor whose elements take few different values. It has the tensors in which these values
     first occur, and the ops after them, which only move or round the values."""
 
-    # The field `sources` has the tensors in which the values first occur: one tensor of several levels, or tensors
-    # whose two values one bit selects.
+    # `sources` has the tensors in which the values first occur. It is one tensor with more than two values, or one or
+    # more tensors with two values each.
     sources: Mapping[Tensor, Values]
     # `ops` has the ops between the sources and the tensor, in order of execution.
     ops: tuple[Op, ...]
@@ -94,7 +94,7 @@ class FewValues:
     numbers: Array
     # `pads` has the values with which the ops pad.
     pads: tuple[float, ...] = ()
-    # The field is the coarsest quantization scale to which the values are rounded; 0 if all tensors are float.
+    # The largest quantization scale of the tensors through which the values pass; 0 if all these tensors are float.
     step: float = 0.0
 
     @property
@@ -118,8 +118,8 @@ def few_levels(values: Values, *, for_zeros: bool = True) -> SignSum | None:
     A level that occurs only at a single number, such as the 0 of SIGN at zero, gets no sign of its own.
 
     Args:
-        for_zeros: True for signs that are all +1 where the levels are zero, so that ones pad them; False for rising
-            signs only.
+        for_zeros: True for signs that are all +1 for the level zero, so that padding with +1 is padding with zero.
+        False for signs that all rise with the levels.
     """
     edges, levels = values.edges, values.values
     if not values.is_known or values.step or not np.all(np.isfinite(levels)) or len(edges) < 2:
@@ -156,9 +156,10 @@ def find_levels(graph: Graph, tensor: Tensor) -> Values | None:
 
 
 def handed_on(op: Op) -> tuple[int, ...]:
-    """Returns the inputs whose values an op passes on, apart from their position and rounding to a grid.
+    """Returns the indices of the inputs whose values an op passes on, apart from their position and from rounding.
 
-    If the two values are opposite, a product with them also has one of these values or its opposite.
+    A MUL by a tensor of two opposite values counts too: each product is one of the other input's values, or the
+    opposite.
     """
     if op.name in PADDING:
         return () if constant_padding(op) is None else (0,)
@@ -219,7 +220,8 @@ def _numbers_of(op: Op, parts: Sequence[FewValues], step: float) -> Array | None
 
 
 def values_read(graph: Graph, layer: Op, source: Tensor, *, is_padded: bool = False) -> FewValues | None:
-    """Returns the `FewValues` of a layer's input, with 0 if the layer pads. None for other layers, and for plain signs.
+    """Returns the `FewValues` of a layer's input, including the value 0 if the layer pads its input. None if the input
+    takes many values, or is a sign that needs no translation.
 
     Args:
         source: the layer's input, or the tensor that ops before the layer pad with zeros.
@@ -236,19 +238,19 @@ def values_read(graph: Graph, layer: Op, source: Tensor, *, is_padded: bool = Fa
 
 
 def is_unpacked(graph: Graph, values: Values) -> bool:
-    """True if an unpacked sign determines the values."""
+    """True if the values depend on a tensor that is unpacked from bits."""
     return values.x is not None and values.x.type == "FLOAT32" and bits_of(graph, values.x) is not None
 
 
 def _is_plain_sign(graph: Graph, values: Values) -> bool:
-    """True for a sign that other rules handle without a shift: 1 and -1 for a boolean, or their opposites."""
+    """True for the values 1 and -1 of a boolean in either order. Other rules handle such a sign without a shift."""
     low, high = values.values
     return (low, high) == (-1.0, 1.0) or (not is_unpacked(graph, values) and (low, high) == (1.0, -1.0))
 
 
 def sum_of_signs(graph: Graph, few: FewValues, *, rather_falling: bool = False) -> SignSum | None:
-    """Returns a tensor's few values as a sum of signs. The padding values must become signs or zeros. Signs that are +1
-    at the padding are preferred, because LceBconv2d can pad with +1.
+    """Returns the sum of signs that represents a tensor's few values; None if there is none. The signs must be +1, -1
+    or 0 at all padding values. Signs that are +1 at the padding are preferred, because LceBconv2d can pad with +1.
 
     Args:
         rather_falling: True to choose the sign that is +1 for the lower of two values, if both are possible.
@@ -268,8 +270,8 @@ def _sums_of_levels(levels: Values) -> list[SignSum]:
 
 def _sums_of_two(graph: Graph, few: FewValues) -> list[SignSum]:
     low, high = few.numbers.tolist()
-    # If the sign already exists, it determines which value +1 stands for. If the signs rise with the values, a maximum
-    # of the values is a maximum of the signs.
+    # If the model already has the sign as bits, they determine which value +1 stands for. If an op takes maxima, +1
+    # must stand for the higher value, so that a maximum of values is a maximum of signs.
     falls = {values.falls for values in few.sources.values() if is_unpacked(graph, values)}
     must_rise = any(op.name in (*COMPARING, "MUL") for op in few.ops)
     half = (high - low) / 2

@@ -1,7 +1,7 @@
-"""Represents the thresholds of signs, from their recognition until they are lowered.
+"""Represents the thresholds of signs while the converter runs.
 
-THRESHOLD is an op that exists only in the graph. It packs +1 where x is at least a level or, for a falling sign, where
-x is below the level. In the end a layer absorbs the THRESHOLD, or a rule lowers it to a difference and an LceQuantize.
+THRESHOLD is an op that exists only in the converter's graph. It packs +1 where x is at least a threshold, or below it
+for a falling sign. In the end, a layer absorbs the THRESHOLD, or a rule replaces it by a difference and an LceQuantize.
 No file has a THRESHOLD.
 """
 
@@ -22,25 +22,26 @@ from litebnn.graph import Array, Op, Tensor, derived, facts
 
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """A Threshold is the condition of a sign. The sign is +1 where x >= level. In channels in which the sign falls,
-    it is +1 where x < level.
+    """A Threshold says where a sign is +1: where x >= `level`. In channels in which `falls` is true, the sign is +1
+    where x < `level`.
     """
 
     # `level` is float32 [1] or [channels]; an infinity means a constant sign.
     level: Array = field(default_factory=lambda: np.zeros(1, np.float32))
     falls: Array = field(default_factory=lambda: np.zeros(1, np.bool_))  # bool [1] or [channels]
-    # The name of the tensor x - level that computes the sign, if a rule lowers the threshold to this difference.
+    # A rule may later replace the threshold by the sign of the difference x - level. The field is the name of the
+    # tensor with the difference.
     name: str = ""
     # `number` is the name of the constant operand of the difference.
     number: str = ""
-    # True if the sign compares a SUB with zero, False if it compares an ADD.
+    # True if the difference is computed by a SUB, False if it is computed by an ADD of the negated threshold.
     subtracts: bool = False
-    # True if the source model rounds the values that are compared, so that the level may be rounded once more.
+    # True if the source model rounds the values before it compares them. The threshold may then be rounded once more.
     is_rounded: bool = False
 
     @property
     def is_plain(self) -> bool:
-        """True if LceQuantize alone computes the sign."""
+        """True if an LceQuantize without a difference before it computes the sign."""
         return not np.any(self.falls) and not np.any(self.level)
 
     @property
@@ -50,7 +51,8 @@ class Threshold:
 
     @property
     def rising(self) -> Threshold:
-        """Returns the same levels, with all channels rising. The caller negates the channels that fell before."""
+        """Returns the same thresholds, with `falls` false in all channels. The caller must negate the channels in which
+        it was true."""
         return replace(self, falls=np.zeros(1, np.bool_))
 
     def of_channels(self, channels: slice | Array, suffix: str) -> Threshold:
@@ -77,7 +79,7 @@ def threshold_of(op: Op | None) -> Threshold | None:
 
 
 def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | None:
-    """Returns the level of an op's input x at which its output reaches a level: the inverse of the op.
+    """Returns the threshold for an op's input x that is equivalent to the threshold `level` for the op's output.
 
     Returns:
         The same as the function `crossing`; None if the op has no known inverse.
@@ -93,12 +95,12 @@ def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | No
 
 
 def crossing(scale: Array, shift: Array, level: Array) -> tuple[Array, Array, Array]:
-    """Returns the x at which scale · x + shift reaches a level: the nearest float32, or the next one above. The next
-    one is returned if the nearest does not reach the level, although neither product nor sum is rounded.
+    """Returns the x at which scale · x + shift reaches the threshold `level`: the nearest float32, or the next one
+    above. The next one is returned if, without any rounding, the nearest does not reach the threshold.
 
     Returns:
-        The levels float32 [n], and two arrays bool [n]. The first array is true where the line reaches its level below
-        that x, and false where at and above x. The second array is true where nothing is rounded.
+        The thresholds for x, float32 [n], and two arrays bool [n]. The first array is true where `level` is reached
+        below that x, and false where it is reached at x and above. The second array is true where nothing is rounded.
     """
     with np.errstate(all="ignore"):
         nearest = normal_level(((level - shift) / scale).astype(np.float32), up=True)
@@ -117,7 +119,7 @@ _ONE = np.ones(1), np.zeros(1)
 
 
 def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Computes the inverse of LEAKY_RELU and PRELU, which have other slopes below zero."""
+    """Describes LEAKY_RELU and PRELU near a threshold. Their slope depends on the sign of the threshold."""
     leaky = np.full(1, getattr(op.options, "alpha", 0.0))
     slopes = leaky if op.name == "LEAKY_RELU" else per_channel(op.input(1), x.channels)
     if slopes is None or np.any(slopes <= 0):
@@ -126,15 +128,15 @@ def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _limited(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Computes the inverse of MINIMUM and MAXIMUM. A limit on the far side of the level does not matter."""
+    """Describes MINIMUM and MAXIMUM near a threshold. Their limit has no effect if it lies beyond the threshold."""
     limit = uniform(op.input(1))
     is_free = limit is not None and np.all(level <= limit if op.name == "MINIMUM" else level > limit)
     return _ONE if is_free else None
 
 
 def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Computes the inverse of two kinds of ops. A clamp keeps the levels between its limits. An op that keeps signs
-    keeps level 0.
+    """Describes two kinds of ops near a threshold that they do not change. A clamp does not change a threshold between
+    its limits. An op that keeps the signs of values does not change the threshold 0.
     """
     clamp = facts(op).clamp
     if clamp is None:
@@ -144,12 +146,12 @@ def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _clamps_levels(op: Op) -> bool:
-    """True if an op is a RELU_N1_TO_1, whose clamp also keeps negative levels exactly."""
+    """True if an op is a RELU_N1_TO_1. Its clamp keeps negative thresholds exactly, also in int8."""
     return op.name == "RELU_N1_TO_1" and same_parameters(op.input(0), op.output) and step_of(op.output) <= 1
 
 
-# For each op, a function that returns the line (float64 scale and shift) on which the op's output reaches a level, or
-# None.
+# For each kind of op, a function that describes the op near a threshold as x · scale + shift, with float64 numbers. It
+# returns None if this is impossible.
 _INVERSES: dict[str, Callable[[Op, Tensor, Array], _Line | None]] = {
     **dict.fromkeys(AFFINE, lambda op, x, level: affine_of(op, x.channels, left=op.inputs[0] is x)),
     **dict.fromkeys(("LEAKY_RELU", "PRELU"), _sloped),

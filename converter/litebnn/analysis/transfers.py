@@ -1,5 +1,5 @@
-"""Represents the values of a tensor as a step function. A table has a function for each kind of op, from the values of
-the op's inputs to those of its output.
+"""Represents the values of a tensor as a step function of another tensor. A table has a function for each kind of op.
+This function computes the step function of the op's output from those of its inputs.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Values:
 
     @property
     def constant(self) -> float | None:
-        """Returns the value, if it is the same for all inputs of the model."""
+        """If the tensor has the same value for all inputs of the model, returns this value; otherwise None."""
         return float(self.values[0]) if self.is_known and len(self.values) == 1 else None
 
     @property
     def falls(self) -> bool:
-        """True if the last value is below the first one."""
+        """True if the last value of the step function is below its first value."""
         return bool(self.values[-1] < self.values[0])
 
     def simplified(self) -> Values:
@@ -89,7 +89,7 @@ def _sum(op: Op, parts: list[Values]) -> Values:
 
 
 def _with_terms(part: Values, values: Array, terms: Mapping[Tensor, Array]) -> Values:
-    """Makes a function with the edges of `part`. Terms whose factors are all 0 are left out."""
+    """Makes a step function with the edges of `part`. Linear terms whose factors are all 0 are left out."""
     return Values(part.x, part.edges, values, {tensor: factors for tensor, factors in terms.items() if np.any(factors)})
 
 
@@ -165,8 +165,8 @@ def comparison(op: Op, parts: list[Values]) -> Values | None:
 
 
 def _against(op: Op, parts: list[Values], index: int, number: float) -> Values | None:
-    """Returns a comparison's result as a step function of x. The operand `index` is x or known values, the other one is
-    `number`.
+    """Returns a comparison's result as a step function of x. The operand with the position `index` is x or a function
+    of x; the other operand is `number`.
 
     The result may change at `number` and at the next float above it. For a quantized x, it may change at every level.
     """
@@ -191,7 +191,7 @@ def _against(op: Op, parts: list[Values], index: int, number: float) -> Values |
 
 
 Transfer: TypeAlias = Callable[[Op, list[Values]], "Values | None"]
-# For each kind of op, the table has the function from its inputs' values to its output's.
+# For each kind of op, the table has the function that computes the output's `Values` from those of the inputs.
 TRANSFER: dict[str, Transfer] = {
     **dict.fromkeys(ELEMENTWISE, elementwise),
     **dict.fromkeys((*_COMPARISONS, *LEVELS, *CLAMPS, "SIGN"), comparison),

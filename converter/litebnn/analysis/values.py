@@ -98,10 +98,11 @@ def _computed(graph: Graph, op: Op, transfer: Transfer, operands: list[Values]) 
         return None if result is None else _stored(op, parts, result)
 
 
-# The answer is the values of a tensor as a function of an upstream tensor. Only known ops lead from the upstream tensor
-# to the tensor, and no tensor farther upstream has this property.
+# The answer is the values of a tensor, as a step function of an upstream tensor. This upstream tensor is the farthest
+# one from which only ops that this module knows lead to the tensor.
 values_of = Question(partial(_values, kind="tensors"), partial(_followed, kind="tensors"))
-# The answer is like that of `values_of`, but the search ends at a boolean, which may determine the values.
+# The answer is like that of `values_of`, but the search upstream also ends at a boolean tensor. The result may then be
+# a step function of the boolean.
 choices_of = Question(partial(_values, kind="booleans"), partial(_followed, kind="booleans"))
 # The answer is like that of `values_of`, but each value of a quantized tensor is an edge, and no linear term.
 _levels_of = Question(partial(_values, kind="levels"), partial(_followed, kind="levels"))
@@ -109,14 +110,16 @@ _QUESTIONS = {"tensors": values_of, "booleans": choices_of, "levels": _levels_of
 
 
 def _on_common_edges(parts: Sequence[Values]) -> list[Values] | None:
-    """Returns the same step functions, all with the same edges. None if they depend on different tensors."""
+    """Returns the same step functions, rewritten so that all have the same edges. None if they depend on different
+    tensors."""
     sources = {part.x for part in parts if part.x is not None}
     edges = np.concatenate([np.zeros(0), *(part.edges for part in parts)])
     return None if len(sources) > 1 else [part.with_edges(next(iter(sources), None), edges) for part in parts]
 
 
 def _with_own_term(graph: Graph, part: Values) -> Values:
-    """Returns the same function with x as its only linear term, if its linear terms add up to a multiple of x."""
+    """If the linear terms of the function add up to a multiple of x, returns the function with x as its only linear
+    term."""
     own = None if part.x is None or part.is_known else values_of(graph, part.x)
     if part.x is None or own is None or own.x is not None or own.linear_terms.keys() != part.linear_terms.keys():
         return part
@@ -127,9 +130,9 @@ def _with_own_term(graph: Graph, part: Values) -> Values:
 
 
 def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
-    """Returns the same functions with one common tensor x.
+    """Returns the same functions, rewritten as functions of one common tensor x.
 
-    If some functions depend on a tensor and others on its packed or rounded form, all become functions of the tensor.
+    All functions must depend on x, or on the packed or rounded form of x.
     """
     if all(part.x is None for part in parts):
         return parts
@@ -203,8 +206,8 @@ def _stored(op: Op, parts: list[Values], result: Values) -> Values | None:
 
 
 def _is_on_output_grid(op: Op, result: Values) -> bool:
-    """True if no operand of a SELECT is rounded: all operands of unknown values have the same quantization as the
-    output.
+    """True if a SELECT rounds none of its operands: all operands whose values are unknown have the same quantization as
+    the output.
     """
     grids = all(same_parameters(tensor, op.output) for tensor in result.linear_terms)
     either = sum(factors != 0 for factors in result.linear_terms.values()) + (result.values != 0)

@@ -1,7 +1,8 @@
-"""Walks upstream from a tensor.
+"""Walks from a tensor to the ops that compute it.
 
-This module has the one bound of all walks and of all answers that list ops. Networks have a few dozen ops between a
-quantizer and its layer. A damaged file may have any number, and then the work for each tensor would grow with it.
+All walks, and all answers that list ops, have the same limit on the number of ops. Networks have a few dozen ops
+between a quantizer and its layer. A damaged file may have any number of them, and without a limit each walk could take
+very long.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def ops_upstream(
     """Returns the ops from which a tensor is computed, in order of execution; None if there are more than `most`.
 
     Args:
-        follows: returns the inputs of an op at which the walk goes on.
+        follows: a function that returns the inputs of an op through which the walk goes on.
     """
     found: dict[Op, None] = {}
     opened: set[Op] = set()

@@ -13,12 +13,14 @@ from litebnn.analysis.match import floats, fused_activation
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, facts
 
-# After rounding, magnitudes count as equal if they differ by at most this share.
+# Magnitudes of weights count as equal if they differ by at most this share. Rounding makes them differ a little.
 _MAGNITUDE_TOLERANCE = 1e-5
-# The largest error of an exporter's (alpha · sign(w) - c) + c, if c is between -1 and 1.
+# Exporters compute some weights as (alpha · sign(w) - c) + c, which rounds. The constant is the largest error of this
+# sum, if c is between -1 and 1.
 _STRAIGHT_THROUGH_ROUNDING = 2.0**-23
 _LARGEST_ROUNDING = 1e-3  # relative to alpha; a weight with a larger error is not binary
-# About so many weights are examined at a time, because magnitudes of all would take as much memory as the weights.
+# The approximate number of weights that are examined at a time. Examining all at once would double the memory that the
+# weights take.
 _BLOCK = 1 << 18
 
 
@@ -45,7 +47,7 @@ def layer_weights(graph: Graph, layer: Op) -> Array | None:
 
 
 def fold_computed(graph: Graph, layer: Op) -> bool:
-    """Folds weights and a bias that are computed from constants into constants, if the file does not grow."""
+    """Replaces weights and a bias that ops compute from constants by their values, if the file does not grow."""
     folded = [fold_input(graph, layer, index) for index in computed_weights(graph, layer)]
     return any(folded)
 
@@ -180,8 +182,8 @@ def layer_bias(graph: Graph, layer: Op, channels: int) -> Array | None:
 
 
 def clamps_no_more(layer: Op) -> bool:
-    """True if the lowest or highest level of a quantized output is the limit of the fused activation, which then has
-    no effect.
+    """True if the quantized output of a layer cannot represent numbers beyond the limits of the fused activation. The
+    activation then has no effect.
     """
     activation = fused_activation(layer)
     return activation is not None and ends_within(layer.output, *ACTIVATION_RANGES[activation])
@@ -189,8 +191,8 @@ def clamps_no_more(layer: Op) -> bool:
 
 @dataclass(frozen=True)
 class BinaryParts:
-    """BinaryParts has the parameters that a layer has when it is binary, if its input is signs. Output channels O
-    come first.
+    """BinaryParts has the parameters of a layer whose weights are ±alpha. If its input is signs, the layer becomes
+    binary. Output channels O come first.
     """
 
     weights: Array  # float32 [O, ..., channels]
