@@ -1,1 +1,1 @@
-"""Rules build with the helpers of this package: tensors, ops, packed signs, padding, and notes for the report."""
+"""The functions with which rules make new tensors, ops, packed signs, padding, and notes for the report."""

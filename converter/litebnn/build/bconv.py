@@ -72,7 +72,8 @@ def options_of_conv(conv: Op, bits: Tensor, taps: tuple[int, int], padding: Arra
         own = layer_padding(conv)
         assert own is not None
         return padded_options(options, bits, taps, padding + np.asarray(own), PadValues.ZERO)
-    # A 1×1 filter never reads padding. If the padding is not zero padding, an op can fuse more.
+    # A 1×1 filter never reads padding, so its padding need not be zeros. An LceBconv2d that pads with zeros can fuse
+    # less.
     if taps == (1, 1) or conv.options.padding == Padding.VALID:
         return options
     return replace(options, padding=Padding.SAME, pad_values=PadValues.ZERO)
@@ -184,14 +185,15 @@ def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array
 
 
 def can_pack(op: Op, notes: Notes) -> bool:
-    """True if the LceBconv2d can write the signs of its outputs by thresholds."""
+    """True if the LceBconv2d can write the signs of its outputs as bits, by comparing with thresholds."""
     if bconv_options(op).pads_zeros and channels_per_group(op) % 2:
         return notes.left_alone(op, _ODD_CHANNELS)
     return bool(np.all(np.isfinite(multiplier_and_bias(op))))
 
 
 def write_bits(graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Array) -> None:
-    """Makes `op` write packed signs of its clamped dot product · multiplier + bias to `bits`."""
+    """Changes an LceBconv2d so that it writes the packed signs of its outputs to `bits`. An output is clamp(dot
+    product) · multiplier + bias."""
     activation = Activation(bconv_options(op).fused_activation_function)
     thresholds, flip = output_thresholds(multiplier, bias, dot_max(op), activation)
     negate_channels_out(graph, op, flip)
@@ -202,10 +204,11 @@ def write_bits(graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Arra
 
 
 def channels_upstream(op: Op) -> list[Tensor]:
-    """Returns the inputs of an op that takes each output element from one input element; empty for other ops.
+    """For an op that computes each output element from one input element, returns the inputs with these elements; empty
+    for other ops.
 
-    Such an op moves elements, as a concatenation does, or computes each from its old value and its channel, as a batch
-    norm does.
+    A concatenation is such an op, because it only moves elements. A batch norm is one too, because it computes each
+    element from its old value and its channel.
     """
     if op.name in INTERLEAVING:
         return channels_moved(op)
@@ -219,8 +222,8 @@ def is_of_binary_convs(
     """True if all elements of a float tensor are outputs of binary convolutions, and nothing else reads these outputs.
 
     Args:
-        upstream: the function that returns the inputs from which an op takes its elements. It is called for the ops
-            from the tensor back to the convolutions.
+        upstream: the function that returns the inputs from which an op takes its elements. It decides which ops may be
+        between the convolutions and the tensor.
     """
 
     waiting, between = [tensor], 0
@@ -238,10 +241,12 @@ def is_of_binary_convs(
 
 
 def takes_affine(graph: Graph, tensor: Tensor) -> bool:
-    """True if an LceBconv2d computes `tensor`, perhaps followed by ops that affine ops can move across.
+    """True if an LceBconv2d computes `tensor`. Between the two, there may be ops that change places with an affine op
+    (one that computes x · scale + shift).
 
-    The LceBconv2d absorbs affine ops one by one. It must not absorb the threshold of a strict comparison. Such a
-    threshold is the float next to a number, and a sum with the bias would lose the difference.
+    The LceBconv2d absorbs affine ops one by one. It must not absorb the threshold of a strict comparison such as x > 3,
+    which is the next float above 3. The sum of this float and the bias could be rounded, and the threshold would be 3
+    again.
     """
     op = graph.producer(tensor)
     while op is not None and facts(op).reshapes and graph.sole_consumer(tensor) is not None:

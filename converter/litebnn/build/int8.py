@@ -15,7 +15,8 @@ from litebnn.graph import Array, Graph, Model, Op, OpCode, Tensor, builtin_op, c
 
 
 def take_results(graph: Graph, op: Op, quantizers: list[Op]) -> None:
-    """Removes all quantizers of an op's output, because `op` already writes the first quantizer's output."""
+    """Makes `op` write the output of the first of `quantizers`, the QUANTIZE ops that read its output, and removes
+    these ops."""
     result = quantizers[0].output
     for quantizer in quantizers:
         graph.redirect(quantizer.output, result)

@@ -1,6 +1,7 @@
-"""The request that the rules serve, and their notes for the report.
+"""The interface between the converter and its rules: the user's options (`Request`), the notes for the report
+(`Notes`), and the decorator `each`.
 
-The notes have a row for each convolution and dense layer of the source. `each` makes a rule of a function.
+The notes have a row for each convolution and dense layer of the source. The decorator makes a rule of a function.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Layer:
     kind: str
     # `macs` is the number of multiply-accumulates for one inference; 0 if the shape is unknown.
     macs: int
-    # The bytes of weights and bias, in the source and in the result. Weights that are computed from constants count as
-    # these constants.
+    # The sizes of weights and bias in bytes, in the source and in the result. If ops compute the weights from
+    # constants, the constants count.
     bytes_before: int
     filter_shape: tuple[int, ...]
     binary: bool = False
@@ -104,7 +105,7 @@ class Notes:
         return self._layer_of.get(op)
 
     def merged(self, op: Op) -> None:
-        """Records that another layer's op computes the layer of `op` too."""
+        """Records that the op of another layer now also computes the layer to which `op` belonged."""
         layer = self._layer_of.pop(op, None)
         if layer is not None:
             self.layers.remove(layer)
@@ -120,11 +121,13 @@ class Notes:
         return False
 
     def settle(self) -> None:
-        """Makes the reasons that are recorded so far permanent, because later rules will not give them again."""
+        """Keeps the reasons that are recorded so far for the report, because the rules that gave them do not run
+        again."""
         self._said.clear()
 
     def start_round(self) -> None:
-        """Drops the reasons from earlier rounds. If a reason still holds, the rules give it again in the next round."""
+        """Removes the reasons that rules recorded in earlier rounds. If a reason still holds, a rule records it again
+        in the next round."""
         for layer, reason in self._said:
             layer.reasons.pop(reason, None)
         self._said.clear()
@@ -135,7 +138,8 @@ class Notes:
         return layer is not None and bool(layer.reasons)
 
     def unread(self, op: Op) -> None:
-        """Records that `op` is removed because nothing reads its output. Later rounds cannot record this again."""
+        """Records that `op` is removed because nothing reads its output. The record is permanent, because later rounds
+        cannot repeat it."""
         if (layer := self._layer_of.get(op)) is not None and not layer.binary and not layer.reasons:
             layer.reasons["nothing reads what it computes"] = None
 
@@ -171,7 +175,7 @@ class Notes:
                     ops_of[self._layer_of[op]].append((graph, op))
         for layer, ops in ops_of.items():
             layer.bytes_after = _stored_bytes(ops)
-            # A layer that became several ops is binary only if all of them are.
+            # A layer that became several ops counts as binary only if all these ops are binary.
             layer.binary &= all(op.name == LCE_BCONV_2D for _, op in ops)
             for _, op in ops:
                 layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type

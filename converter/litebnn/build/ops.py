@@ -36,8 +36,8 @@ from litebnn.graph import (
     then,
 )
 
-# A concatenation is split into at most this number of parts. A network's dense blocks have some dozens of parts, but a
-# damaged file may have any number of nested parts.
+# The largest number of parts into which the converter splits a concatenation. The dense blocks of networks have some
+# dozens of parts. A damaged file may have any number of nested parts.
 MOST_PARTS = 64
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
 
@@ -62,8 +62,8 @@ def packed_like(tensor: Tensor, name: str) -> Tensor:
 
 
 def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
-    """Returns a tensor's real values: the tensor itself if it is float, else the output of a new or existing
-    DEQUANTIZE."""
+    """Returns a float tensor with the values of `tensor`: the tensor itself if it is float, otherwise the output of a
+    new or existing DEQUANTIZE."""
     if tensor.type == "FLOAT32":
         return tensor
     numbers = like(tensor, derived(tensor.name, "/numbers"), type="FLOAT32")
@@ -87,7 +87,8 @@ def select_op(condition: Tensor, if_true: float, if_false: float, output: Tensor
 
 
 def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
-    """Returns an existing op that precedes `before` and computes the same as `op`; `op` has no options."""
+    """Returns an existing op that comes before `before` and computes the same as `op`; None if there is none. `op` must
+    have no options."""
     end = graph.ops.index(before)
     for other in graph.consumers(op.input(0)):
         made, wanted = ((each.output.type, each.output.dims, each.name, len(each.inputs)) for each in (other, op))
@@ -106,17 +107,19 @@ def _are_equal(left: Tensor | None, right: Tensor | None) -> bool:
 
 
 def output_of(graph: Graph, op: Op, *, before: Op) -> Tensor:
-    """Returns the output of an op. The op is inserted unless an equal op exists (`equal_op`)."""
+    """Inserts an op and returns its output. If an equal op exists (`equal_op`), returns the output of this op
+    instead."""
     known = equal_op(graph, op, before=before)
     return (known or graph.insert(op, before=before)).output
 
 
 def copy_of(graph: Graph, op: Op, x: Tensor, suffix: str, *, before: Op | None = None) -> Tensor:
-    """Returns the output of a new or existing copy of an op that moves elements. The copy reads x and keeps its
-    type."""
+    """Copies an op that only moves elements, so that the copy reads x, and returns its output, which has the type of x.
+    If such a copy exists already, returns its output."""
     end = len(graph.ops) if before is None else graph.ops.index(before)
     for other in graph.consumers(x):
-        # A copy has the same options object as the original. A later call recognizes an existing copy by this object.
+        # A copy shares the options object of the original op. A later call recognizes an existing copy by this shared
+        # object.
         if other.options is op.options and other is not op and graph.ops.index(other) < end:
             return other.output
     moved = like(x, derived(op.output.name, suffix), dims=op.output.dims)
@@ -170,7 +173,7 @@ def split_activation(graph: Graph, op: Op) -> bool:
 def can_pool_bits(pool: Op) -> bool:
     """True if `pool_of_bits` can replace a MAX_POOL_2D of signs.
 
-    A damaged file may declare other sizes of the output than the pooling gives. In this case the result is False.
+    The result is False if the declared size of the output is wrong, as in a damaged file.
     """
     source, result = pool.input(0), pool.output
     if fused_activation(pool) != 0 or not result.channels == source.channels >= 1:
@@ -188,8 +191,8 @@ def pool_of_bits(pool: Op, bits: Tensor, pooled: Tensor) -> Op:
 
 
 def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
-    """Returns the parts from which float32 [..., channels] is concatenated along its channels; empty without parts or
-    with too many.
+    """If a float32 tensor [..., channels] is a concatenation along the channels, returns its parts; otherwise, or if
+    there are too many, the list is empty.
 
     A tensor whose declared size does not match its parts, as in a damaged file, has no parts.
     """
@@ -214,7 +217,7 @@ def is_describable(tensor: Tensor) -> bool:
 
 
 def keeps_words(op: Op) -> bool:
-    """True if a reshape of the packed words gives the packed words of the reshaped tensor."""
+    """True if reshaping the packed words of a tensor gives the same words as packing the reshaped tensor."""
     before, after = op.input(0).channels, op.output.channels
     whole_words = before % BITS_PER_WORD == 0 and after % BITS_PER_WORD == 0
     return before > 0 and after > 0 and (before == after or whole_words) and is_describable(op.output)

@@ -30,7 +30,7 @@ from litebnn.graph import (
     then,
 )
 
-# For each op, the inputs that must be signs for the op's output to be signs.
+# For each kind of op that computes, the indices of the inputs that must be signs for the output to be signs.
 _COMPUTED: dict[str, tuple[int, ...]] = {"MUL": (0, 1), "NEG": (0,), "PADV2": (0, 2)}
 
 
@@ -53,8 +53,8 @@ def holds_signs(graph: Graph, tensor: Tensor) -> bool:
 
 
 def bits_of_signs(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
-    """Returns the packed form of a tensor for which `holds_signs` is true: the tensor that it unpacks, or the output
-    of a new LceQuantize.
+    """Returns the packed form of a tensor for which `holds_signs` is true. If the tensor is unpacked from bits, it
+    returns these bits; otherwise it inserts an LceQuantize.
     """
     bits = bits_of(graph, tensor)
     if bits is None:
@@ -90,8 +90,9 @@ def pack_signs(graph: Graph, source: Tensor, name: str, threshold: Threshold | N
 
 
 def difference(graph: Graph, x: Tensor, threshold: Threshold, *, before: Op) -> Tensor:
-    """Inserts the difference between x and a threshold, and returns the difference. Its LceQuantize is the sign of x
-    with this threshold. The library fuses a scale and an addition for each channel into the packing.
+    """Inserts an op that computes the difference between x and a threshold, and returns its output. An LceQuantize of
+    this difference packs the sign of x with this threshold. The library fuses an addition for each channel into the
+    packing, so the difference takes no time.
     """
     level = threshold.level.reshape(()) if threshold.level.size == 1 else threshold.level
     name, falls, below, is_constant = threshold.name, threshold.falls, next_level(level, up=False), np.isinf(level)
@@ -130,7 +131,7 @@ def crop(graph: Graph, source: Tensor, name: str, amounts: Array, *, before: Op)
     begin, end = [0, *amounts[:, 0], 0], [0, *-amounts[:, 1], 0]
     bounds = {"/begin": begin, "/end": end, "/strides": [1, 1, 1, 1]}
     inputs = [constant(derived(name, suffix), np.asarray(value, np.int32)) for suffix, value in bounds.items()]
-    # A bit of end_mask that is set keeps an axis up to its end.
+    # If a bit of `end_mask` is set, the op keeps the corresponding axis up to its end.
     mask = sum(1 << axis for axis, stop in enumerate(end) if stop == 0)
     slices = builtin_op("STRIDED_SLICE", [source, *inputs], cropped, end_mask=mask)
     return graph.insert(slices, before=before).output
@@ -152,8 +153,8 @@ def unpacked(graph: Graph, bits: Tensor, channels: int, *, before: Op) -> Tensor
 
 
 def moved_source(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:
-    """Returns the tensor that determines the levels. If ops move the levels, copies of these ops move this tensor;
-    the copies may already exist.
+    """Returns the tensor from which the activation levels are computed, in the layout of the levels. If ops move the
+    levels, copies of these ops are inserted for this tensor, unless they exist already.
     """
     x = levels.x
     for op in levels.ops:
@@ -162,8 +163,8 @@ def moved_source(graph: Graph, levels: FewValues, *, before: Op | None = None) -
 
 
 def bits_of_levels(graph: Graph, levels: FewValues, total: SignSum, tensor: Tensor, *, before: Op) -> Tensor:
-    """Inserts the packing of all signs of a sum and returns its packed output, in which the signs are concatenated
-    along the channels. Layers that read the same levels share one packing.
+    """Packs all signs of the sum `total`, which represents activation levels. Returns the bits, in which the signs are
+    concatenated along the channels. Layers that read the same levels share the same bits.
 
     Args:
         tensor: the tensor of levels.

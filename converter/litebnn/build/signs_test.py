@@ -52,7 +52,7 @@ def join(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def split_and_multiply(model: FloatModel, x: Tensor) -> Tensor:
-    """Multiplies two halves of signs, whose product is their XNOR."""
+    """Multiplies two halves of a tensor of signs. In bits, such a product is an XNOR."""
     halves = [Tensor(name, "FLOAT32", (1, 4, 4, 32)) for name in ("left", "right")]
     model.graph.insert(Op(OpCode("SPLIT"), [*indices(model, 3), x], halves, Options("SplitOptions", num_splits=2)))
     return model.elementwise("MUL", *halves)
@@ -78,7 +78,8 @@ def test_a_layer_of_moved_signs_is_binary(move: Move) -> None:
 @pytest.mark.parametrize("read", [False, True])
 @pytest.mark.parametrize("channels", [40, 64])
 def test_signs_that_are_padded_and_shuffled_come_to_an_end(channels: int, read: bool) -> None:
-    """No single word pads 40 channels with -1, so the signs are padded as floats."""
+    """40 channels take two words, of which 24 bits are unused. Padding with -1 would take two different words, so the
+    signs are padded as floats."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     padded = model.pad(model.sign(model.input(1, 3, 3, channels)), [(1, 0), (0, 1)], -1.0)

@@ -1,8 +1,8 @@
-"""The rules are in this package, one per file. The module has the order in which they run.
+"""Runs the rules of the converter, in the order that the table `PHASES` gives.
 
-A rule is a function of a graph and the notes for the report. It returns True if it changed the graph, and it never
-changes what the graph computes beyond float rounding. The file of a rule has the rule's name and lies in the folder of
-its phase.
+A rule is a function that rewrites a graph, and notes for the report what it did. It returns True if it changed the
+graph. It never changes what the graph computes beyond float rounding. Each rule has a file of its own in a folder of
+this package, with the rule's name.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ PHASES: dict[str, tuple[str, ...]] = {
     "tidy": ("canonical.merge_constants", "canonical.widen_blocks", "canonical.remove_dead_ops"),
     "without_bits": ("canonical.fold_weights",),
 }
-# The limit on rounds, which stops rules that undo each other's work.
+# The limit on the number of rounds of a phase. If two rules undid each other's changes, the rounds would never end
+# without a limit.
 _ROUNDS, _ROUNDS_PER_OP = 100, 10
 # The three lists of phases: those that make layers binary, those that run after them, and those for a model without a
 # binary layer.
@@ -101,9 +102,9 @@ def _rule(file: str) -> Rule:
 def run_phases(
     model: Model, phases: Sequence[str], notes: Notes, progress: Callable[[str], None] = lambda name: None
 ) -> bool:
-    """Rewrites every subgraph of the model in place, and returns whether any rule changed one.
+    """Rewrites every subgraph of the model in place. Returns True if any rule changed a subgraph.
 
-    The rules rely on the properties that `graph.check_graph` checked when the model was read.
+    The rules require the properties of a graph that `graph.check_graph` checks when a model is read.
 
     Args:
         phases: names from `PHASES`, in order.

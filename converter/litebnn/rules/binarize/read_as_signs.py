@@ -77,17 +77,17 @@ def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _signs_of_levels(graph: Graph, few: FewValues, signs: SignSum, source: Tensor, *, before: Op) -> Tensor:
-    """Inserts the signs that represent the levels `source` as a sum. The signs are concatenated along the channels."""
+    """Inserts the packed signs whose sum represents the activation levels `source`, concatenated along the channels."""
     bits = bits_of_levels(graph, few, signs, source, before=before)
     return unpacked(graph, bits, len(signs.scales) * source.channels, before=before)
 
 
 def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
-    """True if +1 should stand for the lower value.
+    """True if +1 should stand for the lower of two values.
 
-    If another layer already reads one of the two signs, such as another phase of a transposed convolution, both layers
-    share it. Otherwise the sign is the one that LceQuantize computes directly: x >= 0 of an int8 x, and x < 0 of a
-    boolean.
+    If another layer already reads one of the two possible signs, both layers share it. An example is another phase of a
+    transposed convolution. Otherwise the sign is the one that LceQuantize computes directly: x >= 0 for an int8 x, and
+    x < 0 for a boolean.
     """
     tensor, values = next(iter(few.sources.items()))
     decides = graph.producer(few.x)
@@ -98,7 +98,8 @@ def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
 
 
 def _sign_of_two(graph: Graph, few: FewValues, sign: SignSum, source: Tensor, *, before: Op) -> Tensor:
-    """Inserts the sign that determines the two values `source`, with copies of the ops that move the values."""
+    """Inserts the sign that says which of its two values each element of `source` has, with copies of the ops that move
+    the values."""
     signs = {tensor: _sign(graph, tensor, values, sign, before=before) for tensor, values in few.sources.items()}
     for op in few.ops:
         inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
@@ -118,8 +119,8 @@ def _sign_of_two(graph: Graph, few: FewValues, sign: SignSum, source: Tensor, *,
 
 
 def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before: Op) -> Tensor:
-    """Returns the sign that selects between two values, rising or falling like `sign`. An existing sign is returned
-    unchanged.
+    """Returns the packed sign that selects between two values, and rises or falls like `sign`. If the graph has this
+    sign already, returns it.
     """
     source = values.x
     assert source is not None

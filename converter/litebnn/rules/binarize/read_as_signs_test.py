@@ -188,8 +188,8 @@ def test_a_maximum_of_negated_values_is_left_alone() -> None:
     assert "takes maxima against a sign" in "; ".join(notes.layers[0].reasons)
 
 
-# The table has grids (scale, zero point) for the constants ±1 between which a sign selects. One holds both 1 and -1
-# exactly, one neither, and one no negative number.
+# The scales and zero points with which the constants 1 and -1 of a sign are quantized. The first pair represents both
+# constants exactly, the second pair neither of them, and the third pair no negative number.
 GRIDS = {"both": (1 / 127, 0), "neither": (2 / 255, -1), "no_minus": (1 / 255, -128)}
 
 

@@ -24,7 +24,7 @@ from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derive
 
 
 class _Phase(NamedTuple):
-    """A _Phase describes one axis of a convolution that computes every stride-th output of the transposed
+    """A _Phase describes, for one axis, the convolution that computes every stride-th output of the transposed
     convolution.
     """
 
@@ -66,8 +66,8 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _why_not_split(graph: Graph, op: Op, x: Tensor) -> str | None:
-    """Returns the reason why the op is not a plain convolution of bits. If only its weights and bias may prevent
-    this, returns None.
+    """Returns the reason why the op cannot become a convolution of bits; None if there is none. Weights and bias are
+    checked elsewhere.
     """
     shape, sizes, options = op.input(1).dims, _asked_sizes(graph, op), op.options
     if op.output.type != "FLOAT32" and not is_quantized(op.output):
@@ -84,8 +84,8 @@ def _why_not_split(graph: Graph, op: Op, x: Tensor) -> str | None:
 
 
 def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
-    """Returns the output height and width that the op requests. The requested batch size may be computed at run
-    time.
+    """Returns the output height and width that an operand of the op specifies. The batch size in this operand may be
+    unknown until run time.
     """
     asked = op.input(0)
     if asked.array is not None:

@@ -232,8 +232,8 @@ def test_without_a_sign_or_a_known_size_it_stays() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("pools", range(4, 20))
 def test_the_layer_is_binary_if_all_phases_are(pools: int) -> None:
-    """If a phase pads its input, there are more ops between the phase and the sign. The rule searches for the sign
-    only over a limited distance.
+    """If a phase pads its input, there are more ops between its convolution and the sign. The search for the sign has a
+    limit on the number of ops.
     """
     model = Int8Model()
     x = model.sign8(model.input8((1 / 16, 3), 1, 22, 22, 32), "where", EXACT_GRID)

@@ -46,7 +46,7 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op, source: Tensor
         return "space-to-batch pair with a stride, or with blocks that differ"
     if o.padding != Padding.VALID:
         return "space-to-batch pair around a SAME convolution"
-    # For stride 1, cropping the output has the same effect as padding the input less, or cropping it.
+    # For stride 1, cropping the convolution's output is equivalent to padding its input less, or to cropping its input.
     amounts: Array = zeros + pads - crops
     if np.any(amounts < 0):
         source = _crop(graph, source, np.maximum(-amounts, 0), before=op)

@@ -30,8 +30,8 @@ def absorb_mirror_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     outputs = tuple(-(-size // stride) for size, stride in zip(sizes[1:3], (o.stride_h, o.stride_w), strict=True))
     if op.output.dims[1:3] != outputs:
         return False
-    # The padding repeats the n values at an edge. A window that extends n values beyond the edge must contain these
-    # values.
+    # MIRROR_PAD repeats the n values next to an edge. If a window extends n values beyond the edge, it must also
+    # contain the n values that were repeated.
     edge = 0 if getattr(pad.options, "mode", None) == _SYMMETRIC else 1
     if any(2 * max(pads) + edge > taps for pads, taps in ((height, o.filter_height), (width, o.filter_width))):
         return False

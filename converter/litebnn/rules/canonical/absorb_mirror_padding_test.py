@@ -74,7 +74,7 @@ def test_what_is_no_mirror_around_one_pooling_stays(case: str) -> None:
 
 
 def test_height_and_width_are_padded_each_for_itself() -> None:
-    """For windows of 2 and strides of 2, an odd height is padded and an even width is not."""
+    """The windows and strides are 2, so SAME pads the odd height, and not the even width."""
     model = FloatModel()
     x = model.sign(model.input(1, 9, 8, 32))
     amounts = model.const([(0, 0), (0, 1), (0, 0), (0, 0)], np.int32)

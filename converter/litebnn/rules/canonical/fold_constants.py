@@ -14,14 +14,15 @@ from litebnn.build.notes import Notes
 from litebnn.build.signs import holds_signs
 from litebnn.graph import Graph, Op, Tensor, facts
 
-# Usually the large operands of these ops consist of one repeated number.
+# The large operands of these ops usually have the same number in all elements.
 _PICKED_FROM = ("SELECT", "SELECT_V2")
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
 
 
 def fold_constants(graph: Graph, notes: Notes) -> bool:
     changed = False
-    # Ops are visited in order of execution, so that it is known which inputs of each op are not constant.
+    # The loop visits the ops in order of execution. At each op, it is then known which inputs depend on the model's
+    # inputs.
     unknown: set[Tensor] = set()
     for op in graph.ops:
         changed |= _fold(graph, op, unknown)
@@ -29,13 +30,13 @@ def fold_constants(graph: Graph, notes: Notes) -> bool:
 
 
 def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
-    """Folds inputs of an op that are computed from constants.
+    """Replaces inputs of an op that are computed from constants by their values.
 
-    Outputs that depend on the model's inputs are added to `unknown`.
+    If the op's outputs depend on the model's inputs, they are added to `unknown`.
     """
     computed = [output for output in op.outputs if constants_upstream(graph, output, unknown) is None]
     unknown.update(computed)
-    # If only other constants are computed from a tensor, the tensor itself need not be folded.
+    # If all outputs of the op are computed from constants, they can be replaced themselves, so its inputs need not be.
     if not computed:
         return False
     changed = False

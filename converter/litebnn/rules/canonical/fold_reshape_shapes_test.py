@@ -68,7 +68,8 @@ def test_the_columns_of_a_dense_layer_are_those_of_its_weights() -> None:
 
 @pytest.mark.parametrize("reader", ["ADD", "dense of more dimensions", "dense of no columns", "dense and ADD", "none"])
 def test_columns_that_no_dense_layer_tells_stay_computed(reader: str) -> None:
-    """Ops other than a dense layer accept rows of any size, and a dense layer may keep its input's axes."""
+    """Only a dense layer determines the number of columns of its input; other ops accept rows of any size. A dense
+    layer that keeps its input's axes does not determine it either."""
     model = FloatModel()
     x = model.input(2, 4, signature=(-1, -1))
     sizes = model.op("SHAPE", [x], (2,), type="INT32", table="ShapeOptions", out_type=2)

@@ -46,9 +46,9 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _readers(graph: Graph, flat: Tensor, size: int) -> tuple[list[tuple[Op, int]], list[Tensor]] | None:
-    """Returns the ops that have a constant with a number for each feature, and the index of this constant among
-    their inputs. Also returns the feature tensors between these ops. None if another op reads the features, or if
-    they are outputs.
+    """A feature is an element of the flattened image. Returns the ops with a constant that has a number for each
+    feature, and the index of this constant among their inputs. Also returns the tensors of features between these ops.
+    None if another op reads the features, or if they are outputs.
     """
     found: dict[tuple[Op, int], None] = {}
     reached = [flat]
@@ -66,8 +66,8 @@ def _readers(graph: Graph, flat: Tensor, size: int) -> tuple[list[tuple[Op, int]
 
 
 def _constants_of_features(op: Op, features: Tensor, reached: list[Tensor], size: int) -> list[int] | None:
-    """Returns the inputs of `op` that are constants with a number for each feature; None if `op` depends on their
-    order."""
+    """Returns the indices of the inputs of `op` that are constants with a number for each feature. None if `op` depends
+    on the order of the features in another way."""
     if op.name == "FULLY_CONNECTED":
         weights = op.input(1)
         plain = op.inputs[0] is features and weights.array is not None and op.options.weights_format == 0

@@ -96,7 +96,8 @@ def test_readers_whose_constants_cannot_be_permuted_keep_the_order(kind: str) ->
 
 
 def test_features_in_another_order_have_another_name() -> None:
-    """Comparisons that pair tensors by name must not pair permuted features with the source's features."""
+    """`verify` and `compare` match tensors of two models by name. They must not match permuted features with features
+    in the old order."""
     model = FloatModel()
     x = flat(model)
     relu = model.elementwise("RELU", x)

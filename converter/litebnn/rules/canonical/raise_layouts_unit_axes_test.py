@@ -84,7 +84,7 @@ def test_the_second_axis_is_a_place_too() -> None:
 
 @pytest.mark.parametrize("axis", [1, 2, 3])
 def test_blocks_of_images_that_lack_an_axis_stay(axis: int) -> None:
-    """No runtime accepts an op on images that lack an axis, but a damaged file may have one."""
+    """A damaged file may have an image op whose input lacks an axis. No runtime accepts such an op."""
     model = FloatModel()
     blocks = model.op("SPACE_TO_BATCH_ND", [model.input(1, 10, 4, 32), *_one_block(model)], (2, 5, 4, 32))
     built = model.model(model.expand(blocks, axis))
@@ -98,5 +98,6 @@ def test_blocks_of_images_that_lack_an_axis_stay(axis: int) -> None:
 
 
 def _one_block(model: FloatModel) -> list[Tensor]:
-    """Returns constants for a block size of one along one axis, and for padding of zero."""
+    """Returns the constant operands of a SPACE_TO_BATCH_ND over one axis that has no effect: a block size of one, and
+    padding of zero."""
     return [model.const([2], np.int32), model.const([[0, 0]], np.int32)]

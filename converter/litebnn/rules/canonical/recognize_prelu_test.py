@@ -40,7 +40,8 @@ def test_slopes_may_carry_the_minus(library: None) -> None:
 
 
 def test_a_row_of_channels_alone_stays() -> None:
-    """PRELU's slopes have the input's shape without the batch, so a row of channels would leave no axis."""
+    """The slopes of a PRELU have the shape of its input without the batch axis. The input here has only channels, so
+    the slopes would have no axis."""
     model = FloatModel()
     assert not run_pass(recognize_prelu, model.model(spelled_out(model, model.input(8), 0.25, "neg")))[0]
 

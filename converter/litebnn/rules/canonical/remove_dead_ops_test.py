@@ -23,7 +23,7 @@ def test_ops_that_nobody_reads_go_and_those_with_effects_stay() -> None:
 
 @pytest.mark.parametrize("other", [0.0, 1.0])
 def test_a_layer_that_nobody_reads_has_this_for_a_reason(other: float) -> None:
-    """The report must have the reason even if no layer is binary, so that nothing is converted."""
+    """The report must give the reason even if no layer is binary, in which case the model is not converted."""
     model = FloatModel()
     signs = model.sign(model.input(1, 4, 4, 32))
     weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)

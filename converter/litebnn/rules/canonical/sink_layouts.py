@@ -24,16 +24,16 @@ from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, der
 
 @each(*ON_ELEMENTS, *ROUNDING, *IN_LAYOUT, "CONCATENATION", "RESHAPE", "TRANSPOSE")
 def sink_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
-    # If a transpose reaches the next one, both are merged. Otherwise each transpose would move past only one op in each
-    # round.
+    # A transpose that reaches another transpose is merged with it at once. Otherwise each transpose would move past
+    # only one op in each round.
     if op.name == "TRANSPOSE":
         return merge_transpose(graph, op)
     return any(_sunk(graph, op, first, layout) for first, layout in _layouts_to_sink(graph, op))
 
 
 def _layouts_to_sink(graph: Graph, op: Op) -> Iterator[tuple[Op, Layout]]:
-    """Yields the ops that should move from before `op` to after it. They are the first transpose, and the first
-    reshape that hides a sign.
+    """Yields the ops that should move from before `op` to after it. There are at most two: the first transpose among
+    the producers of the inputs, and the first reshape after a sign.
     """
     producers = [producer for tensor in op.inputs if (producer := graph.producer(tensor)) is not None]
     for are_transposes in (True, False):
@@ -72,8 +72,8 @@ def _sunk(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
     fits = len(op.output.dims) == len(layout.after) if layout.order else op.output.dims == layout.after
     if not fits or (op.name == "CONCATENATION" and not layout.order) or _has_grids_of_channels(op.output):
         return False
-    # Only operands that are smaller than the largest transposed operand may get a new TRANSPOSE. Therefore the rule
-    # terminates.
+    # An operand may get a new TRANSPOSE only if it is smaller than the largest transposed operand. Otherwise the rule
+    # could go on forever.
     turns = (turn for turn in map(graph.producer, op.inputs) if turn is not None and _is_alike(turn, layout))
     most = max(math.prod(turn.input(0).shape) for turn in turns)
     operands = [_operand(graph, tensor, layout, op, most) for tensor in op.inputs]
@@ -89,7 +89,8 @@ def _sunk(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
 
 
 def _is_alike(op: Op, layout: Layout) -> bool:
-    """True if an op of the same kind changes the layout in the same way."""
+    """True if `op` is of the same kind as the other op (transpose or reshape), and changes the layout in the same
+    way."""
     return any(
         own.axes == layout.axes if layout.order else own.order is None and own.before == layout.before
         for own in layouts_of(op)
@@ -97,8 +98,8 @@ def _is_alike(op: Op, layout: Layout) -> bool:
 
 
 def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: int) -> Tensor | None:
-    """Returns the operand of `op` as it was before the change of layout. None if this is impossible and the operand
-    is too large for a TRANSPOSE.
+    """Returns an operand of `op` in the layout before the transpose or reshape. None if the operand would need a new
+    TRANSPOSE and is too large for one.
     """
     producer = graph.producer(tensor)
     if tensor is None or (producer is not None and _is_alike(producer, layout)):
@@ -141,7 +142,7 @@ def _of_one_tensor(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
 
 
 def _move_after(graph: Graph, op: Op, layout: Layout) -> None:
-    """Makes `op` write the old layout, which its operands have, and inserts the change of layout after it."""
+    """Changes `op` to read and write the old layout, and inserts the transpose or reshape after it."""
     result, own = op.output, layout.inverse
     if layout.order is not None:
         dims = tuple(result.dims[axis] for axis in own.order or ())

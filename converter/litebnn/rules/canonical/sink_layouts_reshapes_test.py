@@ -113,7 +113,8 @@ def test_other_reshapes_and_constants_of_another_shape_stay() -> None:
 
 
 def test_a_reshape_to_two_unknown_sizes_is_not_merged() -> None:
-    """A constant shape can have at most one unknown size. This reshape has two, so it keeps its computed shape."""
+    """The shape of a reshape can be constant only if at most one size is unknown. Here two sizes are unknown, so the
+    shape stays an operand that is computed at run time."""
     model = FloatModel()
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
     flat = model.op("RESHAPE", [condition, model.const((1, 24), np.int32)], (1, 24), type="BOOL")

@@ -28,7 +28,7 @@ def test_four_bits_one_scale_and_floats_stay() -> None:
 
 
 def test_an_embedding_stays() -> None:
-    """For EMBEDDING_LOOKUP, runtimes support INT2, so its table of weights needs no wider type."""
+    """Runtimes support INT2 for EMBEDDING_LOOKUP, so its weights need not become INT4."""
     model = read_model(dense("INT2"))
     [op] = model.ops()
     graph = model.graphs[0]

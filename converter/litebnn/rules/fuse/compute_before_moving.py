@@ -74,8 +74,8 @@ def _on_channels_first(graph: Graph, op: Op) -> bool:
 
 
 def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array, suffix: str) -> Tensor:
-    """Applies `follower`, which reads the output of `op`, to the input `source` of `op` instead. The indices `own` are
-    the output's channels that come from `source`.
+    """Moves `follower`, which reads the output of `op`, before `op`: the copy for the input `source` of `op` is made
+    here. `own` has the indices of the output channels that come from `source`.
     """
     name = derived(follower.output.name, suffix)
     if (threshold := threshold_of(follower)) is not None:

@@ -56,7 +56,8 @@ def test_results_stay_and_bits_are_interleaved_where_words_are_whole(channels: i
 def test_signs_of_sums_right_at_the_threshold(channels: int, ops: list[str], data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
     model = FloatModel()
-    # Dot products of 8 signs have only nine values, so each value occurs often, and half of the thresholds equal one.
+    # Dot products of 8 signs have only nine possible values. Half of the thresholds are equal to such a value, so that
+    # many comparisons are between equal numbers.
     x = model.transposed_conv(model.sign(model.input(1, 4, 5, 8)), sign_weights(rng, channels, 2, 2, 8, alpha=False))
     for name in ops:
         constants = model.const(rng.choice([-2.0, -1.0, 0.5, 1.0, 2.0], channels))
@@ -102,8 +103,8 @@ def test_what_others_read_or_floats_computed_stays() -> None:
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("form", ["where_ge", "0 and 1"])
 def test_the_bits_of_a_transposed_convolution_are_cropped(form: str, same: bool) -> None:
-    """All four phases of the transposed convolution read one sign, padded or not. Without SAME padding there is an
-    extra row.
+    """The transposed convolution becomes four convolutions, its phases, which all read the same sign, with or without
+    padding. Without SAME padding, the output has an additional row.
     """
     rng = np.random.default_rng(0)
     model = FloatModel()

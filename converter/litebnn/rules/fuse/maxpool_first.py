@@ -1,7 +1,8 @@
-"""A MAX_POOL_2D moves before ops that keep the order of a channel's values: a batch norm, a clamp, a PReLU.
+"""A MAX_POOL_2D moves before ops that keep the order of a channel's values, such as a batch norm, a clamp or a PReLU.
 
-Rounding does not change which value is the largest. Therefore the result has the same bits, except for the sign of
-zero. In channels with a negative scale of the batch norm, the preceding float convolution is negated.
+These ops then work on fewer pixels. Rounding does not change which value is the largest, so the result has the same
+bits, except for the sign of zero. In channels with a negative scale of the batch norm, the preceding float convolution
+is negated.
 """
 
 from __future__ import annotations

@@ -13,17 +13,17 @@ from litebnn.build.notes import Notes
 from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Model, Op, Quantization, Tensor, facts, like
 
-# In a tensor that only signs read, only values near zero matter. Its scale is divided by this factor, so that larger
-# values saturate.
+# If only signs read a tensor, only its values near zero matter. Its scale is divided by this factor: values near zero
+# become more precise, and large values saturate.
 _SIGN_ONLY_ZOOM = 16
-# An output's scale is at least this share of the scale of its sums. A finer scale adds no information, and runtimes
-# refuse it or abort.
+# The smallest scale of an op's output, as a share of the scale of the sums that the op computes. A smaller scale adds
+# no information, and runtimes refuse it or abort.
 _FINEST = 1 / 128
 # The range of a sum of two tensors is widened by this factor. The ranges of binary layers are often whole numbers. The
 # ratio of the scales would then be a fraction of small numbers, and many sums would lie halfway between two levels. The
 # library cannot compute such sums in floats.
 _OFF_TIES = 1.000317
-# A range that is narrower than this counts as zero, because products of such small scales would underflow.
+# A range narrower than this number counts as zero. The products of so small scales would underflow.
 _ZERO_RANGE = 1e-30
 # The scale of a tensor that was zero on all samples, if none of its inputs has a scale. It allows values up to one.
 _SCALE_OF_ZERO = 1 / 128
@@ -32,10 +32,10 @@ Quantizations: TypeAlias = dict[Tensor, Quantization]
 
 
 def insert_quantization(graph: Graph, notes: Notes) -> bool:
-    """Quantizes the activations with a requested range that are not quantized already.
+    """Quantizes the activations whose range is known and that are not quantized already.
 
-    A float input that only signs read stays float if the requested type of inputs is "float32". If the range of a
-    tensor is zero, its scale is an assumption, and the notes get a warning.
+    A float input that only signs read stays float if the requested type of inputs is "float32". If a tensor was zero on
+    all samples, its scale is only assumed, and the notes get a warning.
     """
     fixed: Quantizations = {}
     for tensor in activations(graph):

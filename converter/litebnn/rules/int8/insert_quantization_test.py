@@ -36,7 +36,7 @@ def test_known_ranges_are_quantized_and_others_stay_float() -> None:
 
 
 def grids(model: Model, tensor: Tensor) -> list[tuple[float, int] | None]:
-    """Returns the grids of the QUANTIZE ops that read a tensor."""
+    """Returns the scales and zero points of the QUANTIZE ops that read a tensor."""
     ops = model.graphs[0].consumers(tensor)
     return [op.output.per_tensor_quantization for op in ops if op.name == "QUANTIZE"]
 
@@ -88,7 +88,7 @@ def test_no_output_is_much_finer_than_what_it_is_computed_of(name: str, step: fl
 
 @pytest.mark.parametrize(("name", "is_sum"), [("ADD", True), ("SUB", True), ("MUL", False)])
 def test_no_sum_of_tensors_has_a_scale_in_a_simple_ratio_to_theirs(name: str, is_sum: bool) -> None:
-    """Whole numbers as ranges would put many sums halfway between two levels."""
+    """If the ranges of the two addends were whole numbers, many sums would lie halfway between two int8 values."""
     model = FloatModel()
     x, y = (model.elementwise("RELU", model.input(1, 4)) for _ in range(2))
     z = model.elementwise(name, x, y)

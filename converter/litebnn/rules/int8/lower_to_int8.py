@@ -51,8 +51,8 @@ def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
 
 
 def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantizers: list[Op]) -> None:
-    """For this op, runtimes support only one scale and zero point of the output. Makes the op write these, and makes
-    the quantizers read that output.
+    """For some ops, runtimes support only one scale and zero point of the output. Makes such an op write them, and lets
+    the QUANTIZE ops after it read this output.
     """
     fixed = like(op.output, derived(op.output.name, "/int8"), type="INT8")
     fixed.quantization = parameters(*grid)
@@ -113,7 +113,7 @@ def _int8_inputs(graph: Graph, op: Op, rule: Int8, notes: Notes) -> list[Tensor 
 
 
 def _operand(tensor: Tensor) -> Tensor | None:
-    """Converts a constant operand, such as ADD's second input, to int8."""
+    """Converts a constant float operand, such as the second input of an ADD, to int8."""
     values = floats(tensor)
     if values is None or not np.all(np.isfinite(values)):
         return None
@@ -122,7 +122,8 @@ def _operand(tensor: Tensor) -> Tensor | None:
 
 
 def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
-    """Returns symmetric int8 weights: those of the training if the training quantized them."""
+    """Returns weights as symmetric int8. If the weights were already quantized in training, returns the integers from
+    there."""
     trained = graph.producer(tensor)
     if trained is not None and trained.name == "DEQUANTIZE" and trained.input(0).type == "INT8":
         weights = trained.input(0)

@@ -119,7 +119,7 @@ def test_what_is_on_the_goals_grid_already_is_joined_as_it_is() -> None:
 
 
 def test_what_moves_values_goes_before_what_makes_floats_of_them() -> None:
-    """An op that moves values keeps its other inputs, such as axes and sizes."""
+    """If an op that only moves values becomes int8, its other inputs, such as axes and sizes, stay the same."""
     for name in ("RESHAPE", "LOGISTIC"):
         model = FloatModel()
         x = fake(model, model.input(1, 4))

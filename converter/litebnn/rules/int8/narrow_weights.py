@@ -36,8 +36,9 @@ def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     """Stores the weights of a dense layer in the requested type, with a scale for each channel, if the new weights are
     exact.
 
-    An int8 layer reads them directly. A float layer reads them through a DEQUANTIZE, which a runtime evaluates once at
-    its start. With a dynamic range it reads them directly too, and quantizes its input to int8 at run time.
+    An int8 layer reads the new weights directly. A float layer reads them through a DEQUANTIZE, which a runtime
+    evaluates once at its start. With the option `dynamic_range`, a float layer reads them directly too, and quantizes
+    its input to int8 at run time.
     """
     stored, requested = FORMATS.get(_stored(graph, op).type), FORMATS[notes.request.low_bit_weights]
     if op.options.weights_format != 0 or (stored is not None and stored.bits <= requested.bits):
@@ -47,7 +48,7 @@ def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _stored(graph: Graph, op: Op) -> Tensor:
-    """Returns the weights of a layer as the file has them."""
+    """Returns the tensor of a layer's weights as the file stores it, before a DEQUANTIZE."""
     back = graph.producer(op.input(1))
     return back.input(0) if back is not None and back.name == "DEQUANTIZE" else op.input(1)
 

@@ -107,7 +107,7 @@ def test_dynamic_range_quantizes_the_input(type: str, rows: int, inputs: int, ou
     assert only_dense(result).input(1).type == type.upper()
     x = rng.standard_normal((rows, inputs)).astype(np.float32)
     expected, actual = (litebnn.Interpreter(model).predict(x) for model in (source, result))
-    # The error of each quantized input is at most half of 1/255 of the range.
+    # The runtime quantizes each input to one of 256 levels, so its error is at most half of 1/255 of the range.
     weights = only_dense(source).input(1).array
     assert weights is not None
     step = (max(x.max(), 0) - min(x.min(), 0)) / 127
@@ -248,7 +248,8 @@ def test_the_bias_of_an_int8_layer_stays_what_it_is_worth() -> None:
 
 
 def test_the_bias_of_an_int8_layer_is_rounded_to_the_nearest_step() -> None:
-    """A level of the result is at least one step of the bias, whose rounding error is at most half a step."""
+    """The tolerance is one int8 level of the output. It is at least one unit of the bias, whose rounding error is at
+    most half a unit."""
     model = int8_dense(np.random.default_rng(0), 8, 3, np.ones((3, 8)))
     built = model.model(*model.graph.outputs)
     op = only_dense(built)
@@ -296,7 +297,7 @@ def test_int8_layers_of_another_kind_stay_as_they_are(case: str, reason: str) ->
 
 
 def test_weights_that_the_source_has_shuffled_are_let_be() -> None:
-    """Shuffled weights are in an order that only the runtime knows."""
+    """The rule must not change weights in a shuffled format, because only the runtime knows their order."""
     model = read_model(dense(np.random.default_rng(0), 1, 64, 16))
     only_dense(model).options.weights_format = 1
     before = only_dense(model).inputs[:]

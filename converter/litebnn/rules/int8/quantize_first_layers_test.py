@@ -8,7 +8,8 @@ from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.rules.int8.quantize_first import quantize_first
 from tests.support.float_models import FloatModel, assert_same_values, op_names, run_pass, sign_weights
 
-# The scale puts no dot product halfway between two levels. Runtimes round such products differently.
+# The scale is chosen so that no dot product is halfway between two int8 values. Runtimes would round such a dot product
+# differently.
 SCALE = np.float32(np.pi)
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 

@@ -1,5 +1,5 @@
-"""An LceQuantize or QUANTIZE of a DEQUANTIZE reads the int8 levels directly. A QUANTIZE to the same levels is
-removed."""
+"""An LceQuantize or QUANTIZE that reads the output of a DEQUANTIZE reads the int8 tensor directly instead. If a
+QUANTIZE has the same scale and zero point as this tensor, it is removed."""
 
 from __future__ import annotations
 

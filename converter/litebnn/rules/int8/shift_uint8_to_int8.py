@@ -1,4 +1,5 @@
-"""The uint8 QUANTIZE and DEQUANTIZE of fake quantization become int8 ops on the same grid, shifted by 128."""
+"""The uint8 QUANTIZE and DEQUANTIZE ops of fake quantization become int8 ops with the same scale, and a zero point that
+is lower by 128."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ def _split_zero_padded_output(graph: Graph, op: Op) -> bool:
 
 
 def _is_plain(op: Op) -> bool:
-    """True if an op has no activation. With explicit padding, the op is computed as half the result for padding with +1
-    plus half the result for -1. This sum must be exact.
+    """True if an op has no activation, and its other parameters fit Larq's runtime. With explicit padding by zeros, the
+    op becomes two: half the result for padding with +1, plus half the result for -1. This sum must be exact.
     """
     options = bconv_options(op)
     if options.fused_activation_function != Activation.NONE:
@@ -76,7 +76,7 @@ def _split_bits(graph: Graph, op: Op) -> None:
 
 
 def _split_arithmetic(graph: Graph, op: Op) -> None:
-    """Replaces the fused clamp(dot) · multiplier + bias by separate ops: clamp, MUL and ADD."""
+    """Replaces the fused clamp, multiplier and bias of an LceBconv2d by separate ops: a clamp, a MUL and an ADD."""
     activation = Activation(bconv_options(op).fused_activation_function)
     multiplier, bias = multiplier_and_bias(op)
     set_multiplier_and_bias(graph, op, np.ones_like(multiplier), np.zeros_like(bias))
@@ -112,7 +112,7 @@ def _lower_explicit_padding(graph: Graph, op: Op) -> bool:
 
 
 def _add_halves(graph: Graph, op: Op, other_bits: Tensor, options: BConv2DOptions) -> None:
-    """Replaces op by half of itself plus half of the same op on other bits.
+    """Replaces an op by the sum of two ops: half of the op itself, and half of the same op on other bits.
 
     The sum is exact, because `_split_zero_padded_output` has left a multiplier of 1 and an integer bias.
     """

@@ -57,8 +57,8 @@ def test_bits_are_packed_after(activation: str) -> None:
 
 @pytest.mark.usefixtures("library")
 def test_halves_of_a_level_next_to_a_number_add_up() -> None:
-    """The first layer writes floats, because its number of channels is odd. Because of its bias, the sign of these
-    floats has a strict threshold.
+    """The first layer writes floats, because its number of channels is odd. The sign of these floats compares strictly
+    (x > threshold), because of the layer's bias.
     """
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 3)), [(1, 1), (2, 0)])

@@ -1,4 +1,5 @@
-"""On request, a function that is a sign except at one number, such as SIGN at 0, becomes a sign that is +1 there."""
+"""Some functions are a sign except at a single number: SIGN, for example, gives 0 at 0. On request, such a function
+becomes a sign that is +1 at this number."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from litebnn.graph import Graph, Op
 
 
 def assume_nonzero(graph: Graph, notes: Notes) -> bool:
-    """Makes signs of SIGN, and of other functions with a third value at a single number. The report names these
-    signs.
+    """Replaces a SIGN, or another function with a third value at a single number, by a sign. The report names the
+    functions that were replaced.
 
     A SIGN after a ReLU has the values 0 and 1, so it is not changed. A function with a third level between two
     thresholds, such as a ternary quantizer, stays too.

@@ -1,4 +1,4 @@
-"""A ROUND, FLOOR or CEIL that takes two values becomes a select of these values by a comparison."""
+"""A ROUND, FLOOR or CEIL whose results can only be two values becomes a comparison and a SELECT of these two values."""
 
 from __future__ import annotations
 

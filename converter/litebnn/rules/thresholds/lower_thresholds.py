@@ -1,6 +1,8 @@
-"""A THRESHOLD becomes the LceQuantize of a difference.
+"""A THRESHOLD that no layer has absorbed becomes the difference of its input and the threshold, and an LceQuantize of
+this difference.
 
-Channels whose sign falls are first negated if the filters that read the bits can absorb the negation.
+Channels whose sign falls (+1 below the threshold) are first negated, if the filters that read the bits can absorb the
+negation.
 """
 
 from __future__ import annotations

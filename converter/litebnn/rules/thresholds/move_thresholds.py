@@ -33,14 +33,14 @@ from litebnn.build.signs import can_negate_channels, negate_channels, pack_signs
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, Activation
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, then
 
-# The ops before which a function of this file can move a threshold.
+# The kinds of ops, besides arithmetic, before which a function of this file can move a threshold.
 _FOLLOWED = ("CONCATENATION", "DEQUANTIZE", "MAX_POOL_2D")
 _NEGATIVE = (
     "the batch norm behind its max pooling has negative scales, and the next layer pads with ones: its output stays "
     "float"
 )
-# Each new op counts as this many elements. Without this cost, a damaged file with many concatenations could grow
-# without limit.
+# Splitting a concatenation adds ops to the graph, and the total size of these ops is limited. A new op counts as this
+# many elements. If it had no cost, a damaged file with many concatenations could grow without limit.
 _WORK_OF_AN_OP = 1 << 12
 
 
@@ -62,7 +62,8 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
         ops, x, level, falls, is_rounded = _moved(graph, read, found.level, len(ops) - first)
     before = graph.producer(x)
     is_addition = found.is_plain and len(ops) == 1 and _adds(ops[0], x)
-    # If a threshold moved before a single addition, it would later be lowered to the same addition again.
+    # Moving a threshold before a single addition would achieve nothing: a later rule would make the same addition of
+    # the threshold again.
     if not ops or (is_addition and (before is None or before.name not in _FOLLOWED)):
         return False
     name = next((op.output.name for op in ops if op.name in AFFINE), read.name)
@@ -77,11 +78,12 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
 
 
 def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple[list[Op], Tensor, Array, Array, bool]:
-    """Follows x upstream over at most `most` ops, and computes the level that each op's input must reach.
+    """Moves the threshold `level` for x upstream, past at most `most` ops. For each op, computes the threshold for its
+    input.
 
     Returns:
-        The ops, the tensor before them, the level at that tensor, the channels that fall, and True if the level was
-        rounded.
+        The ops, the tensor before them, its threshold, bools that are true where the order is reversed, and True for a
+        rounded threshold.
     """
     ops: list[Op] = []
     falls, is_rounded = np.zeros(1, np.bool_), False
@@ -115,7 +117,8 @@ def _adds(op: Op, x: Tensor) -> bool:
 
 def _across_max_pool(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
     """Moves a sign before a max pool, because the sign of a maximum is the maximum of signs. A binary layer before the
-    pool absorbs the threshold. For channels that fall, the filters that read the bits are negated.
+    pool absorbs the threshold. In channels whose sign falls (+1 below the threshold), the filters that read the bits
+    are negated.
     """
     pool = graph.producer(sign.input(0))
     if pool is None or pool.name != "MAX_POOL_2D" or not can_pool_bits(pool):
@@ -157,7 +160,8 @@ def _across_max_pool(graph: Graph, sign: Op, threshold: Threshold, notes: Notes)
 
 
 def _padding_of(graph: Graph, pool: Op) -> Op | None:
-    """Returns the op that pads a pool's input with -inf. For bits the padding is -1.
+    """Returns the op that pads a pool's input with -inf, if there is one. If the pool works on bits, -inf becomes the
+    padding -1.
 
     PyTorch's pools have explicit padding, which is seldom the same as SAME.
     """
@@ -210,8 +214,8 @@ def _across_grid(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> 
 
 
 def _from_quantize(graph: Graph, tensor: Tensor) -> list[Op]:
-    """Finds the QUANTIZE whose levels `tensor` has. Returns it with the ops between the QUANTIZE and `tensor`, in
-    order; none of them has another consumer.
+    """Finds the QUANTIZE from which the int8 values of `tensor` come. Returns it with the ops between the QUANTIZE and
+    `tensor`, in order; none of them has another consumer.
     """
     ops: list[Op] = []
     while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None:
@@ -232,7 +236,7 @@ def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: N
     parts, readers = parts_of(graph, joined), graph.consumers(joined)
     if len(parts) < 2 or any(part.channels % BITS_PER_WORD for part in parts[:-1]) or graph.is_output(joined):
         return False
-    # Other rules split other concatenations and additions that read the whole into parts, too.
+    # If concatenations or additions read the whole, other rules also split them into the same parts.
     if not all(parts_of(graph, op.output) if op.name == "CONCATENATION" else op.name in SIGNS for op in readers):
         return False
     graph.spend(_WORK_OF_AN_OP * len(parts))

@@ -19,7 +19,8 @@ OPTIONS = encode_options(BConv2DOptions(channels_in=32))
 
 
 def two_layers(grid: Grid, between: str = "", form: str = "where", *, both: bool = False) -> bytes:
-    """Makes an int8 layer whose outputs have the quantization `grid`, and a layer that reads their signs."""
+    """Makes an int8 layer whose outputs have the scale and zero point `grid`, and a layer that reads the signs of these
+    outputs."""
     rng = np.random.default_rng(0)
     model = Int8Model()
     x = model.sign8(model.input8((1 / 16, 3), 1, 6, 6, 32), form, EXACT_GRID)

@@ -84,8 +84,8 @@ def test_pooling_that_others_read_stays() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
-    """For x = dot + 1.625, the condition x > -1.875 is dot + 3.5 > 0. In a sum, a bias next to 3.5 is rounded to
-    3.5.
+    """For x = dot + 1.625, the condition x > -1.875 is equivalent to dot + 3.5 > 0. For a strict comparison, the bias
+    would have to be the float next to 3.5, but in the sum it is rounded to 3.5.
     """
     model = FloatModel()
     x = model.conv(model.input(1, 4, 4, 32), np.ones((32, 1, 1, 32)), np.full(32, 1.625))
@@ -187,8 +187,8 @@ def test_a_float_layer_adds_the_threshold_to_its_bias_if_the_source_rounds(case:
     "case", ["relu", "int8 weights", "no bias", "computed bias", "activation between", "pool read", "output"]
 )
 def test_a_float_layer_that_cannot_take_the_threshold_is_left_alone(case: str) -> None:
-    """Tests cases in which a float layer cannot absorb the threshold, such as int8 weights, no bias, or an op
-    between."""
+    """Tests cases in which the float layer before a pool cannot absorb the threshold. It has int8 weights or no bias,
+    or an op lies between layer and pool."""
     model = FloatModel()
     bits = pooled_layer(model, case)
     pooled = next(op for op in model.graph.ops if op.name == "MAX_POOL_2D")
@@ -203,7 +203,8 @@ def test_a_float_layer_that_cannot_take_the_threshold_is_left_alone(case: str) -
     [(3.0, 0.5, True), (0.0, 0.5, False), (-3.0, 0.5, False), (1e-30, 1e30, False), (3.0, -1e-9, True)],
 )
 def test_a_threshold_that_a_bias_cannot_hold_stays(scale: float, shift: float, moves: bool) -> None:
-    """A scale of zero leaves no threshold, a negative one turns the maximum into a minimum, and sums may overflow."""
+    """In these cases, the threshold cannot move. A scale of zero leaves no threshold, a negative scale turns the
+    maximum into a minimum, and sums may overflow."""
     model = FloatModel()
     built = model.model(pooled_layer(model, "", scale, shift))
     run_pass(move_thresholds, built)

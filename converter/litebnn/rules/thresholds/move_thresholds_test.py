@@ -52,8 +52,8 @@ def test_a_scale_of_zero_is_a_sign_that_never_changes() -> None:
 @pytest.mark.parametrize("form", ["where_ge", "where_gt", "where_lt", "where_le"])
 @pytest.mark.parametrize("padded", [False, True])
 def test_exact_sums_turn_where_the_source_does(form: str, padded: bool) -> None:
-    """The numbers are small, so that some are equal to each threshold. The next float above 5 would be lost in a sum
-    with 1000.
+    """The numbers are small, so that some of them are equal to each threshold. The threshold of x > 5 is the next float
+    above 5, which would be rounded to 5 in a sum with 1000.
     """
     model = FloatModel()
     x = model.input(1, 4, 4, 32)
@@ -192,7 +192,8 @@ def test_a_fused_clamp_to_one_goes_where_only_signs_read_it(other: str) -> None:
 
 
 def names_split(before: list[str], other: str) -> list[str]:
-    """The clamp is now a separate op. A sign that comes later in the same round does not read the clamp."""
+    """Returns the names of the ops that are expected after one round. The clamp has become a separate op, also if there
+    is a second sign."""
     return sorted([*before, "RELU_N1_TO_1"])
 
 

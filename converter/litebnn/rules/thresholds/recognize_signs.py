@@ -26,8 +26,8 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if sign is None or op.output.channels < 1 or constants_upstream(graph, sign.x) is not None:
         return False
     is_alike = (sign.x.type, sign.x.dims) == (op.output.type, op.output.dims)
-    # If the source is a number ±1, its sign is the number itself. A threshold outside of (-1, 1] would make the sign
-    # constant.
+    # If all elements of the source are 1 or -1, its sign is the source itself, unless the threshold is outside of (-1,
+    # 1].
     is_same = not sign.falls and bool(np.all((sign.level > -1) & (sign.level <= 1)))
     if (bits := bits_of(graph, sign.x)) is not None and is_same:
         graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
@@ -37,7 +37,7 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if is_alike and is_same and not graph.is_output(op.output) and holds_signs(graph, sign.x):
         graph.redirect(op.output, sign.x)
         return True
-    # SELECT is older than SELECT_V2, and has its own rule for conditions whose shape differs.
+    # Unlike SELECT_V2, the older op SELECT treats a condition that is a vector as a selection of rows.
     multiples = times_repeated(sign.x.dims, op.output.dims)
     if multiples is None or (op.name != "SELECT_V2" and any(times != 1 for times in multiples)):
         return False

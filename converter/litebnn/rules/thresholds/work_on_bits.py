@@ -32,7 +32,7 @@ from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, facts, like
 
 @each()
 def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
-    # One rule handles all these kinds of ops. In one round, a sign can therefore move across several ops.
+    # One rule handles all these kinds of ops, so that a sign can move across several ops in one round.
     work = _WORKS.get(op.name, _reshaped if facts(op).reshapes else None)
     bits = None if work is None else work(graph, op)
     if bits is None:
@@ -42,7 +42,7 @@ def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _pooled(graph: Graph, op: Op) -> Tensor | None:
-    """Returns the pooled bits of a sign. The sign may be padded as floats before the pooling."""
+    """Returns the bits of a max pool of a sign. Between the sign and the pool, floats may be padded."""
     source = op.input(0)
     before = graph.producer(source)
     is_padded = before is not None and before.name == "PADV2" and holds_signs(graph, source)
