@@ -43,8 +43,8 @@ void PackInt8Comparisons(const Isa& isa, ThreadPool& pool, const int8_t* input, 
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output) {
   static_assert(sizeof(bool) == 1, "a bool is read as a byte");
-  // PackInt8Signs gets the limit 1, and packs bytes below the limit as -1. The byte of `false` is 0, so false
-  // becomes -1.
+  // The byte of `false` is 0 and that of `true` is 1. With the limit 1, PackInt8Signs packs `false` as -1 and `true` as
+  // +1.
   PackInt8Signs(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
 }
 
@@ -59,8 +59,8 @@ void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const
 template <typename T>
 void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
                  T* output) {
-  // A lookup in this table replaces a conditional expression, for which compilers would emit a branch that random bits
-  // mispredict.
+  // The function looks values up in this table. For a conditional expression, compilers would emit a branch, and the
+  // CPU cannot predict branches on random bits.
   const T value_of[] = {plus_one, minus_one};
   ForRows(pool, rows, channels, [=](int64_t begin, int64_t count) {
     const uint32_t* words = input + begin * PackedWords(channels);

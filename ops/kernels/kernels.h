@@ -81,7 +81,7 @@ void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geomet
 void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input, int8_t output_min,
                    int8_t output_max, int8_t* output);
 
-// One of the factors of a product: whole images, or one value per channel that is broadcast over images, rows or
+// A factor of a product of images. It may be smaller than an image: its values are then broadcast over images, rows or
 // columns.
 struct GateOperand {
   const float* values;
@@ -175,8 +175,8 @@ class Int8Sum {
   bool FindFloatSum(FloatSum* found) const;
 
  private:
-  // Sets least_sums[i] to the least sum of two operand values (`first_` plus `second_`) whose result, without the zero
-  // point, is at least low + i. The element that follows the one for `high` is larger than any sum.
+  // Sets least_sums[i] to the least sum of two scaled operands (`first_` plus `second_`) whose result, without the zero
+  // point, is at least low + i. The last element, after the one for `high`, is larger than any sum.
   void FindLeastSums(int32_t low, int32_t high, int32_t* least_sums) const;
 
   Int8SumSpec spec_ = {};

@@ -48,7 +48,7 @@ class LoweredBconv2d final : public Bconv2d {
 
   bool Pack(const uint32_t* filter) {
     const bool packed = filter_.Pack(isa_, spec_, filter);
-    // The caller may free these arrays after Create, so the pointers to them are cleared.
+    // The pointers to the caller's arrays are cleared, because the caller may free these arrays after Create.
     spec_.post_activation_multiplier = spec_.post_activation_bias = nullptr;
     spec_.output_threshold = nullptr;
     return packed;

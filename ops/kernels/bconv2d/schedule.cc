@@ -18,7 +18,7 @@ int64_t PixelGrain(const Isa& isa, const Bconv2dGeometry& geometry, int num_thre
   return CeilDivide(CeilDivide(pixels, kPartsOfThread * num_threads), rows) * rows;
 }
 
-// The busiest thread's share of all units of work.
+// The share of the work that the busiest thread does.
 double LongestShare(int64_t count, int64_t grain, int num_threads) {
   return static_cast<double>(CeilDivide(CeilDivide(count, grain), num_threads) * grain) / static_cast<double>(count);
 }
@@ -36,8 +36,8 @@ Schedule::Schedule(const Isa& isa, const Bconv2dSpec& spec, const PackedFilter& 
   // Two groups may share a word of packed output, and only one thread may write a word.
   const bool words_are_shared =
       spec.output_type == Bconv2dOutputType::kBitpacked && groups_ > 1 && group_channels_ % kBitsPerWord != 0;
-  // A part that is a range of channels reads the whole input. Channels are therefore split only if this balances the
-  // threads clearly better. Each thread then gets one part.
+  // If threads share channels, each part reads the whole input. Channels are therefore split only if the work is then
+  // clearly better balanced between the threads. In this case each thread gets one part.
   const int64_t tiles = int64_t{tiles_in_group_} * groups_;
   by_channels_ = !words_are_shared &&
                  LongestShare(tiles, 1, num_threads) < 0.9 * LongestShare(pixels_, isa.tile_pixels, num_threads);

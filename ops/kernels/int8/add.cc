@@ -13,7 +13,7 @@ namespace {
 
 // The factor by which TensorFlow Lite's reference kernel multiplies both operands before it scales them.
 constexpr int64_t kFactor = int64_t{1} << 20;
-// The largest ratio of an operand's scale to the output's scale for which floats compute the sum.
+// If the scale of an operand is more than this number times the scale of the output, the sum is not computed in floats.
 constexpr float kMostScale = 4.0f;
 // For each operand, this many neighbouring floats above and below its exact scale are tried.
 constexpr int kNeighbours = 3;

@@ -53,7 +53,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     task_.output_max = spec_.output_max;
     task_.channels = group_channels_out();
     task_.output_channels = spec_.channels_out;
-    // The caller may free the arrays of `spec` after Create, so the pointers to them are cleared.
+    // The pointers to the caller's arrays are cleared, because the caller may free these arrays after Create.
     spec_.filter = nullptr;
     spec_.bias = nullptr;
     spec_.scales = nullptr;
@@ -69,7 +69,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     if (bytes > kMaxFrameBytes) return false;
     task_.frame_row = static_cast<ptrdiff_t>(row_values_ * kernel_.tap_bytes);
     task_.row_stride = geometry.output_height == 1 ? 0 : task_.frame_row * spec_.stride_height;
-    // If there is no next row or pixel, the stride is never used. It is then 0, because it might not fit in 32 bits.
+    // If there is only one row or one pixel, the stride to the next one is never used. It is then set to 0, because a
+    // large stride might not fit in 32 bits.
     task_.pixel_stride =
         geometry.output_width == 1 ? 0 : ptrdiff_t{spec_.stride_width} * group_channels_in() * kernel_.tap_bytes;
     task_.output_width = geometry.output_width;
@@ -179,7 +180,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
       }
       Fill(row, 0, left);
       const int8_t* const pixels = image + input_y * geometry_.input_width * spec_.channels_in;
-      // The values of a pixel are contiguous, and those of all pixels if there is one group.
+      // If there is only one group, the values of all pixels are contiguous. Otherwise only the values of one pixel
+      // are.
       const int64_t count = spec_.groups == 1 ? inside : channels;
       for (int64_t i = 0; i < inside; i += count) {
         Copy(pixels + i * spec_.groups, count, row + (left + i) * kernel_.tap_bytes);

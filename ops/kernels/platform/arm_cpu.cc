@@ -18,9 +18,9 @@ struct Cores {
   uint32_t part;
   ArmCores kind;
 };
-// The table lists the kinds of known cores. A core that is not listed counts as kOutOfOrder: table lookups are no
-// faster than CNT there. Cortex-A57, A72 and A73 need several micro-ops per TBL. Cortex-X and Neoverse V cores have
-// more execution units for CNT than for TBL.
+// The table lists the kinds of known cores. A core that is not listed counts as kOutOfOrder, for which kernels count
+// bits by CNT. Table lookups by TBL are no faster there. Cortex-A57, A72 and A73 need several micro-ops per TBL.
+// Cortex-X and Neoverse V cores have more execution units for CNT than for TBL.
 constexpr Cores kCores[] = {
     {kArm, 0xD02, ArmCores::kInOrder},       // Cortex-A34
     {kArm, 0xD03, ArmCores::kInOrder},       // Cortex-A53

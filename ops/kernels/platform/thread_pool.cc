@@ -52,8 +52,8 @@ bool Spin(IsTrue is_true) {
   }
 }
 
-// The units of work [front, back), which no thread has claimed yet. The caller claims units from the front, and the
-// workers claim units from the back. In this way each thread tends to use the same data in consecutive loops.
+// The units of work [front, back) are those that no thread has claimed yet. The caller claims units from the front, and
+// the workers claim units from the back. Therefore each thread tends to use the same data in consecutive loops.
 struct Unclaimed {
   uint32_t front, back;
 
@@ -149,8 +149,8 @@ class Workers {
     const uint32_t first = PartOf(job.units);
     job_ = job;
     unfinished_.word.store(job.units, std::memory_order_relaxed);
-    // This store publishes `job_`: a thread that reads the stored value, or a value that a later claim derives from it,
-    // also sees the job.
+    // This store makes `job_` visible to the other threads. If a thread reads the stored value, or a value that a later
+    // claim derives from it, it also sees the job.
     unclaimed_.word.store(Unclaimed{first, job.units}.ToWord());
     WakeOne();
     const Clock::time_point awake = Clock::now();
@@ -251,8 +251,8 @@ class Workers {
   std::condition_variable wake_, finished_;
   std::atomic<bool> stop_{false};
   std::atomic<int> sleeping_{0};
-  // The job needs no lock. It is written before its units can be claimed, and only threads that have claimed units read
-  // it.
+  // Reading the job needs no lock. The job is written before its units can be claimed, and only threads that have
+  // claimed units read it.
   Job job_ = {};
   PaddedWord unclaimed_, unfinished_;
 };
@@ -262,8 +262,8 @@ class SharingThreadPool final : public ThreadPool {
   SharingThreadPool(std::unique_ptr<Workers> workers, const SharingLimits& limits)
       : workers_(std::move(workers)), limits_(limits), account_(limits.backoff_factor) {}
   ~SharingThreadPool() override {
-    // In a forked child the worker threads do not exist, and they may have held the mutex at the fork. The child leaks
-    // the pool's memory instead of joining the threads.
+    // In a forked child process, the worker threads do not exist, and the mutex may be locked forever. Therefore the
+    // child does not join the threads, and leaks the memory of the pool.
     if (IsInChild()) static_cast<void>(workers_.release());
   }
 

@@ -19,7 +19,8 @@ Features ReadFeatures() {
   uint32_t eax = 0, ebx = 0, edx = 0;
   if (!__get_cpuid(1, &eax, &ebx, &features.leaf1_ecx, &edx)) return features;
   __get_cpuid_count(7, 0, &eax, &features.leaf7_ebx, &features.leaf7_ecx, &edx);
-  // For leaf 7, CPUID's subleaf 0 returns the number of the last subleaf in EAX.
+  // In leaf 7, subleaf 0 of CPUID returns the number of the last subleaf in EAX, which is 0 if there is no further
+  // subleaf.
   uint32_t ecx = 0;
   if (eax >= 1) __get_cpuid_count(7, 1, &features.leaf7_1_eax, &ebx, &ecx, &edx);
   // XGETBV returns the register sets that the operating system saves. The instruction exists if bit 27, OSXSAVE, is

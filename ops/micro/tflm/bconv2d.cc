@@ -144,7 +144,7 @@ bool Factors(const Node& node, const void* values, float missing, float scale, i
   return true;
 }
 
-// The taps of a window that lie inside the input along one axis: from `first` to before `end`.
+// The range of a window's taps that lie inside the input along one axis: from `first` to before `end`.
 struct Inside {
   int32_t first, end;
   bool operator==(const Inside& other) const { return first == other.first && end == other.end; }
@@ -194,8 +194,8 @@ int32_t OnesOf(uint32_t word) {
   return ones;
 }
 
-// Counts the ones in a channel's filter at taps outside the input. The kernels read zeros for these taps, so they count
-// these ones as differences.
+// Counts the one bits in a channel's filter at taps outside the input. The kernels read zero bits for the input at
+// these taps, so they count these one bits as differences.
 int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Inside& rows, const Inside& columns) {
   const litebnn_bconv2d& l = state.layer;
   int32_t ones = 0;
@@ -269,7 +269,7 @@ bool Preset(const Node& node, Convolution* state, const int32_t* thresholds) {
   if (depths == nullptr) return false;
   *depths = depth;
   l.depths = depths;
-  // C++ lets a signed integer be read through a pointer to its unsigned type.
+  // The cast is allowed, because C++ lets a signed integer be read through a pointer to its unsigned type.
   l.presets = reinterpret_cast<const uint32_t*>(thresholds);
   return true;
 }

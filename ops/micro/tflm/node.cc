@@ -66,7 +66,7 @@ bool Node::Read(const char* name, int index, Tensor* tensor) const {
 }
 
 bool Node::CheckQuantization(const char* name, const Tensor& tensor) const {
-  // The subtraction refuses an infinite scale, because infinity minus itself is NaN.
+  // The expression scale - scale is 0 for a finite scale and NaN for an infinite one, which is refused.
   if (!(tensor.scale > 0) || !(tensor.scale - tensor.scale == 0)) return Error(name, "a scale above 0", 0);
   if (tensor.zero_point < -128 || tensor.zero_point > 127) {
     return Error(name, "a zero point of -128 to 127", tensor.zero_point);
@@ -143,7 +143,8 @@ bool Slide(const Node& node, const Axis& axis, int32_t padding, int32_t* output,
   if (!is_same && reach > padded) return node.Error(axis.name, "a filter that fits the input", axis.filter);
   const int64_t steps = is_same ? (static_cast<int64_t>(axis.input) - 1) / axis.stride : (padded - reach) / axis.stride;
   const int64_t covered = steps * axis.stride + reach;
-  // The kernels compute one position beyond the last window and beyond its last tap; neither may overflow.
+  // The kernels compute the positions of one window and of one tap more than there are. These positions must not
+  // overflow.
   const int64_t next_window = steps == 0 ? axis.stride : (steps + 1) * axis.stride;
   const int64_t next_tap = covered + (axis.filter == 1 ? 0 : axis.dilation);
   const int64_t most = std::numeric_limits<int32_t>::max();

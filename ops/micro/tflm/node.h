@@ -84,7 +84,8 @@ struct Axis {
 // Computes the size of an op's output along one axis, and the padding before its input.
 bool Slide(const Node& node, const Axis& axis, int32_t padding, int32_t* output, int32_t* before);
 
-// The function `init` of each op allocates memory for the op's `State`, whose first member is the node's Options.
+// This function is the `init` of each op. It allocates memory for the op's `State`, whose first member is the node's
+// Options.
 template <class State>
 void* Init(TfLiteContext* context, const char* buffer, size_t length) {
   State* const state = static_cast<State*>(GetMicroContext(context)->AllocatePersistentBuffer(sizeof(State)));

@@ -15,7 +15,8 @@
 namespace litebnn {
 namespace {
 
-// The delegate's kernel: a partition, which the runtime runs as one node.
+// A kernel of the delegate. In place of a group of claimed nodes, the runtime runs one node with this kernel, which
+// runs a partition.
 struct DelegateKernel {
   Delegate* delegate;
   Partition partition;
@@ -81,16 +82,16 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
   return ReportOutOfMemory(context, [=] { return RunPartition(context, node); });
 }
 
-// If the nodes that remain with the runtime are too little work for several threads, sets the runtime to one thread.
-// XNNPACK comes after this delegate, and the runtime reads this number when XNNPACK claims its nodes.
+// Sets the runtime's number of threads to one, if the nodes that remain with the runtime are too little work for
+// several threads. The new number also holds for XNNPACK, because XNNPACK claims its nodes after this delegate.
 bool KeepSmallWorkOnTheCaller(TfLiteContext* context, const std::vector<PlannedNode>& plan,
                               const std::vector<int>& claimed, Delegate* delegate) {
   if (context->recommended_num_threads <= 1 ||
       RemainingCycles(*context, plan, claimed) >= kSharingLimits.least_loop_to_wake) {
     return true;
   }
-  // The thread pool is created before the runtime's number of threads is reduced. Therefore the pool has the
-  // recommended number of threads.
+  // The thread pool is created before the runtime's number of threads may be set to one, because the pool reads this
+  // number.
   if (delegate->GetThreadPool(context) == nullptr) return false;
   context->recommended_num_threads = 1;
   return true;

@@ -14,8 +14,8 @@ struct Entry {
   std::weak_ptr<T> shared;
 };
 
-// Returns the entry of a resource in the list. If there is none, `make` creates it. Returns null only if `make` returns
-// null.
+// Returns an entry of the list of resources. If the list has no such entry, `make` creates it. The result is null only
+// if `make` returns null.
 template <typename T, typename Make>
 std::shared_ptr<T> FindOrMake(const TfLiteContext* context, int num_threads, Make make) {
   static std::mutex mutex;

@@ -63,9 +63,9 @@ const char* FindOpaqueOptions(const LiteRtRuntimeContext& runtime, LiteRtOptions
   return static_cast<const char*>(data);
 }
 
-// LiteRT 2.2 and 2.3 do not recommend a model's number of threads to its delegates. Therefore this function reads the
-// same text as XNNPACK: the line "num_threads = 4" of the model's CPU options. It returns an empty text if there is no
-// such line.
+// Returns the model's number of threads as an option of the delegate. LiteRT 2.2 and 2.3 do not pass this number to
+// delegates. Therefore the function reads the text that XNNPACK reads: a line such as "num_threads = 4" in the model's
+// CPU options. It returns an empty text if there is no such line.
 std::string FindNumThreads(const LiteRtRuntimeContext& runtime, LiteRtOptions options) {
   const char* text = FindOpaqueOptions(runtime, options, kCpuOptionsIdentifier);
   const char* line = text == nullptr ? nullptr : std::strstr(text, "num_threads");

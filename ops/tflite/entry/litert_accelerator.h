@@ -1,4 +1,5 @@
-// The delegate as a LiteRT accelerator, for CompiledModel, which accepts no delegates.
+// The file declares a LiteRT accelerator that wraps the delegate. LiteRT's CompiledModel accepts accelerators, but no
+// delegates.
 #pragma once
 
 #include <cstdio>

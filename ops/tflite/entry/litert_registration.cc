@@ -35,7 +35,7 @@ class LiteRtLibrary {
     if (*function == nullptr && missing_ == nullptr) missing_ = name;
   }
 
-  // If a symbol was missing, reports the first one and returns false.
+  // Returns true if all symbols were found. Otherwise reports the first one that is missing, and returns false.
   bool FoundAll() const {
     if (missing_ == nullptr) return true;
     PrintLiteRtError(std::string("this process has no LiteRT of version 2.1.6 or newer: ") + missing_ +
@@ -57,7 +57,8 @@ bool FindRuntime(LiteRtLibrary* library, LiteRtRuntimeContext* runtime) {
   return library->FoundAll();
 }
 
-// Creates the delegate. The function ignores the context, which has another layout in LiteRT 2.1.6.
+// Creates the delegate. The function does not use the context, because its layout in LiteRT 2.1.6 differs from that in
+// later versions.
 LiteRtStatus CreateDelegate(LiteRtRuntimeContext*, LiteRtEnvironment environment, LiteRtAcceleratorConst,
                             LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
   return PrintOutOfMemory([=] {
@@ -141,8 +142,8 @@ bool IsInRuntimeFolder(LiteRtEnvironment environment) {
 }
 
 LiteRtStatus RegisterFromFolder(LiteRtEnvironment environment) {
-  // LiteRT also looks for this symbol in all libraries of the process, where it would take the place of a GPU
-  // accelerator.
+  // LiteRT looks for this symbol in all libraries of the process, too. If it finds the symbol there, it loads litebnn
+  // in place of a GPU accelerator.
   if (!IsInRuntimeFolder(environment)) return kLiteRtStatusErrorNotFound;
   LiteRtLibrary library;
   Registry registry;

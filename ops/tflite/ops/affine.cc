@@ -1,12 +1,13 @@
-// The runtime's own MUL and ADD with a constant per channel: a batch norm and a RELU after it.
+// The ops compute the runtime's own MUL and ADD nodes with a constant per channel, which are a batch norm, and a RELU
+// after it.
 //
-// Most batch norms are fused with other nodes. If the result is only packed into signs, the batch norm becomes part of
-// the packing. After a CONCATENATION, a batch norm of floats reads the inputs of the CONCATENATION directly. The ops of
-// this file run the nodes that cannot be fused, because the runtime reads their output too or they are in another
-// order.
+// Most batch norms are fused with other nodes, and do not run here. If the result is only packed into signs, the batch
+// norm becomes part of the packing. After a CONCATENATION, a batch norm of floats reads the inputs of the CONCATENATION
+// directly. The ops of this file run the remaining nodes: the runtime reads their output too, or their order prevents
+// fusion.
 //
-// The delegate claims a batch norm of int8 only if the signs of its result are packed. Along the levels of its input, a
-// batch norm only rises or only falls. So in each channel, a single comparison of the input's level gives the sign.
+// The delegate claims a batch norm of int8 only if the signs of its result are packed. If the input of a channel rises,
+// its batch norm only rises, or only falls. Therefore one comparison of the input with a threshold gives the sign.
 #include <algorithm>
 #include <vector>
 
@@ -152,7 +153,7 @@ class Int8NormQuantizeOp final : public Op {
       constants[position - kMultiplier] = ReadChannelValues(node, position, shape.back());
       if (constants[position - kMultiplier] == nullptr) return false;
     }
-    // The thresholds are computed only once, because the constants do not change.
+    // The thresholds are computed only when the node is first prepared, because the constants do not change afterwards.
     if (thresholds_.empty() && !FindThresholds(node, constants[0], constants[1])) return false;
     rows_ = CountValues(shape, 0, shape.size() - 1);
     node.outputs[0]->shape = shape;
@@ -173,8 +174,8 @@ class Int8NormQuantizeOp final : public Op {
   // Positions of the node's inputs.
   enum : size_t { kImage, kMultiplier, kAddend };
 
-  // Finds, for each channel, the least level of the input whose sign differs from that of the lowest
-  // level. `multipliers` or `addends` may be null.
+  // Finds the threshold of each channel: the least int8 input for which the sign of the result differs from the sign
+  // for -128. `multipliers` or `addends` may be null.
   bool FindThresholds(const Node& node, const int8_t* multipliers, const int8_t* addends) {
     Int8Grid grid = GridOf(*node.Input(kImage));
     const auto follow = [&](size_t position, auto* arithmetic) {
@@ -204,8 +205,8 @@ class Int8NormQuantizeOp final : public Op {
         (is_negative(middle) == of_lowest ? same : other) = middle;
       }
       thresholds_[c] = static_cast<int8_t>(other);
-      // If the sign of a channel never changes, the threshold is -128. No level is below -128, so the inversion alone
-      // determines the sign.
+      // If the sign of a channel is the same for all inputs, the threshold is -128. No input is below -128, so only
+      // `inverted` determines the sign.
       if (of_lowest != changes) inverted_[c / kBitsPerWord] |= uint32_t{1} << (c % kBitsPerWord);
     }
     return true;
@@ -223,8 +224,8 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
          HasChannelValues(context, node);
 }
 
-// True if a MUL or ADD can be fused with the op `writer` before it, and is claimed for this reason. After any other op,
-// a MUL or ADD is claimed only if its output becomes signs.
+// True if a MUL or ADD can be fused with the op `writer` before it. The delegate then claims the MUL or ADD. After
+// other ops, it claims a MUL or ADD only if its output becomes signs.
 bool ReadsImages(const OpType& writer) {
   return &writer == &kConcatenationOpType || &writer == &kMaxPool2dOpType || &writer == &kScaleOpType ||
          &writer == &kShiftOpType;

@@ -69,7 +69,8 @@ class Bconv2dOp final : public Op {
   }
 
   bool Create(const Node& node, const Bconv2dGeometry& geometry) {
-    // An image with only one pixel may be a placeholder for an image of unknown size.
+    // The shape of an image with only one pixel may stand for an unknown size. The number of output pixels is then
+    // unknown, which is 0.
     const bool is_known = int64_t{geometry.input_height} * geometry.input_width > 1;
     spec_.output_pixels = is_known ? int64_t{geometry.output_height} * geometry.output_width : 0;
     convolution_ = Bconv2d::Create(isa_, spec_, static_cast<const uint32_t*>(node.Input(kFilter)->constant));
@@ -244,8 +245,8 @@ class Bconv2dOp final : public Op {
   }
 
   bool Resize(const Node& node, const Bconv2dGeometry& geometry) {
-    // The size in bytes of the convolution's result. A fused op that runs after the convolution may give the output
-    // another shape.
+    // The size in bytes of the convolution's result. It may differ from the size of the node's output, because a fused
+    // ADD may broadcast the result.
     const size_t bytes = TensorBytes(*node.outputs[0]);
     convolved_bytes_ = 0;
     if (adds_int8_) {

@@ -1,4 +1,4 @@
-// The sum of two tensors that may need broadcasting.
+// The file declares sums of two tensors, which are broadcast if their shapes differ.
 #pragma once
 
 #include <algorithm>
@@ -50,16 +50,17 @@ class BroadcastSum {
   int64_t values_ = 0;
 };
 
-// Sets `*reserved` to the workspace bytes for an intermediate image of `bytes`, which are rounded up to the alignment.
-// Reports an error and returns false if they are more than a quarter of the address space.
+// Sets `*reserved` to the number of bytes that an intermediate image of `bytes` bytes takes in the workspace, which is
+// a multiple of the alignment. If the number is more than a quarter of the address space, reports an error and returns
+// false.
 bool ReserveImage(const Node& node, size_t bytes, size_t* reserved);
 
 // An ADD that is fused into another op. If both operands have the same shape, that op adds while it writes its output.
 // Otherwise that op writes its result to the workspace, and the sum is computed afterwards.
 class FusedSum {
  public:
-  // Resizes the node's output from the shape of the op's result to the shape of the sum. Does nothing if the node has
-  // no addend, which is the input at `position`. Returns false after reporting an error.
+  // Changes the shape of the node's output, which is the shape of the op's result, to the shape of the sum. Does
+  // nothing if the node has no addend, which is the input at `position`. Returns false after reporting an error.
   bool Resize(const Node& node, size_t position);
   bool has_addend() const { return has_addend_; }
   bool rectifies() const { return rectifies_; }

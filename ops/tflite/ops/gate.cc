@@ -1,5 +1,6 @@
-// Three of the runtime's own ops in one pass: MUL of an image by a gate, PRELU, and ADD of another image. The gate is
-// computed and has as many channels as the image. Squeeze-and-excite blocks have these ops in sequence.
+// The file computes three of the runtime's own ops in one pass over an image: MUL by a gate, PRELU, and ADD of another
+// image. The gate is not a constant, and has as many channels as the image. Squeeze-and-excite blocks have these ops in
+// sequence.
 //
 // Most of these nodes are fused into binary convolutions. The ops of this file run the remaining nodes: no convolution
 // produces the image, or the convolution's output has a second consumer.
@@ -47,9 +48,9 @@ std::unique_ptr<Op> CreateGate(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) GateOp(isa, {kGate, kAlpha, kAddend, kRectifiesProduct}));
 }
 
-// True if the output has four dimensions and both inputs have its channels. Neither this function nor the next ones may
-// check batch and spatial sizes. When inputs are resized, a runtime removes its delegates and asks them again which
-// nodes they claim. At that time some tensors have old shapes, and the runtime fails if the answer differs.
+// True if the output has four dimensions, and both inputs have as many channels as the output. The functions for
+// claiming nodes must not check batch and spatial sizes. When inputs are resized, a runtime asks its delegates again
+// which nodes they claim. At that time some tensors still have old shapes, and the runtime fails if the answer differs.
 template <int kActivation>
 bool IsGate(const TfLiteContext& context, const TfLiteNode& node) {
   if (static_cast<const TfLiteAddParams*>(node.builtin_data)->activation != kActivation) return false;
@@ -77,7 +78,7 @@ bool IsSum(const TfLiteContext& context, const TfLiteNode& node) {
          channels(0) <= kMaxOnes;
 }
 
-// An ADD can be fused with these ops.
+// The ops before which an ADD is claimed, because it can be fused with them.
 bool IsFusedWithAdd(const OpType& writer) {
   return &writer == &kBconv2dOpType || &writer == &kGateOpType || &writer == &kRectifiedGateOpType ||
          &writer == &kPReluOpType;

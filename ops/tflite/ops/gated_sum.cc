@@ -27,7 +27,7 @@ GateOperand StridesOf(const Sizes& sizes, const Sizes& whole) {
   const int64_t channels = sizes[3], row = sizes[2] * channels;
   const auto stride = [](int32_t size, int64_t floats) { return size == 1 ? 0 : floats; };
   const int64_t row_stride = stride(sizes[1], row);
-  // If each row has only one pixel, the next pixel is in the next row.
+  // If each row has only one pixel, the distance between pixels is the distance between rows.
   return {nullptr, stride(sizes[0], sizes[1] * row), row_stride,
           whole[2] == 1 ? row_stride : stride(sizes[2], channels)};
 }

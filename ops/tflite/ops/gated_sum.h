@@ -20,7 +20,7 @@ class GatedSum {
  public:
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-  // The positions of the node's inputs, without the image.
+  // The positions of the operands among the node's inputs, the image not included.
   struct Roles {
     size_t gate = kNone, alpha = kNone, addend = kNone;
     bool rectifies_product = false;

@@ -7,8 +7,8 @@
 namespace litebnn {
 namespace {
 
-// Reads the parameters of the sum of two images with the quantizations `first` and `second`. Returns false if the op
-// does not compute this sum.
+// Reads the parameters of the sum of two images with the quantizations `first` and `second`. Returns false if this op
+// does not support the sum.
 bool ReadSpec(const Int8Grid& first, const Int8Grid& second, const Int8Grid& sum, const void* options,
               Int8SumSpec* spec) {
   *spec = {first, second, sum, 0, 0};

@@ -1,4 +1,5 @@
-// The runtime's own ADD of int8 images: by itself, or fused into a convolution's epilogue.
+// The file declares the sum of two int8 images, as the runtime's own ADD computes it. The sum is a separate op, or is
+// fused into a convolution's epilogue.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ class FusedInt8Sum {
   bool Resize(const Node& node, const Int8Grid& first, size_t position);
   // True if a convolution that writes one of the images can do the addition in its epilogue.
   bool is_epilogue() const { return has_floats_ && is_alike_; }
-  // True if the result may overwrite either operand.
+  // True if the result may be written to the memory of either operand.
   bool is_alike() const { return is_alike_; }
   Bconv2dEpilogue EpilogueOf(const void* addend) const;
   void Run(ThreadPool& pool, const int8_t* image, const void* addend, int8_t* output) const;

@@ -1,6 +1,6 @@
-// Three pools. LceBMaxPool2d is the max pooling of packed signs. MAX_POOL_2D is claimed if its output becomes signs, or
-// if it pools outputs of claimed nodes, which are still in the caches. AVERAGE_POOL_2D of int8 outputs of claimed nodes
-// is claimed because the runtime has a slow loop for it.
+// The file has three pools. LceBMaxPool2d is the max pooling of packed signs. A float MAX_POOL_2D is claimed if its
+// output becomes signs, or if claimed nodes write its input, which is then still in the caches. An int8 AVERAGE_POOL_2D
+// is claimed if claimed nodes write its input, because the runtime's own loop is slow.
 #include <algorithm>
 #include <limits>
 
@@ -12,7 +12,7 @@
 namespace litebnn {
 namespace {
 
-// The number of taps below which an average is exact in floating point.
+// For windows with fewer taps than this number, float arithmetic gives the exact average.
 constexpr int64_t kMostTaps = 1 << 17;
 
 // Computes the members of `geometry` that depend on the input, from the filter and its strides. Sets the output's

@@ -26,13 +26,13 @@ class Op {
   // The position of the input whose memory the output may use, because Run reads each value of this input before it
   // overwrites it.
   virtual std::optional<size_t> OverwritableInput() const { return std::nullopt; }
-  // The bytes that the op holds in addition to the model's own, such as repacked weights.
+  // The number of bytes of memory that the op owns, such as repacked weights. Data of the model file is not counted.
   virtual size_t OwnedBytes() const { return 0; }
 
-  // Run can be split into this number of parts. The node's inputs begin with those of part 0: its image, then its
-  // constants. The inputs of the other parts follow, then those that all parts share. A part may run as soon as its
-  // image is written, while that is in the caches; the order of parts does not matter. The number is 0 if all inputs
-  // are read together.
+  // Run can be split into this number of parts, which may run in any order. The number is 0 if Run needs all inputs
+  // together. The node's inputs begin with those of part 0: its image, then its constants. The inputs of the other
+  // parts follow, then those that all parts share. A part may run as soon as its image is written, while the image is
+  // still in the caches.
   virtual size_t PartCount() const { return 0; }
   virtual size_t InputsPerPart() const { return 1; }
 
@@ -43,8 +43,9 @@ class Op {
                    size_t part) const = 0;
 };
 
-// The role of a builtin op before a packing of signs. An op with the role kPasses is claimed if its output leads to
-// nothing but signs. An op with the role kBegins is claimed even if its output has other consumers too.
+// The part that a builtin op may have in a chain of ops that ends in a packing of signs. An op with the role kPasses is
+// claimed if its output leads to nothing but signs. An op with the role kBegins is claimed even if its output has other
+// consumers too.
 enum class SignFeed { kNone, kPasses, kBegins };
 
 struct OpType {

@@ -60,8 +60,8 @@ extern const OpType kInt8NormQuantizeOpType;
 // are one image, or the inputs of a CONCATENATION. Only fusion makes this op.
 extern const OpType kAffineOpType;
 
-// Ops with the same inputs as kAffineOpType, and a max pool between MUL and ADD. The second op ends in a RELU. Only
-// fusion makes these ops.
+// Two ops with the same inputs as kAffineOpType, which compute a max pool between MUL and ADD. The second op also
+// computes a RELU at the end. Only fusion makes these ops.
 extern const OpType kAffineMaxPool2dOpType;
 extern const OpType kRectifiedMaxPool2dOpType;
 
@@ -88,7 +88,7 @@ bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node, TfLi
 // tensor of unknown shape does not count as an image.
 bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, size_t inputs);
 
-// True if the scale is above 0 and finite, and the zero point is a level.
+// True if the scale is above 0 and finite, and the zero point fits an int8.
 bool IsValid(const Int8Grid& grid);
 
 // True for an int8 image that is not constant, and has a valid scale and zero point.
@@ -96,8 +96,8 @@ bool IsComputedInt8Image(const TfLiteContext& context, int index);
 
 inline Int8Grid GridOf(const TfLiteTensor& tensor) { return {tensor.params.scale, tensor.params.zero_point}; }
 
-// Computes the range of int8 levels that results from a fused activation. Returns false for an activation that runtimes
-// do not fuse.
+// Computes the lowest and the highest int8 value that a fused activation allows. Returns false for an activation that
+// runtimes do not fuse.
 bool FindActivationLevels(int activation, const Int8Grid& grid, int32_t* low, int32_t* high);
 
 // The op that computes the node, or null if litebnn has none.

@@ -1,4 +1,5 @@
-// The parts of an image: the inputs of a CONCATENATION along the last dimension.
+// The file declares the class Parts, which describes an image that a CONCATENATION along the last dimension joins from
+// its inputs, the parts.
 #pragma once
 
 #include <cstddef>

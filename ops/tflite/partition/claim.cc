@@ -8,8 +8,8 @@ namespace litebnn {
 
 namespace {
 
-// A set of tensor indices; indices out of range are in no set. The set is a bitmap, because nodes may share any number
-// of inputs, so that lookups must be cheap.
+// A set of tensor indices; indices out of range are in no set. The set is a bitmap, because a node may have any number
+// of inputs, and each lookup must be cheap.
 class TensorSet {
  public:
   explicit TensorSet(const TfLiteContext& context) : has_(context.tensors_size) {}
@@ -41,8 +41,8 @@ std::vector<bool> FindSeeds(const TfLiteContext& context, const std::vector<Plan
   return is_seed;
 }
 
-// Returns the ops of the nodes that are claimed by themselves, and of the nodes that are claimed because they follow
-// one. For other nodes, the op is null.
+// Returns an op for each node, or null if the node is not claimed. Some nodes are claimed whatever their neighbours
+// are; others are claimed because a claimed node comes before them.
 std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                         const std::vector<const OpType*>& types) {
   const std::vector<bool> is_seed = FindSeeds(context, plan, types);
@@ -81,7 +81,7 @@ void ClaimSignFeeders(const TfLiteContext& context, const std::vector<PlannedNod
   }
 }
 
-// Drops nodes that are claimed only for a claimed reader, but have none.
+// Removes nodes from the claim that are only worth it if a claimed node reads them, but that no claimed node reads.
 void DropUnreadNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                      std::vector<const OpType*>* claimed) {
   TensorSet read(context);

@@ -73,7 +73,7 @@ bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan
          std::any_of(plan.begin(), plan.end(), runs_subgraph);
 }
 
-// Finds nodes that should run later, but not later than the first consumer of their output.
+// Finds the nodes that should run in a later epoch, but not later than the first consumer of their output.
 class Delays {
  public:
   Delays(const TfLiteContext& context, const std::vector<PlannedNode>& plan, const std::vector<bool>& is_claimed)
@@ -86,9 +86,9 @@ class Delays {
     if (!HasState(context, plan)) FindLaterEpochs(FindReads());
   }
 
-  // Returns the number of the set (0 or 1) in which each node is passed to the runtime. The set alternates at each
-  // epoch for which a delayed node waits, so such a node is passed in the set of that epoch. A node that would have to
-  // wait past another alternation is not delayed.
+  // Returns, for each node, the set (0 or 1) in which it is passed to the runtime. From each epoch for which a delayed
+  // node waits, the other set is used. A delayed node is in the set of the epoch for which it waits. If the set would
+  // change once more in between, the node is not delayed.
   std::vector<size_t> FindSets() const {
     std::vector<size_t> changes(*std::max_element(epochs_.begin(), epochs_.end()) + 1);
     for (size_t i = 0; i < plan_.size(); ++i) {
@@ -115,8 +115,9 @@ class Delays {
     return uses_[Output(i)].reads == 1 && is_claimed_[Reader(i)];
   }
 
-  // For each node that may wait: the bytes of the inputs that its partition must then keep. If the producer of an input
-  // may wait too, both nodes can move together. The input then counts at most as many bytes as its producer reads.
+  // For each node that may wait, the number of bytes of its inputs, which earlier partitions must then keep for it. If
+  // the producer of an input may wait too, both nodes can move together. The input then counts at most as many bytes as
+  // its producer reads.
   std::vector<double> FindReads() const {
     std::vector<double> reads(plan_.size()), needed = bytes_;
     for (size_t i = 0; i < plan_.size(); ++i) {

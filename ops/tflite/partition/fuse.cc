@@ -19,7 +19,7 @@ std::unordered_map<int, int> CountReaders(const std::vector<Step>& steps) {
   return readers;
 }
 
-// Finds steps that can be fused into the only reader of their output.
+// The class finds steps that can be fused into the step that reads their output, because no other step reads it.
 class SoleReaders {
  public:
   SoleReaders(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
@@ -129,8 +129,8 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
   SoleReaders sole_readers(outputs, steps);
   for (Step& sign : *steps) {
     if (sign.type != &kQuantizeOpType) continue;
-    // If an op of type `type` produces the input of `sign`, makes `sign` read the input of that op instead. Returns the
-    // constant operand of that op.
+    // If an op of type `type` produces the input of `sign`, removes that op: `sign` then reads the input of that op.
+    // Returns the constant operand of that op, which becomes an operand of `sign`.
     const auto take = [&](const OpType& type, int* fused_output) -> Binding {
       const int image = sign.inputs[0].tensor;
       const Step* const taken = sole_readers.Take(image, {&type});

@@ -8,7 +8,7 @@ namespace {
 
 const Binding& Image(const Step& step, size_t part) { return step.inputs[part * step.op->InputsPerPart()]; }
 
-// True if the step has parts, and writes at least as many bytes as its parts read. Such a step is said to copy.
+// True for a "copying" step: it has parts, and writes at least as many bytes as its parts read.
 bool Copies(const Step& step) {
   const size_t part_count = step.op->PartCount();
   size_t bytes = 0;
@@ -35,7 +35,8 @@ std::vector<bool> FindRepeatedCopies(const std::vector<Step>& steps) {
 
 std::vector<Task> OrderTasks(const std::vector<Step>& steps) {
   const std::vector<bool> repeats = FindRepeatedCopies(steps);
-  // The slots collect the tasks in order: slot 0 is before all steps, and slot i + 1 comes after step i.
+  // The slots collect tasks by the time at which they can run: slot 0 before all steps, and slot i + 1 right after step
+  // i.
   std::vector<std::vector<Task>> slots(steps.size() + 1);
   std::unordered_map<int, size_t> slot_of;  // slot of the step or part that completes a tensor
   for (size_t step = 0; step < steps.size(); ++step) {

@@ -80,7 +80,8 @@ bool Partition::Run(TfLiteContext* context, ThreadPool& pool, Arena& arena) {
                          "litebnn: expected tensors to be allocated before it runs, found that this has failed. ");
     return false;
   }
-  // Partitions share the arena. Another partition's Prepare may have failed to enlarge it.
+  // The size of the arena is checked, because partitions share it, and the Prepare of another partition may have failed
+  // to enlarge it.
   if (arena.capacity() < plan_.arena_bytes) return ReportOutOfMemory(context);
   return RunTasks(context, pool, plan_, tasks_, arena, &steps_);
 }

@@ -8,7 +8,7 @@ namespace {
 // Makes a buffer that no task uses yet.
 ArenaBuffer NewBuffer(size_t bytes) { return {bytes, -1, -1, 0}; }
 
-// For each tensor, the last task that reads it.
+// Returns, for each tensor, the number of the last task that reads it.
 std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, const std::vector<Step>& steps) {
   std::unordered_map<int, int> last_readers;
   for (size_t number = 0; number < tasks.size(); ++number) {

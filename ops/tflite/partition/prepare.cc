@@ -35,7 +35,7 @@ bool ResizeTensor(TfLiteContext* context, int index, const std::vector<int32_t>&
   return context->ResizeTensor(context, &context->tensors[index], dims) == kTfLiteOk;
 }
 
-// The internal tensors by index. Their shapes were set by earlier steps.
+// The tensors that only the partition uses, by index. Earlier steps have set their shapes.
 using InternalTensors = std::unordered_map<int, Tensor>;
 
 // Fills `tensors` with the node's inputs, in the node's order.

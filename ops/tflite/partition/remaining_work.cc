@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// The speed of XNNPACK on slow CPUs. For faster CPUs, the estimate of the work is therefore an upper limit.
+// The speed of XNNPACK on slow CPUs. Faster CPUs need less time, so the estimated work is an upper limit for them.
 constexpr double kMultiplyAddsPerCycle = 8;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 

@@ -8,8 +8,9 @@
 namespace litebnn {
 namespace {
 
-// The nodes of any model may hold the first number of bytes, and in addition the second number for each byte of the
-// model's constants. A layer with few channels and zero padding holds a dozen times its own size.
+// The limit for the memory that a model's nodes hold. It is a fixed number of bytes, and a number of bytes for each
+// byte of constants. The second number is large, because a layer with few channels and zero padding holds a dozen times
+// its own size.
 constexpr uint64_t kBytes = uint64_t{1} << 27;
 constexpr uint64_t kTimes = 128;
 

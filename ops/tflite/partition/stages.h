@@ -18,7 +18,7 @@
 
 namespace litebnn {
 
-// An input or output of a step.
+// A Binding is an input or output of a step, with the memory that it gets.
 struct Binding {
   int tensor;  // kOptionalTensor if left out
   // The next three members are set when the step is prepared.
@@ -102,10 +102,10 @@ void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps
 bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
                   std::vector<Step>* steps);
 
-// Orders prepared steps. Each part runs right after its input is written, because the input is still in the caches, and
-// its memory is soon free. An example is a dense network, in which many layers read one tensor, each with its own batch
-// norm. Steps that share inputs and write at least as much as they read keep their place. If they ran early, all their
-// outputs would be in memory at once.
+// Puts prepared steps into an order. Each part of a step runs right after its input is written. The input is then still
+// in the caches, and its memory can soon be used again. An example is a dense network, in which many layers read one
+// tensor, each with its own batch norm. Steps that share inputs and write at least as much as they read keep their
+// place. If they ran early, all their outputs would be in memory at once.
 std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 
 // Plans memory for a run with `num_threads` threads. Returns false if the buffers do not fit in size_t.

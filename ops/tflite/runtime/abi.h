@@ -1,4 +1,4 @@
-// Declarations of the part of TensorFlow Lite's / LiteRT's C interface that litebnn uses.
+// The file declares the part of the C interface of TensorFlow Lite and LiteRT that litebnn uses.
 //
 // The layouts are those of tensorflow/lite/core/c/common.h and hold for TensorFlow Lite 2.5 to 2.21 and LiteRT, because
 // later versions only appended members. Structures made by the runtime are read through pointers and may be longer than
@@ -217,7 +217,7 @@ struct TfLiteContext {
   int recommended_num_threads;
 };
 
-// The layouts above consist of members that have the size of one pointer or one int.
+// The checks below can be short, because each member of the structures above has the size of a pointer or of an int.
 constexpr size_t kPointer = sizeof(void*);
 static_assert(sizeof(int) == 4 && sizeof(size_t) == kPointer && (kPointer == 8 || kPointer == 4));
 

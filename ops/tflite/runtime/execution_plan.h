@@ -1,4 +1,5 @@
-// The model's nodes in execution order, and their replacement by a delegate.
+// The file declares functions that read a model's nodes in the order of execution, and replace nodes by those of a
+// delegate.
 #pragma once
 
 #include <vector>

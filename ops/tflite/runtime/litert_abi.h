@@ -70,7 +70,8 @@ struct LiteRtRuntimeContext {
   LiteRtStatus (*get_environment_options)(LiteRtEnvironment environment, LiteRtEnvironmentOptions* options);
   LiteRtStatus (*get_environment_options_value)(LiteRtEnvironmentOptions options, int tag, LiteRtAny* option_value);
   void* before_wrap_delegate[3];
-  // Passes ownership to the runtime, which finally calls `deleter` with the delegate.
+  // The function passes the ownership of the delegate to the runtime, which calls `deleter` with the delegate at the
+  // end.
   LiteRtStatus (*wrap_delegate)(::TfLiteDelegate* delegate, void (*deleter)(::TfLiteDelegate*),
                                 LiteRtDelegateWrapper* wrapper);
 };

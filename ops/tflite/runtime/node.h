@@ -1,4 +1,5 @@
-// An op's view of the model: one node, its tensors, its options, and functions that report errors.
+// The file declares what an op can see of the model: one node, its tensors, its options, and functions that report
+// errors.
 #pragma once
 
 #include <array>
