@@ -1,4 +1,5 @@
-"""Differences between operating systems. No other module of the package checks on which system it runs."""
+"""Has the functions that must be different on different operating systems. No other module of the package checks on
+which system it runs."""
 
 from __future__ import annotations
 

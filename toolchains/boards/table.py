@@ -71,7 +71,7 @@ def _row(name: str, one: dict[str, Any], networks: Sequence[str]) -> list[str]:
 
 
 def main() -> int:
-    """Writes the page; returns the exit code."""
+    """Writes the page with the table of boards, and returns the exit code."""
     return exit_code(lambda: write_whole(FOLDER / "README.md", page(sorted(FOLDER.glob("*.json"))).encode()))
 
 

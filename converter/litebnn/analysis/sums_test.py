@@ -20,7 +20,7 @@ def levels_of(total: SignSum, values: Array) -> Array:
 
 
 def sum_in(model: FloatModel, tensor: Tensor) -> tuple[Values, SignSum]:
-    """Returns the levels of a tensor, and the sum of signs for layers with padding."""
+    """Returns the activation levels of a tensor, and the sum of signs that represents them for layers with padding."""
     found = find_levels(model.graph, tensor)
     assert found is not None
     total = few_levels(found)

@@ -88,7 +88,8 @@ def look_at_extras() -> Iterator[Finding]:
 
 
 def _lacking_apart(extra: str) -> str:
-    """The package in the table APART that the extra needs and this Python lacks; "" if there is none."""
+    """The table APART lists packages that must be installed separately. Returns the one that the extra needs and this
+    Python lacks, or ""."""
     package, oldest = APART.get(extra, ("", ()))
     try:
         return "" if not package or sys.version_info[:2] < oldest or version(package) else package

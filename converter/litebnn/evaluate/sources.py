@@ -276,8 +276,8 @@ def _cell_image(cell: Any, name: str) -> Array | Unreadable:
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
-    """A data set of columns of images and labels in parquet files. `groups` has the file, number and rows of each row
-    group."""
+    """A data set of columns of images and labels in parquet files. For each row group of the files, `groups` has the
+    file, the group's number in the file, and its number of rows."""
 
     columns: tuple[str, ...] = ()
     groups: tuple[tuple[str, int, int], ...] = field(default=(), repr=False)

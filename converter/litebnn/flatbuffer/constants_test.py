@@ -53,7 +53,8 @@ def test_sparse_constants_that_lead_out_of_bounds(change: Callable[[Any], object
 
 
 def blocks(size: int = 2, axis: int = 1) -> Any:
-    """The sparsity of [4, 4] in blocks of two, with one block in each of the four rows."""
+    """The sparsity parameters of a constant of shape [4, 4] that is stored in blocks of two values, with one block in
+    each row."""
     item, block = sparsity(), schema.DimensionMetadataT()
     block.denseSize = size
     item.traversalOrder, item.blockMap = np.array([0, 1, 2], np.int32), np.array([axis], np.int32)

@@ -53,8 +53,8 @@ TEST(Memory, OfAConvolutionThatWaitsForItsAdditionIsNotTheRuntimes) {
   FakeRuntime runtime(graph, delegate.get(), 100);
   RunOnce(&runtime);
   for (const GraphNode& node : graph.nodes) {
-    // The runtime allocates the tensors of packed signs, which are its own. The floats between nodes are internal to
-    // the delegate, so the runtime does not allocate them.
+    // The runtime allocates the memory of packed signs, which are the inputs and outputs of the partition. The floats
+    // between nodes are internal to the delegate, so the runtime does not allocate them.
     EXPECT_EQ(runtime.tensor(node.outputs[0]).bytes > 0, node.op != contract::kBconv2d) << node.op;
   }
 }

@@ -117,7 +117,8 @@ TEST(PlanMemory, PartsAreInUseUntilTheirOwnTaskAndTheWholeFromTheFirst) {
     const ArenaBuffer& buffer = plan.buffers[binding.buffer];
     return std::pair<int, int>{buffer.first, buffer.last};
   };
-  // In the memory plan, steps and parts alternate: step 0, part 0, step 1, part 1, step 2, part 2, step 4.
+  // The order of execution alternates between steps 0 to 2, which write the parts, and the parts of step 3, which read
+  // them. Step 4 is last.
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(life(steps[static_cast<size_t>(i)].outputs[0]), (std::pair<int, int>{2 * i, 2 * i + 1}));
   }

@@ -24,7 +24,8 @@ class TracedTensor:
     origin: Origin
 
     def restored(self, values: Array) -> Array:
-        """Moves values of the tensor to the layout of the source's tensor: numbers, or True for each negative sign.
+        """Moves values of the tensor to the layout of the source's tensor. The result has numbers, or for signs a bool
+        that is True for -1.
 
         Raises:
             ValueError: the number of values does not match the origin.
@@ -66,7 +67,7 @@ class Pair:
         return self.result.origin.signs > 0 and self.result.origin.counted is None
 
     def expected(self, values: Array) -> Array:
-        """The values that the result should have: numbers, or True for each negative sign.
+        """The values that the result should have: numbers, or for signs a bool that is True for -1.
 
         The expected values are computed from the source's values.
         """

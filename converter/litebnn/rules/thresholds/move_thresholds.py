@@ -236,7 +236,7 @@ def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: N
     parts, readers = parts_of(graph, joined), graph.consumers(joined)
     if len(parts) < 2 or any(part.channels % BITS_PER_WORD for part in parts[:-1]) or graph.is_output(joined):
         return False
-    # If concatenations or additions read the whole, other rules also split them into the same parts.
+    # If another concatenation or an addition reads the concatenated tensor, other rules split it into the same parts.
     if not all(parts_of(graph, op.output) if op.name == "CONCATENATION" else op.name in SIGNS for op in readers):
         return False
     graph.spend(_WORK_OF_AN_OP * len(parts))

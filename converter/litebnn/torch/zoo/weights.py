@@ -123,7 +123,8 @@ def _keras_content(path: str | os.PathLike[str]) -> bytes | None:
 
 
 def _layers(content: bytes, name: str) -> dict[str, list[_Layer]]:
-    """The layers that have weights by the name of their class, in the model's order."""
+    """The layers that have weights, in the model's order. The keys of the result are the names of the layers'
+    classes."""
     try:
         import h5py
     except ImportError:
