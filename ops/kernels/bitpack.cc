@@ -43,8 +43,8 @@ void PackInt8Comparisons(const Isa& isa, ThreadPool& pool, const int8_t* input, 
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output) {
   static_assert(sizeof(bool) == 1, "a bool is read as a byte");
-  // The byte of `false` is 0 and that of `true` is 1. With the limit 1, PackInt8Signs packs `false` as -1 and `true` as
-  // +1.
+  // The byte of `false` is 0 and that of `true` is 1. With the limit 1, PackInt8Signs packs `false` as -1 and `true`
+  // as +1.
   PackInt8Signs(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
 }
 

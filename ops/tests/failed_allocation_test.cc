@@ -70,7 +70,7 @@ DelegatePointer CreateDelegate() {
       tflite_plugin_create_delegate(keys, values, 1, [](const char* message) { plugin_error = message; }));
 }
 
-// Prepares a graph, runs it, resizes its input and runs it again. Stops at the first error.
+// Prepares a graph, runs it, resizes its input and runs it again. Returns at the first error.
 Result RunGraph(const Graph& graph, EntryPoint entry_point, const std::vector<int>& new_shape,
                 ::TfLiteDelegate* delegate) {
   Result result;

@@ -145,7 +145,8 @@ TEST(PrepareTime, OfManyInt8Sums) {
     graph.outputs.push_back(copy(sum));
     for (int& input : graph.nodes.back().inputs) input = input == convolution.outputs[0] ? convolved : input;
   }
-  // The scales are such that half of all sums are halfway between two levels.
+  // These scales put half of all sums exactly halfway between two int8 values, where rounding needs the most
+  // exceptions.
   for (const GraphNode& node : graph.nodes) {
     for (int output : node.outputs) {
       GraphTensor& tensor = graph.tensors[static_cast<size_t>(output)];

@@ -14,7 +14,7 @@ def test_equal_seeds_make_equal_gestures() -> None:
     assert not np.array_equal(one.traces, other.traces)
     assert one.traces.shape == (8, 64, 3, 1)
     assert one.labels.tolist() == [0, 1, 2, 3] * 2
-    # The hand rests at first, so the sensor measures only gravity, which is 32 levels.
+    # The hand rests at first, so the sensor measures only gravity, which is 32 in the sensor's int8 values.
     assert np.linalg.norm(one.traces[:, 0, :, 0].astype(float), axis=1) == pytest.approx(32, abs=12)
 
 

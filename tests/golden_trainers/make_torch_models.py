@@ -189,7 +189,7 @@ class Mean(nn.Module):
 
 
 def network(**options: Any) -> nn.Module:
-    """A network of a float layer, two binary ones with batch norms and a max pool, and a float one."""
+    """A network of four layers: a float layer, two binary layers with batch norms and a max pool, and a float layer."""
     return nn.Sequential(
         *(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)),
         *(BinaryConv(8, 8, 3, padding=1, **options), nn.BatchNorm2d(8), nn.MaxPool2d(2)),

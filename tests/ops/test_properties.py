@@ -294,8 +294,8 @@ def test_a_max_pool_refuses_an_image_resized_below_its_filter() -> None:
 
 
 def test_a_tensor_that_two_nodes_write_is_refused() -> None:
-    # Runtimes with the delegate would run both producers before the float op, which reads the output of the first
-    # producer.
+    # The model writes one tensor twice. With the delegate, a runtime would run both ops that write it before the float
+    # op, which must read the first value.
     conv = lce_models.Conv((1, 4, 5, 32), 32)
     graph = lce_models.Graph()
     image, words = graph.tensor(conv.input_shape, "float32"), graph.tensor((1, 4, 5, 1))

@@ -333,8 +333,8 @@ def int8_results(graph: Graph, tensor: Tensor) -> list[Op]:
 def computed_on_grid(op: Op, operands: Sequence[Array]) -> Array | None:
     """Returns the float32 values of a quantized op's output as XNNPACK, the default of all runtimes, computes them.
 
-    XNNPACK's fixed-point factors have fewer bits than those of TensorFlow's own kernels, so a result may differ by a
-    level. If a result is halfway between two levels, float arithmetic would choose one of them at random.
+    XNNPACK's fixed-point factors have fewer bits than those of TensorFlow's own kernels, so an int8 result may differ
+    by 1. If a result is halfway between two integers, float arithmetic would choose one of them at random.
 
     Args:
         operands: the real values of the op's inputs, which their grids can represent, as arrays of equal shape.

@@ -25,8 +25,8 @@ from litebnn.graph import Array, Graph, Op, Question, Tensor
 
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 ROUNDING = ("QUANTIZE", "DEQUANTIZE")
-# The largest number of signs that represent one tensor. Each sign costs as much as a binary layer, and with three signs
-# (2 bits) a layer is still several times faster than in float.
+# The largest number of signs that represent one tensor. Each sign costs as much as a binary layer, and with three
+# signs (2 bits) a layer is still several times faster than in float.
 MOST_SIGNS = 3
 # Differences between neighbouring levels count as equal if they differ by at most this much, relative to the largest
 # level. Rounding makes them differ a little.
@@ -85,8 +85,8 @@ class FewValues:
     """FewValues describes a tensor whose elements take few different values. It has the tensors in which these values
     first occur, and the ops after them, which only move or round the values."""
 
-    # `sources` has the tensors in which the values first occur. It is one tensor with more than two values, or one or
-    # more tensors with two values each.
+    # The field `sources` has the tensors in which the values first occur. It is one tensor with more than two values,
+    # or one or more tensors with two values each.
     sources: Mapping[Tensor, Values]
     # `ops` has the ops between the sources and the tensor, in order of execution.
     ops: tuple[Op, ...]

@@ -32,7 +32,7 @@ class Counts:
     samples: int = 0
     # The number of samples that have a label, among those on which the models ran.
     labelled: int = 0
-    # For each pair (i, j) of models with i < j, the number of samples for which both have the same best class.
+    # For each pair (i, j) of models with i < j, the number of samples on which both models agree about the best class.
     agreements: Counter[tuple[int, int]] = field(default_factory=Counter)
     # The samples that could not be read, by the batch's number: the name of each sample, and the reason.
     left_out: dict[int, list[tuple[str, str]]] = field(default_factory=dict)

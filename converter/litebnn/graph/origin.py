@@ -92,7 +92,7 @@ class Origin:
 
     # The name of the source model's tensor from which the values come.
     source: str
-    # The transformations of the source tensor's values, or of their signs, in this order.
+    # The transformations that were applied to the source tensor's values, or to their signs, in order.
     moves: tuple[Move, ...] = ()
     # The number of packed signs along the last axis; 0 if the tensor contains numbers.
     signs: int = 0

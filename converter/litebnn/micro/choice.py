@@ -15,8 +15,8 @@ from litebnn.contract import BITS_PER_WORD
 from litebnn.micro.pack import COUNT_BITS, KERNELS, Geometry
 
 COSTS_FILE = Path(__file__).parent / "costs.json"
-# The kinds of layer outputs that are numbers, not bits. "fixed" is int8 that the kernel computes with integers alone,
-# "int8" is int8 that it computes with floats.
+# The kinds of layer outputs that are numbers, not bits. "fixed" is int8 that the kernel computes with integers
+# alone, "int8" is int8 that it computes with floats.
 NUMBERS = ("int8", "fixed", "float32")
 # The kernels that store more than one bit for each weight, and are excluded by the option "compact".
 LARGE = ("triples",)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from litebnn.micro.placement import Step
 
-# The file with the costs of C functions: measured instructions for each unit of work, such as a multiply-add. `python
-# -m bench.micro.builtin` measures these costs in QEMU.
+# The file with the costs of C functions: measured instructions for each unit of work, such as a
+# multiply-add. `python -m bench.micro.builtin` measures these costs in QEMU.
 COSTS_FILE = Path(__file__).parent / "builtin_costs.json"
 # The name of the kind of work whose amounts are already numbers of instructions, and need not be multiplied by a cost.
 INSTRUCTIONS = "instructions"

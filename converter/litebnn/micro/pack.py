@@ -188,8 +188,8 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
     classes, row_class, column_class = _classes(geometry)
     padded, ones = _padded(geometry, classes, bits)
     if thresholds is None:
-        # The presets make padded taps count the same in every channel. Therefore all channels have the same depth
-        # (number of products).
+        # The presets make padded taps count the same in every channel. Therefore all channels have the same
+        # depth (number of products).
         presets = ones.max(axis=1, keepdims=True) - ones
         depths = geometry.depth - padded + 2 * ones.max(axis=1)
     else:

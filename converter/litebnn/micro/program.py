@@ -109,7 +109,8 @@ class Call:
     # The C files in `builtin/` that define the function. It is empty for binary kernels, whose files are found by the
     # function's name.
     sources: tuple[str, ...]
-    # The amounts of work from which instructions are estimated, such as "macs" and "outputs".
+    # The amounts of work from which the instructions of the call are estimated. The keys are kinds of work, such
+    # as "macs" and "outputs".
     work: Mapping[str, int] = field(default_factory=dict)
     # The number of times that the function is called: once for each image of a batch.
     images: int = 1

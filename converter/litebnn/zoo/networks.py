@@ -32,7 +32,7 @@ class WeightsFile:
 
 @dataclass(frozen=True)
 class Network:
-    """A network of the zoo."""
+    """A row of the table of networks in the zoo: its name, weights and published accuracy."""
 
     # The name of the function that builds the network, for example "QuickNet".
     name: str

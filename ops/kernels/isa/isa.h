@@ -141,8 +141,8 @@ struct Isa {
   // True if bconv itself stages the input of convolutions whose windows are single pixels. In such a convolution, each
   // pixel is read only once, so no frame is needed.
   bool stages_pixels = false;
-  // pack_weights repacks the filter of one group, which has `channels` rows of taps * tap_words words. The caller fills
-  // `packed` with zeros before the call.
+  // pack_weights repacks the filter of one group, which has `channels` rows of taps * tap_words words. The caller
+  // fills `packed` with zeros before the call.
   size_t (*packed_weights_bytes)(int32_t channels, int32_t taps, int32_t tap_words);
   void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed);
   size_t (*scratch_bytes)(int32_t words) = nullptr;  // null if none is needed

@@ -205,8 +205,8 @@ class Int8NormQuantizeOp final : public Op {
         (is_negative(middle) == of_lowest ? same : other) = middle;
       }
       thresholds_[c] = static_cast<int8_t>(other);
-      // If the sign of a channel is the same for all inputs, the threshold is -128. No input is below -128, so only
-      // `inverted` determines the sign.
+      // If the sign of a channel is the same for all inputs, the threshold is -128. No input is below -128, so
+      // only `inverted` determines the sign.
       if (of_lowest != changes) inverted_[c / kBitsPerWord] |= uint32_t{1} << (c % kBitsPerWord);
     }
     return true;

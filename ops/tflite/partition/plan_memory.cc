@@ -21,8 +21,8 @@ std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, con
   return last_readers;
 }
 
-// Returns the input of `step` whose buffer the output may reuse, or null if there is none. `number` is the last task of
-// `step`. The output may reuse the buffer only if no later task reads the input.
+// Returns the input of `step` whose buffer the output may reuse, or null if there is none. `number` is the last task
+// of `step`. The output may reuse the buffer only if no later task reads the input.
 const Binding* FindOverwritable(const Step& step, int number, const std::unordered_map<int, int>& last_readers) {
   const std::optional<size_t> position = step.op->OverwritableInput();
   if (!position) return nullptr;

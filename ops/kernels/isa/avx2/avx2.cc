@@ -47,8 +47,8 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Sums the table lookups of `count` pixel pairs. `pairs` points to their table offsets. The layout of `sums` is
-// [count][4 / kPairs vectors of channels].
+// Sums the table lookups of `count` pixel pairs. `pairs` points to their table offsets. The layout of `sums`
+// is [count][4 / kPairs vectors of channels].
 template <int kPairs>
 void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& block, const uint8_t* weights,
               ByteSums* sums) {

@@ -30,8 +30,8 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "movzwl 2*" #i "(%[offsets" #pair "]), %%e" #index "\n"   \
   "vbroadcasti128 (%[tables],%%r" #index ",2), %%ymm" #to "\n"
 #define LITEBNN_WEIGHTS(at) "vmovdqa " at "(%[weights]), %%ymm14\n"
-// Both macros look up one value. LITEBNN_START sets a sum to this value, and LITEBNN_ADD adds the value to a sum.
-// `spare` is overwritten, and may be the register of the table.
+// Both macros look up one value. LITEBNN_START sets a sum to this value, and LITEBNN_ADD adds the value to a
+// sum. `spare` is overwritten, and may be the register of the table.
 #define LITEBNN_START(sum, weights, table, spare) "vpshufb " weights ", %%ymm" #table ", %%ymm" #sum "\n"
 #define LITEBNN_ADD(sum, weights, table, spare)             \
   "vpshufb " weights ", %%ymm" #table ", %%ymm" #spare "\n" \
@@ -103,8 +103,8 @@ template <int kPairs>
 struct TileSums {
   static constexpr int kVectors = 4 / kPairs;
   // The sums of pair p and vector v are at index p * kVectors + v. `even` has the sums of pixel 0, one byte per
-  // channel. Each 16-bit element of `odd` has two sums of pixel 1, at bits 0 and 8, plus 16 times the odd byte of
-  // `even`. These multiples of 16 are subtracted after the loop, which is faster than a mask in the loop.
+  // channel. Each 16-bit element of `odd` has two sums of pixel 1, at bits 0 and 8, plus 16 times the odd byte
+  // of `even`. These multiples of 16 are subtracted after the loop, which is faster than a mask in the loop.
   __m256i even[4], odd[4];
 
   // The array `offsets` has one pointer per pair of pixels, to the pair's table offsets. A piece is a range of these

@@ -33,8 +33,8 @@ struct ChunkCutter {
   alignas(64) uint16_t shifts[kCutChunks] = {};
   alignas(64) uint16_t masks[kCutChunks] = {};
 
-  // `length` is the number of elements from one tap's offsets to the next tap's. If `length` is one more than the
-  // number of chunks of a tap, the last element of each tap has no chunk.
+  // The argument `length` is the number of elements from one tap's offsets to the next tap's. If `length` is one more
+  // than the number of chunks of a tap, the last element of each tap has no chunk.
   constexpr ChunkCutter(int32_t tap_words, int32_t length) {
     for (int32_t i = 0, chunk = 0, first_byte = 0; i < kCutChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));

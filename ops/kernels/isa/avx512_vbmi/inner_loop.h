@@ -31,8 +31,8 @@ constexpr int32_t kChunkBits = 6;
 constexpr int32_t kLanePixels = 4;
 constexpr int32_t kMaxVectors = 4;
 constexpr int32_t kMaxWindows = 2;
-// In packed weights, each vector of channels begins with this many bytes of compensations, one int32 per channel
-// (chunks.h).
+// In packed weights, each vector of channels begins with this many bytes of compensations, one int32 per
+// channel (chunks.h).
 constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
 // The largest number of chunks whose lookups add up to a number that fits a byte. A lookup adds at most 3.
 constexpr int32_t kMaxByteChunks = 255 / 3;
@@ -78,8 +78,8 @@ __attribute__((always_inline)) inline __m512i Unpack(__m512i bits, int pixel, in
   return _mm512_gf2p8affine_epi64_epi8(bits, _mm512_set1_epi64(PixelBits(pixel, to)), 0);
 }
 
-// A ByteSums has the sums of table lookups of four pixels. The sum of a channel is low + 16 * high, with one byte in
-// `low` and one in `high`. If there are two windows, the vectors of the first come before those of the second.
+// A ByteSums has the sums of table lookups of four pixels. The sum of a channel is low + 16 * high, with one byte
+// in `low` and one in `high`. If there are two windows, the vectors of the first come before those of the second.
 struct ByteSums {
   __m512i low[kLanePixels][kMaxVectors], high[kLanePixels][kMaxVectors];
 };

@@ -196,8 +196,8 @@ struct Lookups {
   ptrdiff_t sums_stride;  // elements from the sums of one pixel tile to the next
 };
 
-// Computes the sums of the pixels [pixel, last_pixel), and writes the outputs after the last block of nibbles.
-// `offsets.pairs` ends with copies of the last pixel pair, so that the last tile is full.
+// Computes the sums of the pixels [pixel, last_pixel), and writes the outputs after the last block of
+// nibbles. `offsets.pairs` ends with copies of the last pixel pair, so that the last tile is full.
 template <typename Writer>
 __attribute__((noinline)) void SumTiles(const TileOfChannels& tile, const Lookups& given,
                                         const Offsets::Memory& offsets, int64_t pixel, int64_t last_pixel,
