@@ -55,8 +55,8 @@ class IsaRow:
         return None if self.without else self.isa
 
 
-# The ISAs are in the library's order, fastest first. `tables` and `shared_tables` are the limits with which the
-# function Better() in the ISA's source delegates layers. `without` is the ISA to which it delegates them.
+# The ISAs are in the library's order, fastest first. The function Better() in the source of an ISA may delegate layers
+# to another ISA, which is `without`. The limits by which it decides are `tables` and `shared_tables`.
 ISAS = (
     IsaRow("avx512_vbmi", (*_AVX512, "avx512vbmi", "avx512_bitalg", "avx512_vnni", "gfni"), 64, 384, 360, "avx512"),
     IsaRow("avx512", _AVX512, 16),

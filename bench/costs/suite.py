@@ -18,7 +18,7 @@ from litebnn.contract import (
 )
 from litebnn.graph import constant
 
-# The limits of a network that repeats a layer: the number of bytes of weights, and the number of layers.
+# A network repeats its layer until it has this number of bytes of weights, or this number of layers.
 _ROW_BYTES, _ROW_LAYERS = 3 << 20, 6
 
 

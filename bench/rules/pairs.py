@@ -16,7 +16,7 @@ class Side:
     """One network of a pair, which keeps or breaks a rule."""
 
     model: bytes
-    # The divisor of the network's time: millions of multiply-adds that are needed or, if `Pair.per_value` is true, the
+    # The number by which the network's time is divided: millions of multiply-adds or, if `Pair.per_value` is true, the
     # number of values.
     amount: float
     # The network as an option --layer of kernels_bench; "" if it is not a single LceBconv2d.

@@ -17,7 +17,7 @@ from tests.support.float_models import op_names
 
 FOLDER = Path(__file__).parents[1] / "golden_trainers"
 FILES = sorted(FOLDER.glob("*.tflite"))
-# The output types of each network's binary layers: bits, or FLOAT32. Networks that are not in OUTPUTS have the types in
+# The output types of each network's binary layers: bits, or FLOAT32. A network that is missing here has the types in
 # BITS.
 BITS = ["bits", "FLOAT32"]
 OUTPUTS = {

@@ -46,7 +46,7 @@ def _with_classifier(model: FloatModel, rng: Rng, images: list[Tensor], exact: b
 
 
 def _outputs(rng: Rng, images: list[Tensor], last: Tensor) -> list[Tensor]:
-    """The last tensor and some of the images. Other ops may read these images, too."""
+    """The outputs of the network: its last tensor, and some of its images, which other ops may read too."""
     others = rng.permutation(np.arange(1, len(images)))[: int(rng.choice([0, 0, 1, 2]))]
     return [*dict.fromkeys([last, *(images[index] for index in others)])]
 

@@ -27,7 +27,8 @@ SIGN = np.where(X >= 0, 1, -1).astype(np.float32)
 
 
 def gradient(function: Any, x: Any) -> Any:
-    """The gradient, with respect to x, of a weighted sum of the values of function(x). The weights are 1, 2, 3…"""
+    """The gradient, with respect to x, of a weighted sum of the values of function(x). The weights are 1, 2, 3 and so
+    on."""
     weights = np.arange(1, len(x) + 1, dtype=np.float32)
     if BACKEND == "jax":
         import jax

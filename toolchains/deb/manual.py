@@ -44,7 +44,7 @@ def manual_page(program: str, day: date, others: Sequence[str]) -> str:
 
 
 def _flags(section: str) -> list[tuple[str, str, str]]:
-    """The lines that describe each flag."""
+    """For each flag of a program, the lines of the manual page that describe it."""
     rows = re.findall(r"^\| (`--.+?) \| (.*?) ?\| (.+?) \|$", section, re.MULTILINE)
     texts = [(names, f"{text}. The default is {default}." if default else f"{text}.") for names, default, text in rows]
     return [(".TP", roff(names), roff(text[0].upper() + text[1:])) for names, text in texts]

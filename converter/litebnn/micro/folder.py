@@ -58,7 +58,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, str]) -> None:
-    """Replaces a folder by one with these files, by their relative paths.
+    """Replaces a folder by a new one with these files. `files` has the content of each file by its path in the folder.
 
     Raises:
         ValueError: the folder may not be replaced.

@@ -67,7 +67,7 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
   return claimed;
 }
 
-// Claims nodes whose output leads only to signs.
+// Claims the nodes whose output is only needed to compute signs.
 void ClaimSignFeeders(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                       const std::vector<const OpType*>& types, std::vector<const OpType*>* claimed) {
   TensorSet read_by_signs(context), read_by_others(context);

@@ -77,7 +77,8 @@ _RULES: dict[str, Callable[[Call], Shape | list[Shape]]] = {
 
 
 def outgrown_outputs(graph: Graph) -> Iterator[tuple[Tensor, Shape]]:
-    """The outputs of the graph that are larger than their shapes in the file, each with its computed shape."""
+    """The outputs of the graph whose computed shape is larger than their shape in the file, each with its computed
+    shape."""
     shapes: dict[Tensor, Shape] = {}
     for op in graph.ops:
         rule = _RULES.get(op.name)

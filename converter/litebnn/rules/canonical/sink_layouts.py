@@ -44,7 +44,7 @@ def _layouts_to_sink(graph: Graph, op: Op) -> Iterator[tuple[Op, Layout]]:
 
 
 def _hides_a_sign(graph: Graph, op: Op, reader: Op) -> bool:
-    """True for a reshape of two values, or for a reshape that removes the extra axis of a Conv1D."""
+    """True for a reshape whose input has only two values, or for one that removes the extra axis of a Conv1D."""
     if reader.name == "BATCH_TO_SPACE_ND":
         return facts(op).reshapes and graph.sole_consumer(op.output) is reader
     if not facts(op).reshapes or not is_describable(op.output) or _has_grids_of_channels(op.output):

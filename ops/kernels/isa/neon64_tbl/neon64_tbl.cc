@@ -314,7 +314,7 @@ void BconvShort(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, i
   for (int64_t pixel = pixel_begin, block_end; pixel < pixel_end; pixel = block_end) {
     block_end = offsets.BlockEnd(pixel, pixel_end);
     offsets.Write(pixel, block_end);
-    // The last pixel pair is repeated, because fewer pairs may be left than the last tile has.
+    // The last tile of pixel pairs must be full, so the last pair is repeated.
     const uint32_t** const pairs_end = scratch.offsets.pairs + (block_end - pixel + 1) / 2;
     for (int i = 0; i < kSparePairs; ++i) pairs_end[i] = pairs_end[-1];
     for (int32_t channel = channel_begin, channels; channel < channel_end; channel += channels) {
