@@ -17,7 +17,8 @@ _MOST_CHANNELS = 4
 # The range of the outputs on made-up windows is multiplied by this factor. It is then limited to the bound that holds
 # for any image.
 _MARGIN = 1.5
-# The number of made-up windows of each kind, and the largest number of values in these windows or in their sums.
+# Two limits: the number of synthetic windows of each kind, and the largest number of values in all these windows or in
+# their sums.
 _WINDOWS, _MOST_VALUES = 2048, 1 << 22
 # The sides, in pixels, of the squares of one color in made-up windows.
 _SQUARES = (3, 4, 6, 8, 16)
