@@ -42,7 +42,7 @@ def measured(target: str, count: int) -> Iterator[tuple[Work, int]]:
         for source in sources:
             litebnn.export_c(source, Path(folder) / "network", target=target)
             run = run_selftest(find_target(target), Path(folder) / "network")
-            steps = place(read_model(litebnn.convert_tflite(source)).graphs[0], "compact", target).steps
+            steps = place(read_model(litebnn.convert_tflite(source)), "compact", target).steps
             for step, instructions in zip(steps, run.steps, strict=True):
                 yield dict(work_of(step)), instructions
 

@@ -134,6 +134,26 @@ def test_a_strip_reads_its_own_input_again(first: bool, tmp_path: Path) -> None:
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 
 
+def test_ops_that_nothing_reads_are_left_out(tmp_path: Path) -> None:
+    model = FloatModel()
+    x = model.input(1, 5, 5, 3)
+    unread = model.op("COS", [model.conv(x, np.ones((64, 3, 3, 3)))], (1, 3, 3, 64))
+    model.reshape(unread, 576)
+    export = exported(model.finish(model.op("NEG", [x], x.dims)), tmp_path)
+    assert [(step.kinds, step.ops) for step in export.steps] == [(("NEG",), (3,))]
+    assert export.constant_bytes == 0
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
+def test_an_op_is_named_by_its_index_in_the_file(tmp_path: Path) -> None:
+    model = TrainedModel()
+    x, weights = model.input(1, 4), model.fake_weights(np.ones((2, 4)), 0.5)
+    model.op("COS", [x], x.dims)
+    y = model.dense(x, weights)
+    with pytest.raises(litebnn.ConversionError, match=r"op 3 \(SIN,"):
+        exported(model.finish(model.op("SIN", [y], y.dims)), tmp_path)
+
+
 REFUSED = {
     "unknown op": (lambda model, x: model.op("COS", [x], x.dims), r"op 0 \(COS, layer \"cos_2\"\): there is no C"),
     "float16": (lambda model, x: model.op("CAST", [x], x.dims, type="FLOAT16"), r"op 0 \(CAST"),
@@ -196,6 +216,17 @@ def test_a_wrong_option_is_named(options: dict[str, object], message: str, tmp_p
     with pytest.raises(ValueError, match=message):
         exported(_dense(), tmp_path, **options)
     assert not (tmp_path / "network").exists()
+
+
+def test_no_name_hides_a_header_of_the_c_library(tmp_path: Path) -> None:
+    headers = ("stdint", "stdio", "string", "time")
+    (tmp_path / "all.c").write_text("".join(f"#include <{header}.h>\n" for header in headers))
+    read = subprocess.run(["gcc", "-M", "all.c"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    names = {path.stem for path in map(Path, read.split()) if path.suffix == ".h" and path.parent.name == "include"}
+    assert names >= set(headers)
+    for name in (*names, "Features", "newlib", "corecrt"):
+        with pytest.raises(ValueError, match=r"name is"):
+            exported(_dense(), tmp_path, name=name)
 
 
 def test_the_command_prints_steps_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

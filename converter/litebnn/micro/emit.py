@@ -142,7 +142,6 @@ class _Writer:
         self.constants = Constants()
         # The index of each constant tensor. Constants are numbered in the order in which the calls read them.
         self.numbers: dict[Tensor, int] = {}
-        self.index = {op: index for index, op in enumerate(placement.graph.ops)}
 
     def pointer(self, tensor: Tensor, step: Step, offset: str = "") -> str:
         """The C expression for the address of the first element of `tensor` that a call of a C function reads or
@@ -173,12 +172,12 @@ class _Writer:
             offset = self._row_offset(argument.tensor, op, step)
             return self.pointer(argument.tensor, step, offset)
         if isinstance(argument, Struct):
-            return f"&{self.constants.struct(argument, f'layer_{self.index[op]}{suffix}')}"
+            return f"&{self.constants.struct(argument, f'layer_{self.placement.numbers[op]}{suffix}')}"
         if isinstance(argument, Literal):
             values = ", ".join(number(value) for value in argument.fields.values() if isinstance(value, int | float))
             return f"({argument.type}){{{values}}}"
         if isinstance(argument, Data):
-            return self.constants.array(argument, f"table_{self.index[op]}{suffix}")
+            return self.constants.array(argument, f"table_{self.placement.numbers[op]}{suffix}")
         if isinstance(argument, Scratch):
             offset_words = self.placement.scratch[number_of_step] // 4
             return f"arena.words + {offset_words}" if offset_words else "arena.words"
@@ -203,7 +202,9 @@ class _Writer:
         return loop + _wrapped(f"{indent}  {call.function}(", texts) + f"{indent}}}\n"
 
     def step(self, step: Step, number_of_step: int) -> str:
-        names = (f'  /* {self.index[op]}: {op.name} "{in_comment(op.output.name)}" */\n' for op, _ in step.ops)
+        names = (
+            f'  /* {self.placement.numbers[op]}: {op.name} "{in_comment(op.output.name)}" */\n' for op, _ in step.ops
+        )
         text, indent = "".join(names), "  "
         if step.heights:
             text += f"  for (int32_t row = 0; row < {step.iterations}; ++row) {{\n"

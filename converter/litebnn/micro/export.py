@@ -22,11 +22,12 @@ from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
 
-# Names that a network must not have: names of headers in the C library, and of targets of CMake or of the exported
-# build.
+# Names that a network must not have: names of headers in C libraries, also of those that other headers include, and
+# names of targets of CMake or of the exported build.
 _TAKEN = re.compile(
     "assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|main|math|setjmp|signal|stdarg|stdbool|stddef|"
-    "stdint|stdio|stdlib|string|tgmath|time|wchar|wctype|all|clean|help|install|package|selftest|test|litebnn.*"
+    "stdint|stdio|stdlib|string|tgmath|time|wchar|wctype|alloca|corecrt|crtdefs|endian|features|ieeefp|newlib|picolibc|"
+    "pthread.*|reent|sched|strings|vadefs|xlocale|arm_acle|arm_mve|all|clean|help|install|package|selftest|test|litebnn.*"
 )
 
 
@@ -188,7 +189,7 @@ def _planned(content: bytes, name: str, kernels: str, target: str, title: str) -
         if not model.graphs:
             raise ConversionError("the model has no subgraph")
         check_custom_ops(model.graphs[0])
-        placement = place(model.graphs[0], kernels, target)
+        placement = place(model, kernels, target)
         return placement, emit(placement, name, title, __version__)
 
 
@@ -260,10 +261,9 @@ def _called(text: str, defining: Mapping[str, Path]) -> list[Path]:
 def _export(
     folder: Path, name: str, kernels: str, target: str, placement: Placement, emitted: Emitted, is_exact: bool
 ) -> Export:
-    index = {op: number for number, op in enumerate(placement.graph.ops)}
     steps = tuple(
         ExportedStep(
-            tuple(index[op] for op, _ in step.ops),
+            tuple(placement.numbers[op] for op, _ in step.ops),
             step.ops[-1][0].output.name,
             tuple(op.name for op, _ in step.ops),
             tuple(dict.fromkeys(call.function for call in step.calls)),

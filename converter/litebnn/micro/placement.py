@@ -3,17 +3,19 @@ arena."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from litebnn.build.notes import Notes
 from litebnn.contract import MOST_VALUES
 from litebnn.errors import ConversionError, printable
-from litebnn.graph import Graph, Op, Tensor, constant
+from litebnn.graph import Graph, Model, Op, Tensor, constant
 from litebnn.micro.arena import Buffer, plan
 from litebnn.micro.lowering import lower, where
 from litebnn.micro.lowering.moves import RESHAPES, folded
 from litebnn.micro.program import C_TYPES, Call, Context, Lowered, Scratch
 from litebnn.micro.strips import Strip, bytes_of, find_strips
+from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Placement:
     """A network with planned memory for all its tensors."""
 
     graph: Graph
+    # The index of each op in the model. The graph may have fewer ops, because some are folded or removed.
+    numbers: Mapping[Op, int]
     # The steps, in the order in which they run.
     steps: tuple[Step, ...]
     # The memory of each tensor that is not a constant: an argument of the C function, or bytes of the arena.
@@ -71,12 +75,15 @@ def argument_names(graph: Graph) -> tuple[list[str], list[str]]:
     return names("input", len(graph.inputs)), names("output", len(graph.outputs))
 
 
-def place(graph: Graph, kernels: str, target: str) -> Placement:
-    """Lowers a graph to C calls and plans its memory.
+def place(model: Model, kernels: str, target: str) -> Placement:
+    """Lowers a model's first graph to C calls and plans its memory. Ops whose results nobody reads are left out.
 
     Raises:
         ConversionError: an op cannot be exported; the message names the op.
     """
+    graph = model.graphs[0]
+    numbers = {op: number for number, op in enumerate(graph.ops)}
+    remove_dead_ops(graph, Notes(model))
     for tensor in graph.inputs:
         if min(tensor.dims[1:], default=1) < 0:
             raise ConversionError(
@@ -88,14 +95,14 @@ def place(graph: Graph, kernels: str, target: str) -> Placement:
         if (size := bytes_of(tensor)) > MOST_VALUES:
             raise ConversionError(printable(f'"{tensor.name}" takes {size} bytes, expected at most {MOST_VALUES}'))
     _fold_constants(graph)
-    roots = _shared(graph)
-    context = Context(graph, kernels, target)
+    context = Context(graph, numbers, kernels, target)
+    roots = _shared(context)
     steps = tuple(
         _step(context, found)
         for found in find_strips(graph, roots)
         if isinstance(found, Strip) or found.name not in RESHAPES
     )
-    return _Planner(graph, steps, roots).result()
+    return _Planner(context, steps, roots).result()
 
 
 def _fold_constants(graph: Graph) -> None:
@@ -110,13 +117,13 @@ def _fold_constants(graph: Graph) -> None:
                 graph.remove(op)
 
 
-def _shared(graph: Graph) -> dict[Tensor, Tensor]:
+def _shared(context: Context) -> dict[Tensor, Tensor]:
     """For each output of an op that only changes the shape, the tensor with which it shares memory."""
     roots: dict[Tensor, Tensor] = {}
-    for op in graph.ops:
+    for op in context.graph.ops:
         if op.name in RESHAPES:
             if op.input(0).type not in C_TYPES:
-                raise ConversionError(printable(f"{where(Context(graph), op)}: {op.input(0).type} is not known"))
+                raise ConversionError(printable(f"{where(context, op)}: {op.input(0).type} is not known"))
             root = roots.get(op.input(0), op.input(0))
             roots[root] = roots[op.output] = root
     return roots
@@ -135,9 +142,8 @@ def _step(context: Context, found: Strip | Op) -> Step:
         for tensor in op.inputs:
             if tensor is not None and tensor not in found.heights and not tensor.is_constant:
                 rows[tensor] = own
-    whole = Context(context.graph, context.kernels, context.target)
-    partial = Context(context.graph, context.kernels, context.target, rows)
-    ops = tuple((op, lower(whole if op is found.ops[0] else partial, op)) for op in found.ops)
+    partial = replace(context, heights=rows)
+    ops = tuple((op, lower(context if op is found.ops[0] else partial, op)) for op in found.ops)
     parts = {tensor: height for tensor, height in rows.items() if tensor not in found.heights}
     return Step(ops, found.iterations, found.heights, parts)
 
@@ -145,8 +151,8 @@ def _step(context: Context, found: Strip | Op) -> Step:
 class _Planner:
     """Finds the lifetime of each tensor, merges tensors that may share memory, and plans the arena."""
 
-    def __init__(self, graph: Graph, steps: Sequence[Step], roots: dict[Tensor, Tensor]) -> None:
-        self.graph, self.steps, self.roots = graph, steps, roots
+    def __init__(self, context: Context, steps: Sequence[Step], roots: dict[Tensor, Tensor]) -> None:
+        self.graph, self.numbers, self.steps, self.roots = context.graph, context.numbers, steps, roots
         self.arguments: dict[Tensor, str] = {}
         self.copies: list[tuple[str, Tensor]] = []
         self._name_arguments()
@@ -219,7 +225,8 @@ class _Planner:
             for number in range(len(self.steps))
         )
         scratch_offsets = dict(zip(scratch, offsets[len(rooted) :], strict=True))
-        return Placement(self.graph, tuple(self.steps), places, scratch_offsets, tuple(self.copies), size, in_use)
+        copies, steps = tuple(self.copies), tuple(self.steps)
+        return Placement(self.graph, self.numbers, steps, places, scratch_offsets, copies, size, in_use)
 
     def _place(self, tensor: Tensor, offset_of: dict[Tensor, int]) -> Place:
         root = self.root(tensor)

@@ -133,6 +133,8 @@ class Context:
     """The options and the graph on which the lowering of an op depends."""
 
     graph: Graph
+    # The index of each op in the model, before ops are folded or removed.
+    numbers: Mapping[Op, int]
     # The group of kernels for binary layers: "compact" or "fast".
     kernels: str = "compact"
     # The microcontroller, which is a name of `TARGETS`.

@@ -57,4 +57,4 @@ def lower(context: Context, op: Op) -> Lowered:
 def where(context: Context, op: Op) -> str:
     """An op's index, kind and layer, for messages."""
     layer = op.outputs[0].name if op.outputs else ""
-    return f'op {context.graph.ops.index(op)} ({op.name}, layer "{layer}")'
+    return f'op {context.numbers[op]} ({op.name}, layer "{layer}")'
