@@ -103,9 +103,11 @@ void litebnn_quantize_int8(const int8_t* input, int32_t rows, int32_t channels, 
 void litebnn_quantize_bool(const uint8_t* input, int32_t rows, int32_t channels, uint32_t* output);
 
 void litebnn_dequantize_float(const uint32_t* input, int32_t rows, int32_t channels, float* output);
-/* `plus_one` and `minus_one` are the quantized values of +1 and -1; for bool, 1 and 0. */
+/* `values` is an array of int8_t or of bool.
+ * `plus_one` and `minus_one` are the quantized values of +1 and -1; for bool, 1 and 0.
+ */
 void litebnn_dequantize_int8(const uint32_t* input, int32_t rows, int32_t channels, int8_t plus_one, int8_t minus_one,
-                             int8_t* output);
+                             void* values);
 
 /* ---- Max pools of signs ---- */
 typedef struct litebnn_bmax_pool2d {

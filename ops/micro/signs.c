@@ -55,6 +55,7 @@ void litebnn_dequantize_float(const uint32_t* input, int32_t rows, int32_t chann
 }
 
 void litebnn_dequantize_int8(const uint32_t* input, int32_t rows, int32_t channels, int8_t plus_one, int8_t minus_one,
-                             int8_t* output) {
+                             void* values) {
+  int8_t* output = values;
   UNPACK_ROWS(plus_one, minus_one)
 }

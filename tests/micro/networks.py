@@ -308,6 +308,7 @@ def _network_of_signs(shape: tuple[int, int, int, int]) -> bytes:
     options.axis = 0
     graph.builtin("CONCATENATION", words, [joined], options)
     outputs = [graph.tensor(shape, "float32"), graph.tensor(shape, "int8", scale=0.5, zero_point=1)]
-    for word, output in zip(words, outputs, strict=True):
+    outputs.append(graph.tensor(shape, "bool"))
+    for word, output in zip([*words, words[0]], outputs, strict=True):
         graph.custom("LceDequantize", [word], [output])
     return graph.build(sources, [joined, *outputs])

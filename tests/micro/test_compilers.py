@@ -13,19 +13,26 @@ from tests.micro.layers import RANDOM_LAYERS, case_of
 from tests.needs import need
 from toolchains.bare import HERE
 from toolchains.compilers import find_clang_tool, ziglang_program
-from toolchains.targets import ROOT
+from toolchains.targets import ROOT, find_target
 
 pytestmark = pytest.mark.deep
 INCLUDES = [f"-I{HERE}", f"-I{ROOT / 'ops' / 'micro'}"]
 SANITIZERS = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
+# The name in toolchains/needs.py of each compiler.
+COMPILERS = {"cc": "gcc", "clang": "clang", "zig": "cross", "arm-none-eabi-gcc": "arm-none-eabi-g++"}
+
+
 def compiler(name: str) -> Sequence[str]:
     """The command of a C compiler. Skips the test if the compiler is missing."""
-    need({"cc": "gcc", "clang": "clang", "zig": "cross"}[name])
+    need(COMPILERS[name])
     if name == "zig":
         return [ziglang_program(), "cc"]
-    return [find_clang_tool("clang") if name == "clang" else "cc"]
+    if name == "clang":
+        return [find_clang_tool("clang")]
+    # A program for no board is linked with newlib's stubs of an operating system.
+    return [name, *find_target("cortex-m4").gcc_flags, "--specs=nosys.specs"] if name.startswith("arm") else [name]
 
 
 def run(*command: str | Path) -> str:
@@ -53,13 +60,23 @@ def test_sanitizers_find_nothing(name: str, tmp_path: Path) -> None:
     assert [line.split()[::2] for line in lines] == [[case.name, "0"] for case in cases]
 
 
+# The networks that are compiled in each deep run. The other golden models are compiled with --long only.
+FEW = ("int8_qat.lce", "odd_channels.lce")
+NETWORKS = [
+    pytest.param(path, id=path.stem, marks=() if path.stem in FEW else pytest.mark.long)
+    for path in sorted((ROOT / "tests" / "golden").glob("*.tflite"))
+]
+
+
 @pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("model", ["tests/golden/int8_qat.lce.tflite", "tests/golden/odd_channels.lce.tflite"])
-@pytest.mark.parametrize("name", ["clang", "zig"])
-def test_no_compiler_warns_of_an_exported_network(name: str, model: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kernels", [pytest.param("compact", marks=pytest.mark.long), "fast"])
+@pytest.mark.parametrize("model", NETWORKS)
+@pytest.mark.parametrize("name", ["arm-none-eabi-gcc", "clang", "zig"])
+def test_no_compiler_warns_of_an_exported_network(name: str, model: Path, kernels: str, tmp_path: Path) -> None:
     command = compiler(name)
     folder, program = tmp_path / "network", tmp_path / "selftest"
-    litebnn.export_c(ROOT / model, folder, kernels="fast")
+    litebnn.export_c(model, folder, kernels=kernels)
     sources = [*(folder / "src").glob("*.c"), folder / "main.c"]
     run(*command, "-O2", "-ffp-contract=off", *WARNINGS, f"-I{folder / 'src'}", *sources, "-o", program)
-    assert run(program).endswith("passed\n")
+    if not name.startswith("arm"):
+        assert run(program).endswith("passed\n")

@@ -338,6 +338,12 @@ def test_a_models_strange_name_stays_in_comments(tmp_path: Path) -> None:
     assert (tmp_path / "network" / "README.md").read_text().startswith("# @TABLE@ __ ")
 
 
+def test_rare_networks_are_equal(tmp_path: Path) -> None:
+    for model in networks.rare_networks(3, 40):
+        exported(model, tmp_path)
+        assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
 HOSTILE = 2**31 - 1
 
 

@@ -85,7 +85,7 @@ TfLiteStatus Dequantize(TfLiteContext* context, TfLiteNode* node) {
   if (s.type == kTfLiteFloat32) {
     litebnn_dequantize_float(input, s.rows, s.channels, static_cast<float*>(output));
   } else {
-    litebnn_dequantize_int8(input, s.rows, s.channels, s.plus_one, s.minus_one, static_cast<int8_t*>(output));
+    litebnn_dequantize_int8(input, s.rows, s.channels, s.plus_one, s.minus_one, output);
   }
   return kTfLiteOk;
 }
