@@ -19,13 +19,13 @@ import litebnn
 from litebnn.analysis.grids import pack_levels
 from litebnn.cli import main
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Buffer
+from litebnn.graph import Buffer, Tensor
 from litebnn.micro.folder import MARK
 from litebnn.micro.settings import PACKAGES
 from tests.micro import compiled, networks
 from tests.support import lce_models, reference
 from tests.support.float_models import FloatModel, sign_weights
-from tests.support.quantized_models import TrainedModel
+from tests.support.quantized_models import TrainedModel, parameters
 from toolchains.targets import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -154,11 +154,37 @@ def test_an_op_is_named_by_its_index_in_the_file(tmp_path: Path) -> None:
         exported(model.finish(model.op("SIN", [y], y.dims)), tmp_path)
 
 
+def _on_levels(model: FloatModel, name: str, version: int) -> Tensor:
+    x = model.input(1, 4, type="INT8")
+    y = model.op(name, [x], x.dims, type="INT8", version=version)
+    x.quantization = y.quantization = parameters(0.1, 3)
+    return y
+
+
 REFUSED = {
     "unknown op": (lambda model, x: model.op("COS", [x], x.dims), r"op 0 \(COS, layer \"cos_2\"\): there is no C"),
     "float16": (lambda model, x: model.op("CAST", [x], x.dims, type="FLOAT16"), r"op 0 \(CAST"),
     "two inputs": (lambda model, x: model.op("POW", [x, x], x.dims), r"op 0 \(POW, layer"),
+    "no kernel for int8": (
+        lambda model, x: _on_levels(model, "SQUARE", 1),
+        r"op 0 \(SQUARE, layer .*the runtime refuses",
+    ),
+    "no int8 at run time": (
+        lambda model, x: _on_levels(model, "SIGN", 2),
+        r"op 0 \(SIGN, layer .*the runtime cannot run",
+    ),
 }
+
+
+def test_an_argument_of_another_type_is_named(tmp_path: Path) -> None:
+    model = FloatModel()
+    x, _ = model.input(1, 4), model.input(3, type="INT64")
+    with pytest.raises(litebnn.ConversionError, match=r'^input "input_2" is INT64, expected FLOAT32, INT8'):
+        exported(model.finish(model.op("NEG", [x], x.dims)), tmp_path)
+    model = FloatModel()
+    x, y = model.input(1, 4), model.const([1], np.int64)
+    with pytest.raises(litebnn.ConversionError, match=r'^output "const_2" is INT64'):
+        exported(model.finish(model.op("NEG", [x], x.dims), y), tmp_path)
 
 
 @pytest.mark.parametrize("kind", REFUSED)

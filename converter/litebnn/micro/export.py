@@ -22,8 +22,8 @@ from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
 
-# Names that a network must not have: names of headers in C libraries, also of those that other headers include, and
-# names of targets of CMake or of the exported build.
+# Names that a network must not have. They are headers that C libraries have or include, and targets of CMake or of the
+# exported build.
 _TAKEN = re.compile(
     "assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|main|math|setjmp|signal|stdarg|stdbool|stddef|"
     "stdint|stdio|stdlib|string|tgmath|time|wchar|wctype|alloca|corecrt|crtdefs|endian|features|ieeefp|newlib|picolibc|"

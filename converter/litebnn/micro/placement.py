@@ -102,6 +102,11 @@ def place(model: Model, kernels: str, target: str) -> Placement:
         for found in find_strips(graph, roots)
         if isinstance(found, Strip) or found.name not in RESHAPES
     )
+    for kind, tensors in (("input", graph.inputs), ("output", graph.outputs)):
+        for tensor in tensors:
+            if tensor.type not in C_TYPES:
+                expected = ", ".join(C_TYPES)
+                raise ConversionError(printable(f'{kind} "{tensor.name}" is {tensor.type}, expected {expected}'))
     return _Planner(context, steps, roots).result()
 
 

@@ -46,10 +46,17 @@ def reference_interpreter(model: bytes, *, with_library: bool) -> Any:
 
 
 def run_reference(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:
-    """Runs the interpreter on one set of inputs and returns the outputs."""
+    """Runs the interpreter on one set of inputs and returns the outputs.
+
+    Raises:
+        ValueError: the runtime cannot run the model.
+    """
     for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
         interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
+    try:
+        interpreter.invoke()
+    except FAILURES as error:
+        raise ValueError(f"the runtime cannot run the model: {reason(error)}") from None
     return [np.array(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()]
 
 
@@ -91,7 +98,11 @@ def _outputs(op: Op, inputs: Sequence[Tensor], values: Sequence[Array]) -> Array
 
 def outputs_of_op(op: Op, values: Mapping[Tensor, Array]) -> Array:
     """The output of one op without constants. `values` are the values of its inputs, whose shapes may differ from those
-    in the model."""
+    in the model.
+
+    Raises:
+        ValueError: the runtime refuses the op, for example because it has no kernel for the op's types.
+    """
     renamed = {
         tensor: Tensor(tensor.name, tensor.type, values[tensor].shape, quantization=tensor.quantization)
         for tensor in values

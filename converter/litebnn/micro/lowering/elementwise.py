@@ -184,7 +184,10 @@ def _lookup(context: Context, op: Op) -> Lowered:
     if source.type != "INT8":
         raise refuse(f"its input is {source.type} and its output INT8: expected one type")
     values = np.arange(-128, 128).astype(np.int8)
-    table = outputs_of_op(op, {source: values})
+    try:
+        table = outputs_of_op(op, {source: values})
+    except ValueError as error:
+        raise refuse(str(error)) from None
     arguments = (Data(table), Read(source), count, Write(op.output))
     call = Call("litebnn_lookup_int8", arguments, ("builtin/unary.c",), {"elements": count})
     return Lowered((call,), in_place=True)
