@@ -14,7 +14,7 @@ from toolchains.release.outcome import Skipped, expect
 from toolchains.release.products import Product
 from toolchains.targets import Target
 
-# The digit of the example's image in litebnn-tools.
+# The digit that the example image in the package litebnn-tools shows.
 DIGIT = "7"
 
 

@@ -140,7 +140,8 @@ def elementwise(op: Op, parts: list[Values]) -> Values | None:
 
 
 def _applied(op: Op, operands: list[Array]) -> Array:
-    """Computes an op of numbers. Comparisons of quantized tensors rescale their operands."""
+    """Computes the result of an elementwise op for arrays of numbers. A comparison of quantized tensors first rescales
+    its operands, as runtimes do."""
     if op.name in _COMPARISONS:
         grids = [op.input(i).per_tensor_quantization for i in range(len(operands))]
         operands = [v if grid is None else as_compared(v, grid[0]) for v, grid in zip(operands, grids, strict=True)]

@@ -266,10 +266,8 @@ def clamp_as_fused(
     An LceBconv2d applies its only activation to the dot product, before multiplier and bias.
 
     Args:
-        multiplier, bias: float32 [O].
-        dot_max: the largest magnitude of the dot product.
-        before: the activation of the given LceBconv2d.
-        activation: the activation of an op after it, which the LceBconv2d shall absorb.
+        multiplier, bias: float32 [O]. dot_max: the largest magnitude of the dot product. before: the activation of the
+        given LceBconv2d. activation: the activation of the op after it.
     Returns:
         The new activation on the dot product, multiplier, bias, and bool [O], true where the filter must be negated.
         None if no exact form exists.

@@ -191,7 +191,7 @@ def pool_of_bits(pool: Op, bits: Tensor, pooled: Tensor) -> Op:
 
 
 def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
-    """If a float32 tensor [..., channels] is a concatenation along the channels, returns its parts; otherwise, or if
+    """If a float32 tensor [..., channels] is a concatenation along the channels, returns its parts. Otherwise, or if
     there are too many, the list is empty.
 
     A tensor whose declared size does not match its parts, as in a damaged file, has no parts.

@@ -127,8 +127,8 @@ def _export_from_torch(model: Any) -> bytes:
 
 
 def _keyed_call(model: Any, structure: Any, tree: Any) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], list[Any]]:
-    """The model as a function from a list to a dictionary with litebnn's keys. Also returns a list, to which the
-    function appends the model's original outputs.
+    """Wraps the model in a function from a list of inputs to a dictionary of outputs with litebnn's keys. Also returns
+    a list, to which this function appends the outputs as the model returned them.
     """
     results: list[Any] = []
 

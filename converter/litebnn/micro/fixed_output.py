@@ -50,8 +50,8 @@ def fixed_output(
     such integers.
 
     Args:
-        multiplier, bias: of each channel, float32 [channels], already divided by the output's scale. clamp: the fused
-        activation, as the lowest and the highest dot product.
+        multiplier, bias: float32 [channels], already divided by the output's scale. clamp: the fused activation, as the
+        lowest and the highest dot product.
     """
     # Padding with zeros changes the number of products by one or more, so dot products may be even and odd. Without it,
     # the dot products of a layer are all even or all odd.

@@ -35,8 +35,8 @@ std::vector<bool> FindRepeatedCopies(const std::vector<Step>& steps) {
 
 std::vector<Task> OrderTasks(const std::vector<Step>& steps) {
   const std::vector<bool> repeats = FindRepeatedCopies(steps);
-  // The slots collect tasks by the time at which they can run: slot 0 before all steps, and slot i + 1 right after step
-  // i.
+  // The slots collect tasks by the time at which they can run. Slot 0 is before all steps, and slot i + 1 is right
+  // after step i.
   std::vector<std::vector<Task>> slots(steps.size() + 1);
   std::unordered_map<int, size_t> slot_of;  // slot of the step or part that completes a tensor
   for (size_t step = 0; step < steps.size(); ++step) {

@@ -17,7 +17,8 @@ namespace {
 constexpr int32_t kUnitChannels = 32;
 constexpr int32_t kTileChannels = 4 * kUnitChannels;
 
-// Returns the number of channels in the next tile, if `channels` channels are not yet in a tile.
+// Channels are split into tiles, the largest tiles first. Returns the size of the next tile if `channels` channels are
+// left.
 int32_t TileChannels(int32_t channels) {
   return channels <= kUnitChannels ? kUnitChannels : channels <= 3 * kUnitChannels ? 2 * kUnitChannels : kTileChannels;
 }
