@@ -75,7 +75,8 @@ struct NearTies {
     return Compare(pair, OneLane::Round(first + static_cast<float>(pair.second) * floats.second_scale));
   }
 
-  // Collects the exceptions that `floats` needs, and sets may_fuse. Returns false if there are too many exceptions.
+  // Collects the pairs of operands for which `floats` gives another result than the reference kernel (the exceptions),
+  // and sets may_fuse. Returns false if there are too many exceptions.
   bool Check(FloatSum* floats) const {
     bool may_fuse = count < kMostPairs;  // otherwise there may be other pairs
     for (int32_t i = 0; i < count; ++i) {

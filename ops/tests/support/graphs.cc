@@ -523,7 +523,7 @@ Graph RandomGraph(const RandomBits& random) {
       params.same = pick(0, 1) == 1;
       params.has_bias = pick(0, 1) == 1;
       params.by_channel = pick(0, 1) == 1;
-      // Scales that are powers of two put many results halfway between two levels.
+      // A third of the scales are powers of two. With such scales, many results are halfway between two int8 values.
       for (TfLiteQuantizationParams& grid : params.grids) {
         grid.scale *= pick(0, 1) == 1 ? 1.0f : static_cast<float>(pick(5, 20)) / 10.0f;
         if (pick(0, 2) == 0) grid.scale = std::exp2(std::round(std::log2(grid.scale)));
