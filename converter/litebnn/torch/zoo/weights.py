@@ -7,26 +7,20 @@ import os
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from litebnn.errors import printable, told_by
 from litebnn.zoo.fetch import fetch_weights
+from litebnn.zoo.keras_files import SavedLayer, layers_of_keras_2, layers_of_keras_3
 from litebnn.zoo.networks import find_network
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _MEMBER = "model.weights.h5"  # of a .keras file
-
-
-class _Layer(NamedTuple):
-    """A layer of a Keras file: its name there, and its weights in Keras's order."""
-
-    name: str
-    weights: list[Any]
 
 
 def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
@@ -51,10 +45,8 @@ def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
         network.load_state_dict(found)
-    except OSError:
-        raise
     except Exception as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = printable(" ".join(str(error).split())[:200])
         raise ValueError(f"{os.fspath(path)} has no weights of {type(network).__name__}: {reason}") from None
 
 
@@ -111,66 +103,38 @@ def load_keras_weights(network: nn.Module, path: str | os.PathLike[str]) -> None
 
 
 def _keras_content(path: str | os.PathLike[str]) -> bytes | None:
-    """The content of a Keras file in HDF5, or of the HDF5 file inside a Keras archive; None for other files."""
+    """The content of a Keras file in HDF5, or of the HDF5 file inside a Keras archive; None for other files.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is a damaged archive.
+    """
     with Path(path).open("rb") as file:
         start = file.read(len(_HDF5))
         if start == _HDF5:
             return start + file.read()
-        if zipfile.is_zipfile(file):
+        try:
+            if not zipfile.is_zipfile(file):
+                return None
             with zipfile.ZipFile(file) as archive:
                 return archive.read(_MEMBER) if _MEMBER in archive.namelist() else None
-    return None
+        except Exception as error:  # zipfile raises errors of many kinds for a damaged archive
+            raise ValueError(f"{os.fspath(path)} is a damaged archive: {printable(told_by(error))}") from None
 
 
-def _layers(content: bytes, name: str) -> dict[str, list[_Layer]]:
+def _layers(content: bytes, name: str) -> dict[str, list[SavedLayer]]:
     """The layers that have weights, in the model's order. The keys of the result are the names of the layers'
     classes."""
-    try:
-        import h5py
-    except ImportError:
-        raise ImportError(f"{name} needs h5py to be read: pip install h5py") from None
-    found: dict[str, list[_Layer]] = defaultdict(list)
-    try:
-        with h5py.File(io.BytesIO(content), "r") as file:
-            for layer in _layers_of_keras_3(file["layers"]) if "layers" in file else _layers_of_keras_2(file):
-                if layer.weights:
-                    found[re.sub(r"_\d+$", "", layer.name)].append(layer)
-    except (KeyError, OSError) as error:
-        raise ValueError(f"{name} holds no weights of a Keras model: {error}") from None
+    layers = layers_of_keras_2(io.BytesIO(content), name) or layers_of_keras_3(io.BytesIO(content), name)
+    if layers is None:
+        raise ValueError(f"{name} holds no weights of a Keras model")
+    found: dict[str, list[SavedLayer]] = defaultdict(list)
+    for layer in layers:
+        found[re.sub(r"_\d+$", "", layer.name)].append(layer)
     return found
 
 
-def _layers_of_keras_3(layers: Any) -> Iterator[_Layer]:
-    """The layers of a file that Keras 3 wrote. In such a file, a layer's name is its class and its number within the
-    class.
-    """
-
-    def number(name: str) -> int:
-        found = re.search(r"_(\d+)$", name)
-        return int(found[1]) if found else 0
-
-    for name in sorted(layers, key=number):
-        variables = layers[name].get("vars", {})
-        yield _Layer(name, [np.asarray(variables[key]) for key in sorted(variables, key=int)])
-
-
-def _layers_of_keras_2(file: Any) -> Iterator[_Layer]:
-    """The layers of a file that Keras 2 wrote."""
-    root = file.get("model_weights", file)
-    for name in _names(root.attrs, "layer_names"):
-        group = root[name]
-        yield _Layer(name, [np.asarray(group[weight]) for weight in _names(group.attrs, "weight_names")])
-
-
-def _names(attributes: Any, key: str) -> list[str]:
-    """The names in an attribute. Keras splits the attribute into several if it has too many names."""
-    keys = [key] if key in attributes else sorted((k for k in attributes if k.startswith(key)), key=len)
-    if not keys:
-        raise KeyError(f"no {key}")
-    return [n.decode() if isinstance(n, bytes) else str(n) for each in keys for n in attributes[each]]
-
-
-def _matched(title: str, module: Any, layer: _Layer, name: str) -> list[tuple[Tensor, Tensor]]:
+def _matched(title: str, module: Any, layer: SavedLayer, name: str) -> list[tuple[Tensor, Tensor]]:
     """The module's tensors, each paired with its value in PyTorch's layout.
 
     Raises:
