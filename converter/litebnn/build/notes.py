@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from litebnn.analysis.constants import constants_upstream
 from litebnn.analysis.grids import Ranges
@@ -223,14 +223,31 @@ def macs_of(op: Op) -> int:
     return 0
 
 
-def each(*names: str) -> Callable[[Callable[[Graph, Op, Notes], bool]], Callable[[Graph, Notes], bool]]:
+Rule: TypeAlias = Callable[[Graph, Notes], bool]
+
+
+def lowers(measure: str) -> Callable[[Rule], Rule]:
+    """Names the measure that a rule lowers each time it changes a graph. A phase therefore ends.
+
+    Args:
+        measure: a key of `MEASURES` in `tests/support/measures.py`, which computes it.
+    """
+
+    def named(rule: Rule) -> Rule:
+        vars(rule)["lowers"] = measure
+        return rule
+
+    return named
+
+
+def each(*names: str) -> Callable[[Callable[[Graph, Op, Notes], bool]], Rule]:
     """Makes a rule from a function that rewrites one op and returns True if it rewrote the op.
 
     Args:
         names: the kinds of ops to call the function for, in order of execution; all kinds if none is named.
     """
 
-    def rule_of(rewrite: Callable[[Graph, Op, Notes], bool]) -> Callable[[Graph, Notes], bool]:
+    def rule_of(rewrite: Callable[[Graph, Op, Notes], bool]) -> Rule:
         @functools.wraps(rewrite)
         def rewrite_each(graph: Graph, notes: Notes) -> bool:
             changed = False

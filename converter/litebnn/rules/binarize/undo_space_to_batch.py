@@ -9,13 +9,14 @@ from litebnn.analysis.match import bits_of
 from litebnn.analysis.padding import without_zeros
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import few_values
-from litebnn.build.notes import Notes, each
+from litebnn.build.notes import Notes, each, lowers
 from litebnn.build.ops import custom_op
 from litebnn.build.signs import crop, pad_with
 from litebnn.contract import LCE_DEQUANTIZE, Padding
 from litebnn.graph import Array, Graph, Op, Tensor, derived, like
 
 
+@lowers("space-to-batch pairs")
 @each("CONV_2D")
 def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
     split, last = graph.producer(op.input(0)), op

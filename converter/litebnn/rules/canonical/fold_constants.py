@@ -10,7 +10,7 @@ import math
 
 from litebnn.analysis.constants import constants_upstream, does_not_grow, fold_input
 from litebnn.analysis.padding import without_zeros
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, lowers
 from litebnn.build.signs import holds_signs
 from litebnn.graph import Graph, Op, Tensor, facts
 
@@ -19,6 +19,7 @@ _PICKED_FROM = ("SELECT", "SELECT_V2")
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
 
 
+@lowers("ops on constants")
 def fold_constants(graph: Graph, notes: Notes) -> bool:
     changed = False
     # The loop visits the ops in order of execution. At each op, it is then known which inputs depend on the model's

@@ -6,10 +6,11 @@ import hashlib
 
 import numpy as np
 
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, lowers
 from litebnn.graph import Graph, Tensor
 
 
+@lowers("constants")
 def merge_constants(graph: Graph, notes: Notes) -> bool:
     changed = False
     first: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}

@@ -11,10 +11,11 @@ import numpy as np
 from litebnn.analysis.constants import ON_ELEMENTS
 from litebnn.analysis.match import transpose_order, uniform
 from litebnn.analysis.walks import MOST_OPS
-from litebnn.build.notes import Notes, each
+from litebnn.build.notes import Notes, each, lowers
 from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, then
 
 
+@lowers("distance of reshapes from inputs")
 @each("RESHAPE")
 def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
     turn = graph.producer(op.input(0))

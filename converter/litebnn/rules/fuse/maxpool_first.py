@@ -13,7 +13,7 @@ import numpy as np
 
 from litebnn.analysis.affine import affine_of, per_channel
 from litebnn.analysis.match import floats, fused_activation
-from litebnn.build.notes import Notes, each
+from litebnn.build.notes import Notes, each, lowers
 from litebnn.contract import Activation
 from litebnn.graph import Graph, Op, constant, derived, facts, like
 
@@ -21,6 +21,7 @@ from litebnn.graph import Graph, Op, constant, derived, facts, like
 _OUTPUT_AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": -1}
 
 
+@lowers("distance of max pools from inputs")
 @each("MAX_POOL_2D")
 def maxpool_first(graph: Graph, pool: Op, notes: Notes) -> bool:
     image = pool.input(0)

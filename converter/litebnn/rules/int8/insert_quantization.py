@@ -9,7 +9,7 @@ import numpy as np
 
 from litebnn.analysis.grids import INT8_MAX, Range, activations, int8_source, parameters, parameters_of_range
 from litebnn.build.int8 import dequantize_op, quantize_op, replace_interface
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, lowers
 from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Model, Op, Quantization, Tensor, facts, like
 
@@ -31,6 +31,7 @@ _SCALE_OF_ZERO = 1 / 128
 Quantizations: TypeAlias = dict[Tensor, Quantization]
 
 
+@lowers("unquantized activations")
 def insert_quantization(graph: Graph, notes: Notes) -> bool:
     """Quantizes the activations whose range is known and that are not quantized already.
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from litebnn.analysis.grids import parameters
 from litebnn.build.int8 import quantize_op, replace_interface
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, lowers
 from litebnn.errors import ConversionError
 from litebnn.graph import Graph, Model, Tensor, like
 
 
+@lowers("float inputs and outputs")
 def set_interface_types(graph: Graph, notes: Notes) -> bool:
     """Gives the inputs and outputs of the first subgraph the requested types; uint8 levels are int8 levels plus 128.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from litebnn.analysis.signs import find_sign, is_never_negative
 from litebnn.analysis.sums import find_levels
-from litebnn.build.notes import Notes
+from litebnn.build.notes import Notes, lowers
 from litebnn.build.ops import compared, select_op
 from litebnn.graph import Graph, Op
 
 
+@lowers("sign forms with a third value")
 def assume_nonzero(graph: Graph, notes: Notes) -> bool:
     """Replaces a SIGN, or another function with a third value at a single number, by a sign. The report names the
     functions that were replaced.
