@@ -28,6 +28,8 @@ ROUNDING = ("QUANTIZE", "DEQUANTIZE")
 # The largest number of signs that represent one tensor. Each sign costs as much as a binary layer, and with three
 # signs (2 bits) a layer is still several times faster than in float.
 MOST_SIGNS = 3
+# Dense blocks concatenate some dozens of tensors of two values. A damaged file may have any number.
+_MOST_SOURCES = 1 << 10
 # Differences between neighbouring levels count as equal if they differ by at most this much, relative to the largest
 # level. Rounding makes them differ a little.
 _TOLERANCE = 1e-6
@@ -178,26 +180,26 @@ def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
     if op is None:
         return None
     moved = [op.optional(index) for index in handed_on(op)]
-    known = [None if part is None else few_values(graph, part) for part in moved]
-    found = [few for few in known if few is not None]
-    if not found or len(found) < len(moved):
-        return None
+    known = {part: few_values(graph, part) for part in moved if part is not None}
+    found = [few for few in known.values() if few is not None]
     ops = tuple(dict.fromkeys((*(each for few in found for each in few.ops), op)))
+    if not found or len(found) < len({*moved}) or len(ops) > MOST_OPS:
+        return None
     sources = {source: values for few in found for source, values in few.sources.items()}
-    if len(ops) + len(sources) > MOST_OPS:
+    if len(sources) > _MOST_SOURCES:
         return None
     first = found[0]
     if any(few.are_levels for few in found):
         rises = bool(np.all(np.diff(first.numbers) > 0))
         keeps = picked_from(op) == (0,) and len(op.outputs) == 1 and (rises or op.name not in COMPARING)
         return replace(first, ops=ops) if keeps else None
-    numbers = _numbers_of(op, found, step_of(tensor))
+    numbers = _numbers_of(op, [few for part in moved if part is not None and (few := known[part])], step_of(tensor))
     padding = constant_padding(op) if op.name in PADDING else None
     pads = [pad for few in found for pad in few.pads]
     if padding is not None and np.any(padding.amounts):
         pads.append(padding.value)
     stored = None if numbers is None else on_grid(np.array([*numbers, *pads]), tensor)
-    if stored is None:
+    if stored is None or np.abs(stored[:2]).max() > np.finfo(np.float32).max:
         return None
     step = max(step_of(tensor), *(few.step for few in found))
     return FewValues(sources, ops, stored[:2], tuple(stored[2:].tolist()), step)

@@ -178,6 +178,26 @@ def test_values_on_the_long_way_round_to_a_dilation() -> None:
     assert_same_values(source, result)
 
 
+def test_many_tensors_of_two_values_are_concatenated() -> None:
+    model, count = FloatModel(), 70
+    images = [model.input(1, 3, 3, 4) for _ in range(count)]
+    parts = [model.two_values(image, 0.0, 1.0) for image in images]
+    whole = model.op("CONCATENATION", parts, (1, 3, 3, 4 * count), axis=3, fused_activation_function=0)
+    source = model.finish(model.conv(whole, sign_weights(np.random.default_rng(0), 8, 1, 1, 4 * count)))
+    _, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary
+
+
+@pytest.mark.parametrize(("value", "is_binary"), [(1e15, True), (1e30, False)])
+def test_products_of_two_values_are_within_float32(value: float, is_binary: bool) -> None:
+    model = FloatModel()
+    left, right = (model.two_values(model.input(1, 3, 3, 32), -value, value) for _ in range(2))
+    product = model.elementwise("MUL", left, right)
+    source = model.finish(model.conv(product, sign_weights(np.random.default_rng(0), 8, 1, 1, 32)))
+    _, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary == is_binary
+
+
 def test_a_maximum_of_negated_values_is_left_alone() -> None:
     model = FloatModel()
     x = model.elementwise("MUL", model.sign(model.input(1, 8, 8, 32)), model.const(-2.0))
