@@ -17,7 +17,7 @@ from litebnn.build.ops import custom_op, packed_like
 from litebnn.contract import LCE_QUANTIZE, Padding
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import FACTS, Array, Graph, Model, Op, OpCode, Options, Signature, Tensor, builtin_op, constant
-from tests.support.measures import measured
+from tests.measures.measures import measured
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu1": 2, "relu6": 3}
 SIGN_FORMS = (

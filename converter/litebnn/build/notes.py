@@ -230,7 +230,7 @@ def lowers(measure: str) -> Callable[[Rule], Rule]:
     """Names the measure that a rule lowers each time it changes a graph. A phase therefore ends.
 
     Args:
-        measure: a key of `MEASURES` in `tests/support/measures.py`, which computes it.
+        measure: a key of `MEASURES` in `tests/measures/measures.py`, which computes it.
     """
 
     def named(rule: Rule) -> Rule:

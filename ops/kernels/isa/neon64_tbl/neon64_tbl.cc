@@ -343,7 +343,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 }
 
 // This ISA is used for windows of at least this many words. For fewer words, computing table offsets takes longer than
-// counting bits. For more than kMaxWords words, the offsets would have to be computed again for each tile of channels.
+// counting bits, as a table in docs/decisions.md shows. For more than kMaxWords words, the offsets would have to be
+// computed again for each tile of channels.
 constexpr int32_t kMinWords = 3;
 
 const Isa* Better(const Bconv2dSpec& spec) {

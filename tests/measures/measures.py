@@ -70,8 +70,9 @@ def _length(op: Op) -> int:
 def _distance(
     counts: Callable[[Op], bool], *, upstream: bool, length: Callable[[Op], int] = _length
 ) -> Callable[[Graph], int]:
-    """Makes the measure that is lowered if the counted ops move upstream (or downstream), merge or disappear: the sum
-    of the lengths of all paths from the ops to inputs (or outputs), plus the number of these paths.
+    """Makes the measure that is lowered if the counted ops move upstream (or downstream), merge or disappear.
+
+    The measure adds the lengths of all paths from the ops to inputs (or outputs), and the number of these paths.
     """
 
     def measure(graph: Graph) -> int:

@@ -18,7 +18,7 @@ from litebnn.build.notes import Request, Rule
 from tests.convert.random_graphs import Case, graphs
 from tests.convert.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
 from tests.convert.test_random_graphs import EXAMPLES
-from tests.support.measures import MEASURES, measured
+from tests.measures.measures import MEASURES, measured
 
 FILES = [
     *sorted(Path(__file__).parents[1].glob("golden/*.float.tflite")),
