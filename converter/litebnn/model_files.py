@@ -23,7 +23,7 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Opens a regular file; a pipe is refused, because reading it could wait forever.
 
     Raises:
-        OSError: the file cannot be opened, or the block fails to read it.
+        OSError: the file cannot be opened, or reading it fails inside the `with` statement.
         ConversionError: it is not a regular file.
     """
     # Opening a pipe without O_NONBLOCK would wait until another process writes to it.

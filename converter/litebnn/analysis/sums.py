@@ -63,11 +63,11 @@ class SignSum:
         return nearest if abs((nearest - number) * total) <= self.tolerance else number
 
     def weights(self, minus_one: Array, alpha: Array) -> Array:
-        """Returns the weights float32 [O, ..., k · channels] for the signs.
+        """Returns the weights float32 [O, ..., k · channels] of a layer that reads the k signs instead of their sum.
 
         Args:
-            minus_one: bool [O, ..., channels], true where a weight for the values is negative.
-            alpha: float32 [O], the magnitudes of the weights for the values.
+            minus_one: bool [O, ..., channels], true where a weight of the layer that reads the sum is negative.
+            alpha: float32 [O], the magnitudes of that layer's weights.
         """
         magnitudes = (alpha * abs(self.scales[0])).astype(np.float32).reshape(-1, *[1] * (minus_one.ndim - 1))
         negative = np.concatenate([minus_one != (scale < 0) for scale in self.scales], axis=-1)
@@ -223,7 +223,7 @@ def _numbers_of(op: Op, parts: Sequence[FewValues], step: float) -> Array | None
 
 def values_read(graph: Graph, layer: Op, source: Tensor, *, is_padded: bool = False) -> FewValues | None:
     """Returns the `FewValues` of a layer's input, including the value 0 if the layer pads its input. None if the input
-    takes many values, or is a sign that needs no translation.
+    takes many values, or is a plain sign of 1 and -1, which a layer can read as it is.
 
     Args:
         source: the layer's input, or the tensor that ops before the layer pad with zeros.

@@ -163,8 +163,8 @@ def moved_source(graph: Graph, levels: FewValues, *, before: Op | None = None) -
 
 
 def bits_of_levels(graph: Graph, levels: FewValues, total: SignSum, tensor: Tensor, *, before: Op) -> Tensor:
-    """Packs all signs of the sum `total`, which represents activation levels. Returns the bits, in which the signs are
-    concatenated along the channels. Layers that read the same levels share the same bits.
+    """Packs all terms of `total`, the sum of signs that represents activation levels. Returns the bits, in which the
+    terms are concatenated along the channels. Layers that read the same levels share the same bits.
 
     Args:
         tensor: the tensor of levels.

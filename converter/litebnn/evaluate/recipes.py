@@ -51,9 +51,10 @@ class Recipe:
     def prepared(self, levels: Callable[[Array], Array] | None = None) -> Callable[[Array, tuple[int, ...]], Array]:
         """A function of a sample and of the model's input shape (without the batch) that preprocesses the sample.
 
-        The function returns float32, or `levels` of these values: the elementwise function that quantizes them for the
-        model. Pixels become levels by a table of 256 entries, without an array of floats, unless the recipe resizes
-        them bicubically. A user's function returns what it likes, and `levels` does not apply to its result.
+        The function returns float32. If there is a function `levels`, which quantizes numbers for the model element by
+        element, it is applied to these values. Pixels become levels by a table of 256 entries, without an array of
+        floats, unless the recipe resizes them bicubically. A user's function returns what it likes, and `levels` does
+        not apply to its result.
 
         Raises:
             ValueError: the user's function does not exist.

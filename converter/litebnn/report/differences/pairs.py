@@ -57,8 +57,8 @@ class Pair:
     # The shape to which the operand is broadcast before it is flattened, if necessary, to the shape of the source's
     # tensor.
     spread: tuple[int, ...] = ()
-    # True if the result adds a rounded middle level to a rounded count of signs. In this case no sum is certain to be
-    # zero.
+    # True if the converted model computes levels as the number of positive signs times a step, plus an offset, and both
+    # are rounded. A level of zero may then become a tiny number.
     rounds_zero: bool = False
 
     @property

@@ -41,7 +41,7 @@ struct TileWeights {
     sum_chunks(runs, run_count, run_chunks, window_bytes, first, vector_bytes, sums);
   }
 
-  // Returns the compensations of 16 channels in a vector of 64 channels.
+  // Returns the numbers that are added to the sums of 16 channels: those of one quarter of a vector of 64 channels.
   __m512i Compensation(int32_t vector, int quarter) const {
     return _mm512_load_si512(reinterpret_cast<const int32_t*>(vectors + vector * vector_bytes) + 16 * quarter);
   }
