@@ -271,6 +271,19 @@ def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) 
     check(source, tolerance=0 if form is two_casts else 2)
 
 
+@pytest.mark.parametrize(("count", "is_binary"), [(4, True), (80, False)])
+def test_levels_are_followed_through_a_bounded_count_of_ops(count: int, is_binary: bool) -> None:
+    model = Int8Model()
+    x = model.input8((1 / 16, 3), *SHAPE)
+    moved, nothing = x, int8_constant("nothing", np.zeros(()), 1 / 16)
+    for _ in range(count):
+        moved = model.add8(moved, nothing, (1 / 16, 3))
+    taken_away = int8_op(model, "SUB", [model.sign8(x, "where_gt", EXACT_GRID), moved], (1 / 8, 0))
+    source = layer_of(model, int8_op(model, "ADD", [moved, taken_away], EXACT_GRID))
+    _, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary == is_binary
+
+
 @pytest.mark.parametrize("form", [two_casts, cast_less_one, one_less_cast, moved_to_another_grid])
 @pytest.mark.parametrize("padding", [None, 0.0, 1.0, -1.0])
 def test_signs_that_levels_are_computed_to(form: Callable[[Int8Model, Tensor], Tensor], padding: float | None) -> None:

@@ -37,6 +37,7 @@ from litebnn.analysis.transfers import (
     known_number,
     unknown,
 )
+from litebnn.analysis.walks import ops_upstream
 from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Question, Tensor
 
@@ -172,6 +173,9 @@ def _at_levels(graph: Graph, part: Values) -> Values:
     """Returns the same function with its linear terms as functions of one quantized tensor, which has no values between
     two levels. If this is impossible, returns the function unchanged.
     """
+    follows = partial(_followed, kind="levels")
+    if any(ops_upstream(graph, tensor, follows) is None for tensor in part.linear_terms):
+        return part
     terms = [_levels_of(graph, tensor) for tensor in part.linear_terms]
     parts = _on_common_edges(_of_one_tensor(graph, [part, *terms]))
     if parts is None or not all(term.is_known for term in terms):
