@@ -19,8 +19,8 @@ constexpr int64_t kMaxSum = 1 << 29;
 constexpr double kMaxFrameBytes = 1 << 30;
 // The last steps of a row may read this many bytes past the frame's end.
 constexpr size_t kSlack = 64;
-// Rows of pointwise convolutions with fewer pixels are joined.
-constexpr int32_t kLeastRow = 28;
+// Rows of pointwise convolutions with fewer pixels are joined, at most this many.
+constexpr int32_t kLeastRow = 28, kMostJoined = 64;
 // Estimated cycles per output in addition to its multiply-adds, and per value that is copied into the padded frame.
 constexpr double kCyclesPerOutput = 0.3, kCyclesPerValue = 0.1;
 
@@ -112,11 +112,10 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
   // Makes fewer and longer rows of the pixels of a pointwise convolution, whose windows are single pixels. Tiles of
   // pixels then fill the rows of small images better.
   void JoinRows() {
-    int32_t joined = 1;
-    while (joined < geometry_.output_height &&
-           (geometry_.output_height % joined != 0 || joined * geometry_.output_width < kLeastRow)) {
-      ++joined;
-    }
+    const int32_t rows = geometry_.output_height, most = std::min(rows, kMostJoined);
+    int32_t joined = std::min((kLeastRow - 1) / geometry_.output_width + 1, most);
+    while (joined < most && rows % joined != 0) ++joined;
+    if (rows % joined != 0) return;
     for (int32_t* height : {&geometry_.input_height, &geometry_.output_height}) *height /= joined;
     for (int32_t* width : {&geometry_.input_width, &geometry_.output_width}) *width *= joined;
   }

@@ -96,6 +96,8 @@ Layer RandomLayer(std::mt19937& random) {
   s.filter_width = Between(random, 1, 7);
   s.stride_height = Between(random, 1, 3);
   s.stride_width = Between(random, 1, 3);
+  // Pointwise layers join their rows.
+  if (random() % 4 == 0) s.filter_height = s.filter_width = s.stride_height = s.stride_width = 1;
   s.input_zero_point = Between(random, -128, 127);
   s.output_zero_point = Between(random, -128, 127);
   s.output_min = random() % 2 == 0 ? -128 : s.output_zero_point;
