@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 
@@ -56,7 +55,6 @@ ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") i
 # file.
 _LOCKED_BYTE = 1 << 40
 _SIZES = Path("/proc/self/statm")
-_CPUS = Path("/proc/cpuinfo")
 
 
 def give_name(file: Path, name: Path) -> None:
@@ -124,12 +122,3 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-@cache
-def cpu_features() -> frozenset[str]:
-    """The features of this CPU, among other words with which Linux describes it. Empty on other systems."""
-    try:
-        return frozenset(_CPUS.read_text(encoding="utf-8", errors="replace").split())
-    except OSError:
-        return frozenset()

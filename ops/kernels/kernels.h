@@ -240,11 +240,8 @@ class Bconv2d {
                    void* workspace) const = 0;
 };
 
-// The maximum input channels of a network's first layer.
-constexpr int32_t kMostStemChannels = 4;
-
-// An int8 convolution. The results equal those of TensorFlow Lite's reference kernel, from which TensorFlow Lite's
-// optimized kernels may differ.
+// An int8 convolution with few input channels in each group, such as a network's first layer. The results equal those
+// of TensorFlow Lite's reference kernel, from which TensorFlow Lite's optimized kernels may differ.
 struct Int8Conv2dSpec {
   int32_t channels_in, channels_out;  // over all groups
   int32_t groups;                     // divides both
@@ -260,9 +257,6 @@ class Int8Conv2d {
  public:
   // True if every scale is above 0 and below 1, no weight is -128, and no sum can reach 2^29.
   static bool Supports(const Int8Conv2dSpec& spec);
-  // The maximum input channels of a convolution without groups for which the ISA was measured to be faster than
-  // XNNPACK.
-  static int32_t MostChannels(const Isa& isa);
   // Returns null if memory ran out. Supports(spec) must be true.
   static std::unique_ptr<Int8Conv2d> Create(const Isa& isa, const Int8Conv2dSpec& spec);
   virtual ~Int8Conv2d() = default;

@@ -15,10 +15,10 @@ from litebnn.runtime.claimed import claimed_ops
 from litebnn.runtime.find import find_runtime
 from tests.needs import need
 from tests.support import lce_models
-from tests.support.libraries import available_isas
 from tests.support.quantized_models import Int8Model
 
 pytestmark = pytest.mark.usefixtures("library")
+ISAS = ["portable", "avx2", "avx512", "avx512_vbmi", "neon64", "neon64_in_order", "neon64_tbl", "neon32"]
 
 
 @pytest.fixture
@@ -40,19 +40,26 @@ def reference(runtime: Any, model: bytes, inputs: list[Any]) -> Any:
     return run(runtime.Interpreter(model_content=model, experimental_op_resolver_type=resolver), inputs)
 
 
-def taken(runtime: Any, model: bytes, capfd: pytest.CaptureFixture[str], isa: str = "portable") -> int:
+def taken(runtime: Any, model: bytes, capfd: pytest.CaptureFixture[str]) -> int:
     capfd.readouterr()
-    delegate = litebnn.load_delegate(verbose=True, isa=isa)
+    delegate = litebnn.load_delegate(verbose=True)
     runtime.Interpreter(model_content=model, experimental_delegates=[delegate])
     found = re.search(r"the delegate takes (\d+) of", capfd.readouterr().err)
     assert found is not None
-    assert len(claimed_ops(read_model(model).graphs[0], isa)) == int(found[1])
+    assert len(claimed_ops(read_model(model).graphs[0])) == int(found[1])
     return int(found[1])
 
 
 def delegates() -> list[Any]:
     """One delegate for each ISA of this CPU."""
-    return [litebnn.load_delegate(isa=isa) for isa in available_isas()]
+    found = []
+    for isa in ISAS:
+        try:
+            found.append(litebnn.load_delegate(isa=isa))
+        except ValueError:
+            continue  # this CPU lacks it
+    assert found
+    return found
 
 
 def stem(
@@ -88,20 +95,6 @@ def test_other_convolutions_are_left_to_the_runtime(
     runtime: Any, channels: int, groups: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert taken(runtime, stem(1, channels, 3, 1, "none", groups=groups), capfd) == 0
-
-
-@pytest.mark.parametrize(("channels", "size", "stride"), [(5, 3, 1), (16, 1, 1), (33, 1, 2), (64, 3, 2), (130, 1, 1)])
-@pytest.mark.parametrize("activation", ["none", "relu"])
-def test_a_convolution_of_many_channels_gives_the_reference_kernels_bits(
-    runtime: Any, channels: int, size: int, stride: int, activation: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    image = np.random.default_rng(1).integers(-128, 128, (1, 23, 29, channels)).astype(np.int8)
-    for isa in available_isas():
-        model = stem(channels, channels, size, stride, activation)
-        if taken(runtime, model, capfd, isa) == 0:
-            continue  # the ISA was not measured to be faster than the runtime
-        interpreter = runtime.Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate(isa=isa)])
-        np.testing.assert_array_equal(run(interpreter, [image]), reference(runtime, model, [image]))
 
 
 def test_a_first_convolution_follows_a_resized_input(runtime: Any) -> None:

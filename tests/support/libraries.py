@@ -1,10 +1,7 @@
-"""Checks of every build of the op library: its exports, dependencies and protections. Also the instruction sets (ISAs)
-that this CPU can run."""
+"""Checks of every build of the op library: its exports, dependencies and protections."""
 
-from functools import cache
 from pathlib import Path
 
-import litebnn
 from toolchains.formats.elf import exported_symbols, missing_protection, needed_libraries
 from toolchains.formats.exports import EXPORTS
 
@@ -25,21 +22,3 @@ def check_library(library: Path) -> None:
     assert exported_symbols(library) == EXPORTS
     assert surely_missing_protection(library) == []
     assert [name for name in needed_libraries(library) if not name.startswith(C_LIBRARY)] == []
-
-
-# The ISAs with int8 kernels of their own.
-ISAS = ("portable", "avx2", "avx512", "avx512_vbmi", "neon64", "neon64_in_order", "neon64_tbl", "neon32")
-
-
-@cache
-def available_isas() -> list[str]:
-    """The names of the ISAs that this CPU can run."""
-    found = []
-    for isa in ISAS:
-        try:
-            litebnn.load_delegate(isa=isa)
-        except ValueError:
-            continue  # this CPU lacks it
-        found.append(isa)
-    assert found
-    return found

@@ -17,10 +17,10 @@ from pathlib import Path
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.graph import Op
 from litebnn.report.workload import Workload, windows_share_little, workload_of
-from litebnn.system import cpu_features
 
 FILE = Path(__file__).with_name("costs.json")
 HOST = "host"
+_CPUS = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ def boards() -> tuple[Costs, ...]:
     for row in _table():
         if row.board != HOST:
             others.setdefault(row.board, row)
-    return (host_costs(_table(), cpu_features()), *others.values())
+    return (host_costs(_table(), _words_of_cpu()), *others.values())
 
 
 def features_lacking() -> dict[str, list[str]]:
     """The CPU features that are missing on this CPU. Each key is an ISA, and its value names the features that this ISA
     needs and the CPU lacks.
     """
-    words, rows = cpu_features(), [row for row in _table() if row.board == HOST and row.needs]
+    words, rows = _words_of_cpu(), [row for row in _table() if row.board == HOST and row.needs]
     if not any(words.intersection(row.needs) for row in rows):
         return {}
     return {row.isa: [word for word in row.needs if word not in words] for row in rows}
@@ -130,3 +130,11 @@ def write_costs(rows: Iterable[Costs]) -> str:
 @cache
 def _table() -> tuple[Costs, ...]:
     return read_costs(FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def _words_of_cpu() -> frozenset[str]:
+    try:
+        return frozenset(_CPUS.read_text(encoding="utf-8", errors="replace").split())
+    except OSError:
+        return frozenset()

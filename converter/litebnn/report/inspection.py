@@ -214,8 +214,8 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
     channels = op_properties.channels_of_bits(graph)
     additions = op_properties.fused_additions(graph)
     node = {op: index for index, op in enumerate(graph.ops)}
-    delegated = {row.isa: claimed_ops(graph, row.isa) for row in boards()}
-    free = {isa: joined_in_place(graph, claimed) | additions.keys() for isa, claimed in delegated.items()}
+    delegated = claimed_ops(graph)
+    free = joined_in_place(graph, delegated) | additions.keys()
     rows = tuple(
         _priced(_op_row(op, node, index_of, channels, additions), graph, op, _seconds(op, delegated, free, additions))
         for op in graph.ops
@@ -232,20 +232,14 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
     )
 
 
-def _seconds(
-    op: Op,
-    delegated: Mapping[str, Collection[Op]],
-    free: Mapping[str, Collection[Op]],
-    additions: Mapping[Op, Op],
-) -> dict[str, float]:
+def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions: Mapping[Op, Op]) -> dict[str, float]:
     """The estimated time of an op on each board. It is 0 if the op is fused into another op, or is run without a
-    copy. `delegated` and `free` have such ops for each instruction set.
+    copy.
     """
+    if op in free:
+        return dict.fromkeys((row.board for row in boards()), 0.0)
     fused = next((addition for addition, conv in additions.items() if conv is op), None)
-    times = (
-        (row.board, 0.0 if op in free[row.isa] else estimate(op, row, delegated[row.isa], fused is not None))
-        for row in boards()
-    )
+    times = ((row.board, estimate(op, row, delegated, fused is not None)) for row in boards())
     return {board: time for board, time in times if time is not None}
 
 

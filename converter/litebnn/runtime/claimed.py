@@ -15,25 +15,18 @@ import numpy as np
 
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D, LCE_QUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor
-from litebnn.system import cpu_features
 
 # Limits of the library: the maximum number of inputs of a CONCATENATION, and the maximum number of channels of a gate
 # or a float sum.
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
 # The maximum number of channels of an int8 batch norm.
 _MOST_INT8_CHANNELS = 1 << 12
-# The allowed numbers of input channels in each group of an int8 convolution.
-_GROUP_CHANNELS = range(4, 9)
-# For ISAs that were measured to be faster than XNNPACK, the maximum number of input channels of an int8 convolution
-# without groups. Other ISAs compute only a network's first layer.
-_MOST_DENSE_CHANNELS, _MOST_STEM_CHANNELS = {"avx2": 1 << 14}, 4
-# Minima for an int8 convolution that is no first layer and has no groups. They limit its output channels, its output
-# pixels, and the multiplications for each input value.
-_LEAST_OUTPUTS, _LEAST_PIXELS, _LEAST_USES = 8, 36, 32
+# The maximum number of input channels of an int8 convolution without groups, and the allowed numbers in each group.
+_MOST_STEM_CHANNELS, _GROUP_CHANNELS = 4, range(4, 9)
 # Other maxima for an int8 convolution: output channels, weights, and weights of each output.
-_MOST_OUTPUTS, _MOST_WEIGHTS, _MOST_DEPTH = 1 << 10, 1 << 20, 1 << 14
+_MOST_STEM_OUTPUTS, _MOST_STEM_WEIGHTS, _MOST_STEM_DEPTH = 1 << 10, 1 << 16, 1 << 14
 # The sums of an int8 convolution must stay below this bound.
-_MOST_SUM = 1 << 29
+_MOST_STEM_SUM = 1 << 29
 # The number of taps of an average pool must stay below this bound.
 _MOST_AVERAGED = 1 << 17
 
@@ -58,8 +51,6 @@ class _Kind:
     needs_reader: bool = False
     # True if the op is claimed whatever produces its inputs.
     stands_alone: bool = False
-    # A predicate that is true if the ISA computes the node faster than the runtime.
-    pays: Callable[[Op, str], bool] = lambda op, isa: True
 
 
 def _is_computed_float(tensor: Tensor | None) -> bool:
@@ -161,14 +152,14 @@ def _is_int8_average(op: Op) -> bool:
     return is_on_one_grid and is_window and sizes[0] * sizes[1] < _MOST_AVERAGED
 
 
-def _is_int8_convolution(op: Op) -> bool:
+def _is_stem(op: Op) -> bool:
     if len(op.inputs) not in (2, 3) or not _is_int8_image(op.inputs[0]) or not _is_int8_image(op.output):
         return False
     image, filter, options = op.input(0), op.input(1), op.options
     if filter.type != "INT8" or filter.array is None or len(filter.shape) != 4 or filter.quantization is None:
         return False
     outputs, depth = len(filter.array), filter.array[:1].size
-    if not 1 <= outputs <= _MOST_OUTPUTS or filter.array.size > _MOST_WEIGHTS or depth > _MOST_DEPTH:
+    if not 1 <= outputs <= _MOST_STEM_OUTPUTS or filter.array.size > _MOST_STEM_WEIGHTS or depth > _MOST_STEM_DEPTH:
         return False
     bias = op.optional(2)
     sums = 256 * np.abs(filter.array.astype(np.int64)).reshape(outputs, -1).sum(axis=1)
@@ -176,7 +167,7 @@ def _is_int8_convolution(op: Op) -> bool:
         if bias.type != "INT32" or bias.array is None or bias.array.size != outputs:
             return False
         sums += np.abs(bias.array.reshape(-1).astype(np.int64))
-    if np.any(sums >= _MOST_SUM) or min(options.stride_h, options.stride_w) < 1:
+    if np.any(sums >= _MOST_STEM_SUM) or min(options.stride_h, options.stride_w) < 1:
         return False
     if (options.dilation_h_factor, options.dilation_w_factor) != (1, 1) or np.any(filter.quantization.zero_point):
         return False
@@ -184,24 +175,13 @@ def _is_int8_convolution(op: Op) -> bool:
     if grid is None or whole is None or filter.shape[3] < 1 or image.shape[3] % filter.shape[3]:
         return False
     groups = image.shape[3] // filter.shape[3]
-    if not groups or outputs % groups or (groups > 1 and filter.shape[3] not in _GROUP_CHANNELS):
+    is_narrow = filter.shape[3] <= _MOST_STEM_CHANNELS if groups == 1 else filter.shape[3] in _GROUP_CHANNELS
+    if not groups or not is_narrow or outputs % groups:
         return False
     if filter.quantization.scale.size not in (1, outputs):
         return False
     scales = grid[0] * filter.quantization.scale.astype(np.float64) / whole[0]
     return bool(np.all((scales > 0) & (scales < 1))) and -128 not in filter.array
-
-
-def _convolution_pays(op: Op, isa: str) -> bool:
-    # CPUs with AVX-VNNI choose another kernel for the same ISA, which was not measured.
-    is_measured = "avx_vnni" not in cpu_features()
-    most = _MOST_DENSE_CHANNELS.get(isa, _MOST_STEM_CHANNELS) if is_measured else _MOST_STEM_CHANNELS
-    channels, (outputs, height, width, group_channels) = op.input(0).shape[3], op.input(1).shape
-    if group_channels < channels or channels <= _MOST_STEM_CHANNELS:
-        return True
-    uses = outputs * height * width / (op.options.stride_h * op.options.stride_w)
-    is_large = uses >= _LEAST_USES and math.prod(op.output.shape[1:3]) >= _LEAST_PIXELS
-    return channels <= most and outputs >= _LEAST_OUTPUTS and is_large
 
 
 _OR_RELU = (Activation.NONE, Activation.RELU)
@@ -221,7 +201,7 @@ _KINDS: Mapping[str, _Kind] = {
     "max pool": _Kind("MAX_POOL_2D", _pools, _OR_RELU, begins=True),
     "concatenation": _Kind("CONCATENATION", _joins_channels),
     "PRELU": _Kind("PRELU", _has_slopes, passes=True, needs_reader=True),
-    "int8 convolution": _Kind("CONV_2D", _is_int8_convolution, _CLAMPS, stands_alone=True, pays=_convolution_pays),
+    "int8 stem": _Kind("CONV_2D", _is_stem, _CLAMPS, stands_alone=True),
     "int8 average": _Kind("AVERAGE_POOL_2D", _is_int8_average, _CLAMPS),
     "int8 sum": _Kind("ADD", _is_int8_sum, _CLAMPS, follows=(LCE_BCONV_2D,)),
     "int8 scale": _Kind("MUL", _is_int8_scale, follows=_NOTHING, passes=True),
@@ -241,14 +221,9 @@ def _kind_of(op: Op) -> str | None:
     return next(fitting, None)
 
 
-def claimed_ops(graph: Graph, isa: str) -> dict[Op, str]:
-    """The ops that the delegate claims, each with its kind: a custom op's name, or a key of `_KINDS`.
-
-    `isa` is the name of the instruction set that runs the model. Only some ISAs compute some ops faster than the
-    runtime.
-    """
+def claimed_ops(graph: Graph) -> dict[Op, str]:
+    """The ops that the delegate claims, each with its kind: a custom op's name, or a key of `_KINDS`."""
     kinds = {op: kind for op in graph.ops if (kind := _kind_of(op)) is not None}
-    kinds = {op: kind for op, kind in kinds.items() if kind in CUSTOM_OPS or _KINDS[kind].pays(op, isa)}
     claimed = _claimed_forwards(graph, kinds)
     claimed |= _made_into_signs_alone(graph, kinds, claimed)
     read: set[Tensor | None] = set()

@@ -19,8 +19,6 @@ constexpr int64_t kMaxSum = 1 << 29;
 constexpr double kMaxFrameBytes = 1 << 30;
 // The last steps of a row may read this many bytes past the frame's end.
 constexpr size_t kSlack = 64;
-// Rows of pointwise convolutions with fewer pixels are joined, at most this many.
-constexpr int32_t kLeastRow = 28, kMostJoined = 64;
 // Estimated cycles per output in addition to its multiply-adds, and per value that is copied into the padded frame.
 constexpr double kCyclesPerOutput = 0.3, kCyclesPerValue = 0.1;
 
@@ -64,19 +62,18 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 
   bool Resize(const Bconv2dGeometry& geometry) override {
     geometry_ = geometry;
-    if (spec_.filter_height * spec_.filter_width * spec_.stride_height * spec_.stride_width == 1) JoinRows();
-    frame_height_ = int64_t{geometry_.output_height - 1} * spec_.stride_height + spec_.filter_height;
-    const int64_t width = int64_t{geometry_.output_width - 1} * spec_.stride_width + spec_.filter_width;
+    frame_height_ = int64_t{geometry.output_height - 1} * spec_.stride_height + spec_.filter_height;
+    const int64_t width = int64_t{geometry.output_width - 1} * spec_.stride_width + spec_.filter_width;
     row_values_ = width * group_channels_in();
     const double bytes = static_cast<double>(frame_height_) * static_cast<double>(row_values_) * kernel_.tap_bytes;
     if (bytes > kMaxFrameBytes) return false;
     task_.frame_row = static_cast<ptrdiff_t>(row_values_ * kernel_.tap_bytes);
-    task_.row_stride = geometry_.output_height == 1 ? 0 : task_.frame_row * spec_.stride_height;
+    task_.row_stride = geometry.output_height == 1 ? 0 : task_.frame_row * spec_.stride_height;
     // If there is only one row or one pixel, the stride to the next one is never used. It is then set to 0, because a
     // large stride might not fit in 32 bits.
     task_.pixel_stride =
-        geometry_.output_width == 1 ? 0 : ptrdiff_t{spec_.stride_width} * group_channels_in() * kernel_.tap_bytes;
-    task_.output_width = geometry_.output_width;
+        geometry.output_width == 1 ? 0 : ptrdiff_t{spec_.stride_width} * group_channels_in() * kernel_.tap_bytes;
+    task_.output_width = geometry.output_width;
     return true;
   }
 
@@ -109,17 +106,6 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
   }
 
  private:
-  // Makes fewer and longer rows of the pixels of a pointwise convolution, whose windows are single pixels. Tiles of
-  // pixels then fill the rows of small images better.
-  void JoinRows() {
-    const int32_t rows = geometry_.output_height, most = std::min(rows, kMostJoined);
-    int32_t joined = std::min((kLeastRow - 1) / geometry_.output_width + 1, most);
-    while (joined < most && rows % joined != 0) ++joined;
-    if (rows % joined != 0) return;
-    for (int32_t* height : {&geometry_.input_height, &geometry_.output_height}) *height /= joined;
-    for (int32_t* width : {&geometry_.input_width, &geometry_.output_width}) *width *= joined;
-  }
-
   int32_t group_channels_in() const { return spec_.channels_in / spec_.groups; }
   int32_t group_channels_out() const { return spec_.channels_out / spec_.groups; }
 
@@ -235,13 +221,6 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
   Int8ConvTask task_ = {};
 };
 
-int64_t SumOfMagnitudes(const int8_t* weights, int64_t count) {
-  // The loop has no branches, so that compilers vectorize it.
-  int32_t magnitudes = 0;
-  for (int64_t i = 0; i < count; ++i) magnitudes += std::abs(int32_t{weights[i]});
-  return magnitudes;
-}
-
 }  // namespace
 
 bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
@@ -249,20 +228,21 @@ bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
   // This limit leaves room for the zero weights that pad each row of the filter to a multiple of the inner loop's
   // block.
   if (depth > kMaxSum / (256 * 128)) return false;
-  const auto weights = static_cast<size_t>(spec.channels_out * depth);
-  if (std::memchr(spec.filter, static_cast<uint8_t>(INT8_MIN), weights) != nullptr) return false;
   for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
+    const int8_t* const weights = spec.filter + channel * depth;
+    // The loop has no branches, so that compilers vectorize it.
+    int32_t magnitudes = 0, least = 0;
+    for (int64_t i = 0; i < depth; ++i) {
+      magnitudes += std::abs(int32_t{weights[i]});
+      least = std::min(least, int32_t{weights[i]});
+    }
     const int64_t bias = spec.bias == nullptr ? 0 : std::abs(int64_t{spec.bias[channel]});
-    // Only a large bias needs the exact sum of weights.
-    int64_t magnitudes = 127 * depth;
-    if (bias + 256 * magnitudes >= kMaxSum) magnitudes = SumOfMagnitudes(spec.filter + channel * depth, depth);
     FixedPoint scale;
-    if (bias + 256 * magnitudes >= kMaxSum || !ToFixedPoint(spec.scales[channel], &scale)) return false;
+    if (least < -127 || bias + int64_t{256} * magnitudes >= kMaxSum || !ToFixedPoint(spec.scales[channel], &scale))
+      return false;
   }
   return true;
 }
-
-int32_t Int8Conv2d::MostChannels(const Isa& isa) { return isa.int8_conv().most_channels; }
 
 std::unique_ptr<Int8Conv2d> Int8Conv2d::Create(const Isa& isa, const Int8Conv2dSpec& spec) {
   std::unique_ptr<LoweredInt8Conv2d> conv(new (std::nothrow) LoweredInt8Conv2d(isa.int8_conv(), spec));

@@ -98,8 +98,6 @@ struct Int8ConvTask {
 };
 
 constexpr int32_t kInt8StepBytes = 4;
-// The maximum input channels of any int8 convolution without groups.
-constexpr int32_t kMostInt8Channels = 1 << 14;
 
 // An Int8ConvKernel is a kernel of int8 convolutions, and the data layout that the kernel requires.
 struct Int8ConvKernel {
@@ -110,9 +108,6 @@ struct Int8ConvKernel {
   double macs_per_cycle;
   // The function computes output rows [begin, end).
   void (*rows)(const Int8ConvTask& task, int64_t begin, int64_t end);
-  // The maximum input channels of a convolution without groups that the kernel computes faster than XNNPACK, on CPUs
-  // that choose this kernel. bench/int8_convs measures it. More than a first layer's are stated only where measured.
-  int32_t most_channels = kMostStemChannels;
 };
 
 struct Isa {

@@ -47,9 +47,7 @@ class PlanOf {
   // Gives a node the name of another delegate's kernel, whose code may be that of a builtin op.
   void NameNode(size_t index) { plan_.registration(index).custom_name = "SomeDelegate"; }
 
-  std::vector<int> Claimed(const char* isa = "portable") const {
-    return ClaimNodes(*FindIsa(isa), context_, plan_.nodes());
-  }
+  std::vector<int> Claimed() const { return ClaimNodes(context_, plan_.nodes()); }
   bool Claims(size_t node) const {
     const std::vector<int> claimed = Claimed();
     return std::count(claimed.begin(), claimed.end(), static_cast<int>(node)) == 1;
@@ -483,21 +481,6 @@ TEST(Claim, Int8ConvolutionsOfFewChannelsInEachGroup) {
   EXPECT_FALSE(claims(9, 2, 40));
   EXPECT_FALSE(claims(3, 2, 40));
   EXPECT_FALSE(claims(1, 40, 40));
-}
-
-TEST(Claim, Int8ConvolutionsOfManyChannelsIfTheIsaIsFaster) {
-  for (const int channels : {5, 64, 500}) {
-    Int8Params params;
-    params.image = {2, 6, 9, channels};
-    const PlanOf plan(Int8Graph(params));
-    for (const char* name : {"portable", "avx2", "avx512", "neon64", "neon32"}) {
-      const Isa* const isa = FindIsa(name);
-      if (isa == nullptr) continue;  // not an ISA of this CPU
-      const bool is_faster = Int8Conv2d::MostChannels(*isa) >= channels;
-      EXPECT_EQ(plan.Claimed(name).front() == 0, is_faster) << name << channels;
-    }
-  }
-  EXPECT_EQ(Int8Conv2d::MostChannels(*FindIsa("portable")), 4);
 }
 
 TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {

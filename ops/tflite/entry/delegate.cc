@@ -100,7 +100,7 @@ bool KeepSmallWorkOnTheCaller(TfLiteContext* context, const std::vector<PlannedN
 TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* delegate) {
   std::vector<PlannedNode> plan;
   if (!ReadExecutionPlan(context, &plan)) return kTfLiteError;
-  const std::vector<int> claimed = ClaimNodes(*Delegate::FromC(delegate)->options().isa, *context, plan);
+  const std::vector<int> claimed = ClaimNodes(*context, plan);
   if (Delegate::FromC(delegate)->options().verbose) {
     std::fprintf(stderr, "litebnn: the delegate takes %zu of %zu nodes\n", claimed.size(), plan.size());
   }

@@ -64,8 +64,6 @@ struct OpType {
   bool needs_reader = false;
   bool has_options = true;    // false if the nodes of this builtin op have no builtin_data
   bool stands_alone = false;  // the node is claimed whatever it reads
-  // True if the ISA computes the node faster than the runtime. If null, every ISA does.
-  bool (*pays)(const Isa& isa, const TfLiteContext& context, const TfLiteNode& node) = nullptr;
 
   bool IsCustom() const { return builtin_code == kTfLiteBuiltinCustom; }
 };

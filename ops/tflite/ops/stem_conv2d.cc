@@ -1,7 +1,6 @@
-// The op computes int8 CONV_2D nodes faster than runtimes. In a network's first layers, with few input channels, a
-// runtime pads each tap to four or eight channels, which wastes half of its multiplications. A runtime also computes
-// each group of channels separately, with tiles for more channels than a group has. Other layers are claimed for ISAs
-// that compute them faster than XNNPACK.
+// The op computes int8 CONV_2D nodes with few input channels, which are the first layers of networks, faster than
+// runtimes. A runtime pads each tap to four or eight channels, which wastes half of its multiplications. A runtime also
+// computes each group of channels separately, with tiles for more channels than a group has.
 #include <algorithm>
 #include <vector>
 
@@ -15,16 +14,15 @@ namespace {
 // The positions of the node's inputs.
 enum : int { kInput, kFilter, kBias };
 
-// The limits for the input channels of each group. Groups of one channel are a depthwise convolution, for which
-// runtimes have other kernels.
-constexpr int32_t kLeastGroupChannels = 4, kMostGroupChannels = 8;
-// For layers that are not the first: the least output channels and pixels, and the least multiplications for each value
-// of the image.
-constexpr int kLeastOutputs = 8, kLeastPixels = 36, kLeastUses = 32;
-// The largest number of outputs and of weights. All weights are read when a node is claimed. In a malicious model, many
-// nodes could share one large filter, and reading it for each node would take too long.
+// The first constant is the largest number of input channels of a convolution without groups. The other two are the
+// limits for the input channels of each group. Groups of one channel are a depthwise convolution, for which runtimes
+// have other kernels.
+constexpr int32_t kMostChannels = 4, kLeastGroupChannels = 4, kMostGroupChannels = 8;
+// The largest number of outputs and of weights, far above those of a network's first layer. All weights are read when a
+// node is claimed. In a malicious model, many nodes could share one large filter, and reading it for each node would
+// take too long.
 constexpr int32_t kMostOutputs = 1 << 10;
-constexpr double kMostWeights = 1 << 20;
+constexpr double kMostWeights = 1 << 16;
 
 // The indices of the node's tensors; `bias` is kOptionalTensor if it is left out.
 struct Tensors {
@@ -65,8 +63,8 @@ bool ReadSpec(const TfLiteContext& context, const Tensors& tensors, const TfLite
   const int channels = input.dims->data[3];
   if (*std::min_element(shape, shape + 4) < 1 || channels < 1 || channels % shape[3] != 0) return false;
   const int groups = channels / shape[3];
-  if (shape[0] % groups != 0) return false;
-  if (groups > 1 && (shape[3] < kLeastGroupChannels || shape[3] > kMostGroupChannels)) return false;
+  if (shape[3] > (groups == 1 ? kMostChannels : kMostGroupChannels) || shape[0] % groups != 0) return false;
+  if (groups > 1 && shape[3] < kLeastGroupChannels) return false;
   if (shape[0] > kMostOutputs || CountKnownValues(filter->dims) > kMostWeights) return false;
   if (std::min(params.stride_height, params.stride_width) < 1) return false;
   if (!HasConstants(*filter, CountKnownValues(filter->dims), 1)) return false;
@@ -165,19 +163,6 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   return ReadSpec(context, tensors, *static_cast<const TfLiteConvParams*>(node.builtin_data), &scales, &spec);
 }
 
-// Groups and first layers are always faster than in the runtime. For other layers it depends on the ISA. They also need
-// enough pixels to fill tiles, and enough multiplications for each value of the image to pay for its copy.
-bool Pays(const Isa& isa, const TfLiteContext& context, const TfLiteNode& node) {
-  const int* const filter = context.tensors[node.inputs->data[kFilter]].dims->data;
-  const int channels = context.tensors[node.inputs->data[kInput]].dims->data[3];
-  if (filter[3] < channels || channels <= kMostStemChannels) return true;
-  const int* const output = context.tensors[node.outputs->data[0]].dims->data;
-  const auto& params = *static_cast<const TfLiteConvParams*>(node.builtin_data);
-  const double uses = 1.0 * filter[0] * filter[1] * filter[2] / params.stride_height / params.stride_width;
-  return channels <= Int8Conv2d::MostChannels(isa) && filter[0] >= kLeastOutputs && uses >= kLeastUses &&
-         int64_t{output[1]} * output[2] >= kLeastPixels;
-}
-
 }  // namespace
 
 const OpType kStemConv2dOpType = {
@@ -189,7 +174,6 @@ const OpType kStemConv2dOpType = {
     .builtin_code = kTfLiteBuiltinConv2d,
     .computes = Computes,
     .stands_alone = true,
-    .pays = Pays,
 };
 
 }  // namespace litebnn

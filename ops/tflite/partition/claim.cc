@@ -94,13 +94,9 @@ void DropUnreadNodes(const TfLiteContext& context, const std::vector<PlannedNode
 
 }  // namespace
 
-std::vector<int> ClaimNodes(const Isa& isa, const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
+std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
   std::vector<const OpType*> types;
-  for (const PlannedNode& planned : plan) {
-    const OpType* const type = FindOpType(context, planned);
-    const bool is_slow = type != nullptr && type->pays != nullptr && !type->pays(isa, context, *planned.node);
-    types.push_back(is_slow ? nullptr : type);
-  }
+  for (const PlannedNode& planned : plan) types.push_back(FindOpType(context, planned));
   std::vector<const OpType*> claimed = ClaimForward(context, plan, types);
   ClaimSignFeeders(context, plan, types, &claimed);
   DropUnreadNodes(context, plan, &claimed);

@@ -29,7 +29,6 @@ const Int8ConvKernel kAvx2Int8Conv = {
     .offset = 0,
     .macs_per_cycle = 24,
     .rows = Int8ConvRows<Dots, 4, 2>,
-    .most_channels = kMostInt8Channels,
 };
 
 const Int8ConvKernel& Avx2Int8Conv() { return CpuHasAvxVnni() ? kAvxVnniInt8Conv : kAvx2Int8Conv; }

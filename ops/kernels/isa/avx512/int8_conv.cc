@@ -114,15 +114,7 @@ const Int8ConvKernel kAvx512VnniInt8Conv = {
     .rows = Int8ConvRows<Dots, 4, 4>,
 };
 
-const Int8ConvKernel& Avx512Int8Conv() {
-  // XNNPACK's kernels use AVX-512 on a CPU without VNNI too, so what was measured against its AVX2 does not hold.
-  static const Int8ConvKernel without_vnni = [] {
-    Int8ConvKernel kernel = Avx2Int8Conv();
-    kernel.most_channels = kMostStemChannels;
-    return kernel;
-  }();
-  return CpuHasAvx512Vnni() ? kAvx512VnniInt8Conv : without_vnni;
-}
+const Int8ConvKernel& Avx512Int8Conv() { return CpuHasAvx512Vnni() ? kAvx512VnniInt8Conv : Avx2Int8Conv(); }
 
 }  // namespace litebnn
 
