@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ with contextlib.suppress(ImportError):
 
     hypothesis.settings.register_profile("litebnn", deadline=None)
     hypothesis.settings.load_profile("litebnn")
+
+KERAS_PACKAGE = Path(__file__).parent / "converter" / "litebnn" / "keras"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,6 +62,24 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     Archives contain the time, and all workers must give tests the same names.
     """
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
+
+
+class _KerasModule(pytest.Module):
+    """A module of tests in the package litebnn.keras.
+
+    pytest imports the package, which needs Keras, before the module can state its requirement.
+    """
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        from tests.needs import need
+
+        need("keras")
+        return super().collect()
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    is_inside = KERAS_PACKAGE in module_path.parents
+    return _KerasModule.from_parent(parent, path=module_path) if is_inside else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -476,3 +476,27 @@ def test_a_second_run_can_leave_out_what_passed(tmp_path: Path) -> None:
 
     assert "1 failed, 2 passed" in run()
     assert "2 passed, 1 deselected" in run("--remaining", "--deep", MENDED="1")
+
+
+def test_tests_in_the_package_for_keras_are_skipped_without_keras(tmp_path: Path) -> None:
+    source = """
+        from importlib.machinery import PathFinder
+
+        find = PathFinder.find_spec
+        PathFinder.find_spec = lambda name, *rest: None if name.partition(".")[0] == "keras" else find(name, *rest)
+    """
+    (tmp_path / "without_keras.py").write_text(textwrap.dedent(source), encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "without_keras",
+        "-p",
+        "no:cacheprovider",
+        "converter/litebnn/keras",
+    ]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert "keras is missing: " in done.stdout
+    assert " error" not in done.stdout
