@@ -47,7 +47,8 @@ EXTRAS = {
     "screenshots": ("demo", "docs", "test"),
     "test": ("test",),
 }
-# The further extras that a task needs if an option has this value; "yes" stands for a flag that is set.
+# The further extras that a task needs, by the task, an option and the option's value. The value "yes" stands for a flag
+# that is set.
 OPTIONS = {
     **{(task, "toolchain", "docker"): ("docker",) for task in ("build", "bundle", "deploy", "wheel")},
     **{("demo", "trainer", trainer): (trainer,) for trainer in ("larq", "keras", "torch")},
@@ -59,7 +60,7 @@ OPTIONS = {
     ("test", "target", "host"): ("demo", "larq"),
     ("test", "runtimes", "yes"): (),
 }
-# The default values of options.
+# The default values of tasks' options.
 DEFAULTS = {
     ("compare", "frameworks"): "keras,torch",
     ("demo", "trainer"): "larq",

@@ -133,7 +133,7 @@ def _leave_out_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def _put_deep_files_first(items: list[pytest.Item]) -> None:
-    """Begins with the files that have deep tests only, because a worker would be alone with such a file at the end."""
+    """Puts files that have only deep tests first. At the end of a run, the worker of such a file would work alone."""
     are_deep: dict[Path, bool] = {}
     for item in items:
         are_deep[item.path] = are_deep.get(item.path, True) and item.get_closest_marker("deep") is not None

@@ -38,7 +38,8 @@ _AVX512 = ("avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512_vpopcntdq")
 
 @dataclass(frozen=True)
 class IsaRow:
-    """The properties of an ISA apart from its costs. The class `Costs` has fields with the same names."""
+    """The properties of an ISA apart from its costs. The class `Costs`, a row of the table of costs, has fields with
+    the same names."""
 
     isa: str
     needs: tuple[str, ...]
@@ -55,8 +56,8 @@ class IsaRow:
         return None if self.without else self.isa
 
 
-# The ISAs are in the library's order, fastest first. The function Better() in the source of an ISA may delegate layers
-# to another ISA, which is `without`. The limits by which it decides are `tables` and `shared_tables`.
+# The ISAs, fastest first, in the library's order. An ISA may delegate layers to the ISA `without`, if the function
+# Better() in its source says so. Better() compares a layer's data with the limits `tables` and `shared_tables`.
 ISAS = (
     IsaRow("avx512_vbmi", (*_AVX512, "avx512vbmi", "avx512_bitalg", "avx512_vnni", "gfni"), 64, 384, 360, "avx512"),
     IsaRow("avx512", _AVX512, 16),
@@ -68,8 +69,8 @@ ISAS = (
 def fitted(
     networks: Mapping[str, bytes], seconds: Mapping[str, float], row: Costs, free: Collection[str] = ()
 ) -> Cycles:
-    """Fits the costs of the row's own ISA. The costs of the ISA to which this ISA delegates layers are already known.
-    The kinds of work in `free` get no cost.
+    """Fits the costs of the ISA of `row` to measured times. The costs of the ISA to which this ISA delegates layers are
+    already known. Kinds of work that `free` names get the cost 0.
     """
     found = []
     for name, model in networks.items():
@@ -125,7 +126,7 @@ def measured_rows(passes: int, times: str) -> list[Costs]:
     others, binary, zoo = dict(other_networks()), dict(binary_networks()), zoo_networks()
     seconds = read_times(times)
     for _ in range(passes):
-        # Each pass times all networks once, so that they see the same states of the machine.
+        # Each pass times all networks once, so that a change of the machine's speed affects all networks alike.
         least(seconds, measure(others, slowest, 1))
         least(seconds, measure(binary, isa_option, 1))
         # Long inferences are more often interrupted by other programs, so they need more repetitions.

@@ -60,7 +60,7 @@ LAYERS = (
     *((56, 64, 64, 1), (28, 128, 128, 1), (14, 256, 256, 1), (7, 512, 512, 1)),
     *((27, 32, 64, 3), (14, 96, 96, 3), (1, 1024, 1024, 1), (14, 512, 64, 3)),
 )
-# The kinds of work for which the fit finds no cost, because neither emulators nor llvm-mca model caches.
+# Kinds of work to which no cost is fitted on boards, because neither emulators nor llvm-mca model caches.
 _MEMORY = ("bytes past the cache", "bytes past the last cache")
 # The instructions of one iteration in XNNPACK's float matrix product, for tiles of 6 × 8: loads of both operands, and
 # multiply-adds.
@@ -172,7 +172,8 @@ def replace_boards(target: str) -> None:
             cycles={},
         )
         each = cycles_of(GEMM_LOOP, facts.core) / len(GEMM_LOOP)
-        # `fitted` expects seconds, so counts of instructions are converted by their cycles and the clock.
+        # The function `fitted` expects seconds. Each instruction counts as `each` cycles, and the board's clock
+        # converts cycles to seconds.
         seconds = {name: count * each / (facts.ghz * 1e9) for name, count in instructions.items()}
         runtime = fitted({name: suite[name] for name in instructions}, seconds, row, _MEMORY)
         cycles = {**runtime, **binary_cycles(facts, row)}

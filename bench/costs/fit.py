@@ -27,7 +27,8 @@ class Network:
 
 
 def workloads_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[Workload, ...]]:
-    """The work of the ops that the row's own ISA computes, and the work of the ops that it delegates to another ISA."""
+    """The work of the ops that the ISA of `row` computes itself, and the work of the ops that it delegates to another
+    ISA."""
     graph = read_model(model).graphs[0]
     delegated, additions = claimed_ops(graph), fused_additions(graph)
     free, fused = joined_in_place(graph, delegated) | additions.keys(), set(additions.values())

@@ -36,7 +36,8 @@ CORE = {"neon64_tbl": "neoverse-n1", "neon64": "cortex-a72", "neon64_in_order": 
 
 
 def price(pair: Pair, isa: str, tile: int, unit: str, kept: float, broken: float) -> Price:
-    """Makes a row of the table of prices from the measured costs of a pair's networks, `kept` and `broken`."""
+    """Makes a row of the table of prices. The network that keeps the pair's rule costs `kept`, and the network that
+    breaks it costs `broken`."""
     each = (f"{total / side.amount:.4g}" for total, side in ((kept, pair.kept), (broken, pair.broken)))
     first, second = map(float, each)
     return Price(pair.rule, isa, unit, first, second, round(pair.degree(tile), 4), pair.per_value)
@@ -55,8 +56,8 @@ def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
 
 
 def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
-    """Counts the price of breaking each rule on another target, in instructions. If llvm-mca can model a core of the
-    ISA, pairs of single layers also get prices in cycles.
+    """Counts the price of breaking each rule on another target, in instructions. If both networks of a rule are single
+    layers, and llvm-mca can model the ISA, the rule also gets a price in cycles.
     """
     program = build(target) / "bench" / "kernels" / "kernels_bench"
     counter = Counter(target)

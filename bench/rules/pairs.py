@@ -13,7 +13,7 @@ from litebnn.report.rules import padding
 
 @dataclass(frozen=True)
 class Side:
-    """One network of a pair, which keeps or breaks a rule."""
+    """A network that keeps or breaks a rule for fast models."""
 
     model: bytes
     # The number by which the network's time is divided: millions of multiply-adds or, if `Pair.per_value` is true, the
@@ -25,10 +25,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """The two networks of a rule, one that keeps the rule and one that breaks it."""
+    """The two networks that show the price of a rule: one keeps the rule, the other breaks it."""
 
     rule: str
-    # The description of the two networks of a pair, for the table of rules.
+    # The description of the two networks, for the table of rules.
     example: str
     kept: Side
     broken: Side

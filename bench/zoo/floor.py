@@ -44,13 +44,13 @@ def float_layers(model: bytes) -> bytes:
 
 
 class BinaryWork(NamedTuple):
-    """The work of all ops but float layers, by kind."""
+    """The work of all ops of a network except its float layers, by kind."""
 
     # The number of binary multiply-adds.
     macs: float
     # The number of values that binary convolutions write, except packed signs.
     outputs: float
-    # The bytes of the tensors that `moved_bytes` counts.
+    # The bytes that ops other than float layers read and write (see `moved_bytes`).
     moved: float
     # The bytes of the packed filters of dense layers, which have one output pixel.
     weights: float

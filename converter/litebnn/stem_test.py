@@ -83,8 +83,8 @@ def noise(rng: np.random.Generator, shape: tuple[int, ...], limits: tuple[float,
     return rng.uniform(*limits, shape).astype(np.float32)
 
 
-# The largest allowed errors, relative to the root mean square of the stem's output. The measured errors are 0.0234,
-# 0.0265 and 0.0286.
+# The largest allowed errors by the filter's width, relative to the root mean square of the stem's output. The measured
+# errors are 0.0234, 0.0265 and 0.0286.
 LARGEST = {3: 0.026, 5: 0.029, 7: 0.032}
 
 

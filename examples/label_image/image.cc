@@ -47,8 +47,8 @@ constexpr int64_t kMostPixelsOfJpegByte = 8 * 64;
 bool BeginsWith(const std::string& bytes, const char* magic) { return bytes.rfind(magic, 0) == 0; }
 
 void CheckJpeg(const std::string& bytes, int64_t pixels) {
-  // The two pairs of bytes mark the start of a scan and the end of the image. Entropy-coded data does not contain such
-  // pairs, because in it a 0 follows each 0xff.
+  // A JPEG has the bytes 0xff 0xda at the start of a scan, and 0xff 0xd9 at its end. Compressed data contains neither
+  // pair, because in it a 0 follows each 0xff.
   const std::string start_of_scan = "\xff\xda";
   const std::string end_of_image = "\xff\xd9";
   int64_t scans = 0;

@@ -34,8 +34,8 @@ struct Settings {
   SessionOptions session;
   std::string image;
   std::string labels;
-  // The mean is NaN if the user does not give the flag. In that case, the mean is that of the model's metadata or the
-  // constant kMean, and likewise the deviation.
+  // The value of the flag --input_mean, or NaN if the user does not give it. Without it, the mean is that of the
+  // model's metadata or the constant kMean. The same holds for --input_std and the deviation.
   float input_mean = kNotGiven;
   float input_std = kNotGiven;
   int num_results = 5;
@@ -51,8 +51,8 @@ struct InputFormat {
   int channels;
 };
 
-// Throws Error unless the model has exactly one such tensor, of a type for images or scores. The text `what` is "input"
-// or "output".
+// Throws Error unless the model has exactly one input (or output), and its type and shape are those of an image (or of
+// scores). The text `what` is "input" or "output", and `shape` describes the expected shape.
 void CheckTensor(const std::vector<Tensor>& tensors, const char* what, const std::string& model, const char* shape,
                  bool (*fits)(const std::vector<int>& shape)) {
   if (tensors.size() != 1) {

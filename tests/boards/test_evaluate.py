@@ -74,7 +74,8 @@ def test_a_board_that_falls_away_is_named_and_its_share_goes_to_the_others(serve
 
 
 def test_a_board_that_freezes_is_given_up(servers, bundle) -> None:
-    """The server process is stopped too: it then neither answers nor refuses requests, like a board without power."""
+    """The fake run_model also stops the server process that started it. The server then neither answers nor refuses
+    requests, like a board without power."""
     program = bundle / "litebnn-host" / "run_model"
     program.write_text("#!/bin/sh\nkill -STOP $PPID\ncat > /dev/null\n")
     with pytest.raises(BoardError, match=r"^no board is left; .* is silent for more than 0\.5 s$"):

@@ -203,14 +203,14 @@ def _depthwise_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: 
 
 
 def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Appends a dense layer of signs or of numbers, with weights of ±alpha and sometimes zeros."""
+    """Appends a dense layer that reads signs or other numbers. The weights are ±alpha and sometimes zeros."""
     batch, columns = x.dims[0], int(np.prod(x.dims[1:]))
     x = model.transpose(x, 0, 3, 1, 2) if draw(st.integers(0, 3)) == 0 else x
     kind = draw(st.sampled_from(["numbers", "numbers", *["signs of an image", "signs of rows"] * 2]))
     x = _signs(draw, model, x) if kind == "signs of an image" else x
     x = model.reshape(x, batch, columns)
     x = _signs(draw, model, x) if kind == "signs of rows" else x
-    # Ternary training leaves zeros in the weights of layers of signs and of layers of numbers.
+    # Some weights are zero, as ternary training leaves them. If the layer reads signs, only some graphs have zeros.
     smallest = -1 if kind == "numbers" or draw(st.integers(0, 5)) == 0 else 1
     weights = sign_weights(rng, 24, columns) * rng.integers(smallest, 2, (24, columns))
     if draw(st.integers(0, 3)) == 0:
@@ -299,7 +299,7 @@ def _inputs(draw: Draw, model: FloatModel, batch: int, sizes: tuple[int, int, in
 
 @st.composite
 def graphs(draw: Draw, most_stages: int = 3) -> Case:
-    """Draws float models with layers of signs, and with the ops that exporters write between them."""
+    """Draws float models with layers that read signs, and with the ops that exporters write between the layers."""
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
     model = FloatModel()

@@ -19,17 +19,18 @@ from tests.support.quantized_models import (
     TrainedModel,
 )
 
-# A quantization scale with which sums of binary fractions never lie halfway between two levels. Runtimes round such
-# sums in different ways.
+# A quantization scale with which sums of binary fractions never lie halfway between two int8 values. Runtimes round
+# such sums in different ways.
 _NO_TIES = float(np.float32(np.pi / 10))
 
 
 @st.composite
 def int8_graphs(draw: Draw) -> Case:
-    """Draws models with signs of int8 values, ops between them, and int8 layers, some with weights that are not binary.
+    """Draws models with signs of int8 values, and int8 layers that read these signs. Some weights are not binary.
 
-    If the scale and zero point of a sign represent 1 and -1 exactly, all levels are equal in source and result. Layers
-    may then follow each other. With other scales, a level may be rounded to its neighbour, which may flip a sign.
+    If the scale and zero point of a sign represent 1 and -1 exactly, source and result compute equal int8 values. A
+    model may then have several layers in sequence. With other scales, the two models may round a value to different
+    int8 values, which may flip a later sign.
     """
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
@@ -123,7 +124,7 @@ def _conv8(
 
 @st.composite
 def int16_graphs(draw: Draw) -> Case:
-    """Draws models with int16 layers, and signs in any form, which TensorFlow leaves in float."""
+    """Draws models with int16 layers. Their signs have any form, and TensorFlow leaves the signs in float."""
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
     model = Int16Model()
@@ -153,7 +154,8 @@ def int16_graphs(draw: Draw) -> Case:
 
 @st.composite
 def trained_graphs(draw: Draw) -> Case:
-    """Draws models with layers of signs between fake-quantized activations, with weights that are quantized by channel.
+    """Draws models with layers that read signs between fake-quantized activations, with weights that are quantized by
+    channel.
 
     All scales are powers of two, and no scale is coarser than an earlier one. Therefore int8 gives the same values as
     float, except for softmax.

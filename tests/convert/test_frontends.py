@@ -117,7 +117,7 @@ def network():
 
 @pytest.mark.deep
 def test_a_network_of_larq_is_summed_up_before_it_is_trained(tmp_path: Path) -> None:
-    """A function makes this model, so the converter cannot see from a file that it needs Keras 2."""
+    """The model comes from a Python function, so no file tells the converter that the model needs Keras 2."""
     need("larq")
     (tmp_path / "networks.py").write_text(LARQ_NETWORK)
     result = command_line("summary", "networks:network", "--json", cwd=tmp_path)
@@ -143,8 +143,8 @@ model.export("exported")
 @pytest.mark.deep
 @pytest.mark.parametrize(("keras", "suffix"), [("tf_keras", "h5"), ("tf_keras", "keras"), ("keras", "keras")])
 def test_a_file_with_a_function_that_is_not_known_says_what_to_do(keras: str, suffix: str, tmp_path: Path) -> None:
-    """larq-zoo's QuickNet has an initializer like this. Its name is that of a file's own layer, in a long
-    configuration."""
+    """The network's initializer is a function of the user's code, as in larq-zoo's QuickNet. A long layer name makes
+    the stored configuration long, and the message must not repeat the configuration."""
     module = imported(keras, "larq" if keras == "tf_keras" else "keras")
     code = WITH_A_CUSTOM_FUNCTION.format(keras=keras, suffix=suffix)
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)

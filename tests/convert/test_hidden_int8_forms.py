@@ -176,8 +176,8 @@ def two_casts(model: Int8Model, x: Tensor) -> Tensor:
 
 
 def cast_times_two(model: Int8Model, x: Tensor, comparison: str) -> Tensor:
-    """Appends the values 0 and 2 as ai-edge-quantizer writes them. Its scale is that of 1 and -1, for which both
-    values lie halfway between two levels.
+    """Appends the product of 2 and a comparison with 0, as ai-edge-quantizer writes it. The product is 0 or 2, with a
+    scale of 2/255. With this scale, 1 and -1 lie halfway between two int8 values.
     """
     zero = int8_constant("zero", np.zeros(()), 1 / 16, 3)
     number = model.op("CAST", [model.elementwise(comparison, x, zero, type="BOOL")], x.dims)
@@ -198,7 +198,7 @@ def one_less_cast(model: Int8Model, x: Tensor) -> Tensor:
 
 
 def moved_to_another_grid(model: Int8Model, x: Tensor) -> Tensor:
-    """When XNNPACK converts from one scale to another, its factor has 8 fractional bits."""
+    """Appends a sign that is requantized to another scale. XNNPACK requantizes by a factor with 8 fractional bits."""
     return model.quantize8(model.sign8(x, "where", USUAL_GRID), (0.0152, 5))
 
 

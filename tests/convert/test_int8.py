@@ -320,6 +320,6 @@ def test_zeros_of_a_relu_stay_below_a_strict_threshold(form: str) -> None:
     data = rng.standard_normal((8, 6, 6, 3)).astype(np.float32)
     converted = litebnn.convert_tflite(source, representative_dataset=list(data[:, None]))
     expected, actual = (litebnn.Interpreter(each).predict(data) for each in (source, converted))
-    # Rounding makes values near zero equal to zero. If zero then got the wrong sign, the error would be larger than the
-    # outputs.
+    # Rounding to int8 turns values near zero into zero. If the sign of zero were wrong, the error would be larger than
+    # the outputs.
     assert np.sqrt(np.mean((actual - expected) ** 2)) < 0.3 * np.sqrt(np.mean(expected**2))

@@ -43,8 +43,8 @@ def network(form: str) -> Any:
     inputs = keras.Input((10, 10, 3), batch_size=1)
     x = layers.BatchNormalization()(layers.Conv2D(32, 3, use_bias=False)(inputs))
     x = layers.MaxPool2D(2)(layers.ReLU()(conv(x, padding="same")))
-    # The form `where` pads with zeros only. It is also quantized to int16, and the runtime refuses TensorFlow's int16
-    # PADV2 with ones.
+    # If the form is `where`, the network is also quantized to int16, and pads only with zeros. The runtime refuses
+    # TensorFlow's int16 PADV2 with ones.
     x = conv(conv(x, padding="same", pad_values=0 if form == "where" else 1))
     x = larq.layers.QuantDense(16, input_quantizer=sign, **quantizers)(layers.Flatten()(x))
     model = keras.Model(inputs, layers.Dense(10, activation="softmax")(layers.BatchNormalization()(x)))

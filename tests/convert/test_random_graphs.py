@@ -94,7 +94,8 @@ def _check_low_bit_weights(case: Case) -> None:
 
 
 def _check_compared(case: Case) -> None:
-    """Checks that no layer differs if all sums are exact, and that otherwise layers differ only by rounding."""
+    """Compares a model with its conversion layer by layer. If all sums are exact, no layer may differ. If they are not,
+    layers may differ only by rounding."""
     converted, _ = _convert(case.source)
     layers, model = LayerComparison("a test", case.source, converted), read_model(case.source)
     inputs = _inputs(case)
@@ -215,7 +216,8 @@ def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> 
     model = FloatModel()
     rows = model.input(1, 32, signature=(-1, 32))
     x = model.dense(model.sign(rows), np.ones((8, 32)), np.full(8, 5.0))
-    # The smallest float above the addend is so near to it that a sum with the bias would not show the difference.
+    # A strict comparison becomes a comparison with the next float above the threshold. In a sum with the bias of 5,
+    # this float would be rounded to the threshold again.
     x = model.elementwise("SUB", x, model.const(np.full(8, 0.25)))
     x = model.elementwise("NEG", model.elementwise("ADD", x, model.const(np.arange(8) / 4)))
     source = model.finish(model.dense(model.sign(x, strict), np.ones((1, 8))))

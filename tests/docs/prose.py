@@ -49,7 +49,7 @@ COMMENT_MARKS = {
     **dict.fromkeys((".c", ".cc", ".h", ".S", ".js", ".ino"), "//"),
     **dict.fromkeys((".py", ".cmake", ".sh", ".toml", ".yml"), "#"),
 }
-# Names of files that have comments like files with another suffix, and that suffix.
+# Files whose names do not show the form of their comments. Each has the suffix of files with the same form.
 SUFFIXES = {"CMakeLists.txt": ".cmake", "Dockerfile": ".sh", "Makefile": ".sh"}
 
 

@@ -31,7 +31,8 @@ _MOVING = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "DEPTH_TO_SPACE", "CONCATENATION
 
 
 def live(graph: Graph) -> list[Op]:
-    """Returns the ops from which an output is computed, or which do more than compute, in order of execution."""
+    """Returns the ops on which an output depends, and the ops that do more than compute a result, in order of
+    execution."""
     waiting = [op for op in graph.ops if not _is_pure(op) or any(map(graph.is_output, op.outputs)) or not op.outputs]
     found = {*waiting}
     while waiting:
@@ -42,7 +43,7 @@ def live(graph: Graph) -> list[Op]:
 
 
 def _reads(graph: Graph) -> Iterator[tuple[Op, Op]]:
-    """Yields the producer and the reader of each input that an op computes."""
+    """Yields the producer and the reader of each computed tensor that an op reads."""
     for op in live(graph):
         for tensor in op.inputs:
             producer = graph.producer(tensor)
@@ -63,7 +64,7 @@ def _is_layout(op: Op) -> bool:
 
 
 def _length(op: Op) -> int:
-    """Returns the length that an op adds to a path. A fused activation counts as an op of its own."""
+    """Returns the length that an op adds to a path of ops: 1, or 2 if it has a fused activation."""
     return 1 + bool(fused_activation(op))
 
 
@@ -97,8 +98,8 @@ def _named(*names: str) -> Callable[[Op], bool]:
 
 
 def _layouts(graph: Graph) -> int:
-    """Returns the distances of the transposes and reshapes that the rules move downstream. Those of a smaller operand
-    of an op do not count.
+    """Returns the distance of transposes and reshapes from the graph's outputs, which rules reduce. A transpose or
+    reshape does not count if it moves the smaller of an op's operands.
     """
 
     def is_largest(op: Op) -> bool:
@@ -114,7 +115,8 @@ def _layouts(graph: Graph) -> int:
 
 
 def _signs(graph: Graph) -> list[int]:
-    """Returns the distances of signs that are not taken of signs, and the number of fused activations."""
+    """Returns the distance from the graph's inputs of the sign ops whose operand does not already hold signs, and the
+    number of fused activations."""
     distance = _distance(lambda op: op.name in SIGNS and not holds_signs(graph, op.input(0)), upstream=True)
     return [distance(graph), sum(bool(fused_activation(op)) for op in live(graph))]
 
@@ -124,7 +126,8 @@ def _size(tensor: Tensor) -> int:
 
 
 def _work_on_constants(graph: Graph) -> int:
-    """Returns the number of ops between constants and the inputs that are computed from these."""
+    """Returns the number of ops that compute with constants only, each counted once for every path to another op or to
+    an output."""
     lengths: dict[Tensor, int] = {}
     total = 0
     for op in live(graph):
@@ -246,7 +249,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def measured(rule: Rule) -> Rule:
-    """Returns the same rule, which fails if it changes a graph without lowering its measure."""
+    """Wraps a rule, so that it fails if it changes a graph without lowering its measure."""
     name = vars(rule)["lowers"]
 
     @functools.wraps(rule)

@@ -1,5 +1,5 @@
-"""Tests that each rule lowers the measure that it names, whenever it changes a graph. Therefore phases come to an
-end."""
+"""Tests that each rule of the converter lowers the measure that it names, whenever it changes a graph. Repeating the
+rules until none changes anything therefore ends."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_rule_names_a_measure_and_every_measure_has_a_rule() -> None:
 
 
 class _Everything(Request):
-    """A request of everything, so that no rule is left out."""
+    """A conversion request in which every option is true, so that no rule is left out."""
 
     def __getattribute__(self, name: str) -> Any:
         return True

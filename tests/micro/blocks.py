@@ -33,7 +33,8 @@ def elementwise8(model: Int8Model, rng: Rng, name: str, pair: list[Tensor], out:
 
 
 def _on(model: FloatModel, out: Grid, made: Tensor, version: int = 2) -> Tensor:
-    """Makes the last op, whose output is `made`, an int8 op if the model is one of int8 ops."""
+    """If the model is an Int8Model, gives `made`, the output of the last op, an int8 type with the scale and zero point
+    `out`."""
     if isinstance(model, Int8Model):
         model.graph.ops[-1].code = type(model.graph.ops[-1].code)(model.graph.ops[-1].name, "", version)
         made.type = model.level_type
@@ -57,7 +58,7 @@ def _binary_conv(model: FloatModel, rng: Rng, x: Tensor, channels: int, stride: 
     taps = int(rng.choice([1, 3]))
     weights = sign_weights(rng, channels, taps, taps, x.channels)
     if isinstance(model, Int8Model):
-        # All ops of this form of a sign can be exported, also if nothing is binarized.
+        # This form of a sign has only ops that can be exported, even if the converter leaves the layer int8.
         signs = model.sign8(x, "ste_sign", EXACT_GRID)
         bias = rng.standard_normal(channels)
         return model.conv8(signs, weights, bias, out, same=True, activation="none", stride=stride)
@@ -133,15 +134,16 @@ def _elementwise(model: FloatModel, rng: Rng, name: str, pair: list[Tensor]) -> 
 
 
 def _shrunk(model: FloatModel, rng: Rng, x: Tensor) -> Tensor:
-    """Adds a pool to some of the sums. Then the sum is computed a few rows at a time, if this saves memory."""
+    """Appends a max pool to some of the branches' sums. The exported code then computes the sum a few rows at a time,
+    if this saves memory."""
     if rng.random() < 0.4 and min(x.dims[1:3]) > 1:
         return _like(model, x, model.max_pool(x, 2, 2))
     return x
 
 
 def gated(model: FloatModel, rng: Rng, x: Tensor, images: list[Tensor], *, exact: bool = True) -> Tensor:
-    """Adds a gate: an image whose channels are multiplied by numbers between 0 and 1, which dense layers compute from
-    their means.
+    """Adds a gate: an image whose channels are multiplied by numbers between 0 and 1. Dense layers compute these
+    numbers from the channels' means.
     """
     batch, channels = x.dims[0], x.channels
     source = _conv(model, rng, x, channels, 1, grid(rng, 20.0)) if rng.random() < 0.5 else x

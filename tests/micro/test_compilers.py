@@ -31,7 +31,7 @@ def compiler(name: str) -> Sequence[str]:
         return [ziglang_program(), "cc"]
     if name == "clang":
         return [find_clang_tool("clang")]
-    # A program for no board is linked with newlib's stubs of an operating system.
+    # The program runs on no board, so newlib's stubs stand for the functions of an operating system.
     return [name, *find_target("cortex-m4").gcc_flags, "--specs=nosys.specs"] if name.startswith("arm") else [name]
 
 

@@ -341,7 +341,7 @@ def test_zeros_have_the_runtimes_signs(tmp_path: Path) -> None:
     axes = model.const([1, 2], np.int32)
     shown = [model.op("ABS", [zeros], x.dims)]
     shown += [model.op(f"REDUCE_{name}", [zeros, axes], (1, 1, 1, 8), keep_dims=True) for name in ("MAX", "MIN")]
-    # A quotient shows the sign of zero, because the self-test takes zeros of both signs for equal.
+    # The self-test takes +0 and -0 for equal. The quotient 1 / x is +inf or -inf and shows the sign of a zero.
     exported(model.finish(*(model.elementwise("DIV", model.const([1]), values) for values in shown)), tmp_path)
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 

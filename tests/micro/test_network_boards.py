@@ -57,7 +57,7 @@ def test_golden_models_are_bit_equal(target: str, name: str, tmp_path: Path) -> 
 
 
 def export_random(seed: int, target: str, folder: Path) -> Path:
-    """Exports a random network whose results are exact, with kernels of one of the two sets."""
+    """Exports a random network whose results are exact, with the compact or the fast kernels."""
     model = networks.int8_network(seed) if seed % 2 else networks.float_network(seed, exact=True)
     kernels = KERNELS[seed // 2 % 2]
     with warnings.catch_warnings():

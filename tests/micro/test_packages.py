@@ -163,8 +163,8 @@ def test_a_frameworks_build_takes_the_folder(framework: str, folder: Path, tmp_p
     assert run(tmp_path / "build" / "selftest").endswith("passed\n")
 
 
-# PlatformIO would fetch the names of licenses from GitHub, which this machine may not reach. Therefore the test passes
-# the name.
+# PlatformIO would fetch the list of known licenses from GitHub, which this machine may not reach. Therefore the test
+# replaces that list.
 PACK_FOR_PLATFORMIO = """
 import sys
 from platformio.package.manifest.schema import ManifestSchema

@@ -65,7 +65,7 @@ def ternary_selected(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def booleans(model: FloatModel, x: Tensor) -> Tensor:
-    """Appends the number, 0 to 3, of three thresholds that x has reached."""
+    """Appends the number of thresholds that x reaches, from 0 to 3."""
     conditions = [model.elementwise("GREATER_EQUAL", x, model.const(t), type="BOOL") for t in (-0.25, 0, 1.5)]
     first, second, third = (model.op("CAST", [condition], x.dims) for condition in conditions)
     return model.elementwise("ADD", model.elementwise("ADD", first, second), third)

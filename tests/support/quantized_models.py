@@ -28,7 +28,7 @@ from tests.support.float_models import ACTIVATIONS, FloatModel, window
 
 Grid = tuple[float, int]
 # Scales and zero points of signs. The first pair represents 1 and -1 exactly, the second represents neither, the third
-# does not represent -1. In float32, 2/255 is slightly too large, so that 1 is 127.49999 steps.
+# does not represent -1. In float32, 2/255 is slightly too large, so that 1 is 127.49999 times the scale.
 EXACT_GRID, USUAL_GRID, NO_MINUS_GRID = (1 / 127, 0), (float(np.float32(2 / 255)), -1), (1 / 255, -128)
 INT8_SIGNS = (
     "where",

@@ -183,7 +183,8 @@ def _takes_two_others(left: Left, reason: str) -> bool:
 
 def _is_what_it_says(left: Left, reason: str) -> bool:
     """True if the layer's input is always the number in the reason's text, apart from padding."""
-    # The zeros of a space-to-batch have a different position in each row, so they are ignored.
+    # The zeros with which a SPACE_TO_BATCH_ND pads are at different positions in each of its parts, so zeros are
+    # ignored.
     within = replace(left, values=left.values - {0.0}) if left.spaced else left
     return _takes_no_others(within, reason) or (left.padded and not left.moves)
 
@@ -193,8 +194,8 @@ def _pads_unknown_size(left: Left, reason: str) -> bool:
 
 
 def _leaves_out(left: Left, reason: str) -> bool:
-    """A TRANSPOSE_CONV computes its outputs in phases. True if a phase has no output that uses the first or the last
-    row or column of the input.
+    """A TRANSPOSE_CONV with a stride is computed as several convolutions, its phases, each for a part of the outputs.
+    True if a phase has no output that uses the first or the last row or column of the input.
     """
     op = left.op
     strides = op.options.stride_h, op.options.stride_w

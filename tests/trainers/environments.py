@@ -7,7 +7,8 @@ from pathlib import Path
 import bootstrap
 from tests.needs import need
 
-# conftest.py sets the first variable for this process, and examples that a test imports set the second.
+# The environment variables that select a Keras version and a backend of Keras 3. This process has the first from
+# conftest.py, and the second from examples that a test imports.
 KERAS_CHOICES = ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND")
 
 

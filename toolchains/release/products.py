@@ -16,7 +16,8 @@ from toolchains.targets import ROOT, Target, ToolkitError, load_targets
 
 
 def _has_wheel(target: Target) -> bool:
-    """True if wheels are made for the target: one for all CPUs of a kind, so that its wheel serves all their boards."""
+    """True if the target gets a wheel. In each family of CPUs only one target gets one, and its wheel runs on all
+    boards of the family."""
     return bool(target.wheel) and target.family == target.name
 
 
@@ -25,7 +26,8 @@ def _has_bundle(target: Target) -> bool:
 
 
 def _has_deb(target: Target) -> bool:
-    """True if Debian packages are made for the target: one for all CPUs of a kind, with an architecture of Debian's."""
+    """True if the target gets Debian packages. In each family of CPUs only one target gets them, and Debian must have
+    its architecture."""
     return bool(target.debian) and target.family == target.name
 
 

@@ -20,8 +20,8 @@ GRIDS: list[Grid] = [USUAL_GRID, NO_MINUS_GRID, TWICE_USUAL, HALVES, *random_gri
 
 
 def check(name: str, of: list[Grid], result: Grid) -> None:
-    """Compares the results for all int8 values of an input, or all pairs of values of two inputs, with those of the
-    installed runtime."""
+    """Compares litebnn's results of an op with the installed runtime's, for all int8 values of one input or all pairs
+    of values of two inputs."""
     model, shape = FloatModel(), (1, 1, ALL ** len(of))
     inputs = [model.input(*shape, type="INT8") for _ in of]
     for tensor, grid in zip(inputs, of, strict=True):

@@ -14,7 +14,7 @@ def test_the_quantizer_is_named() -> None:
     levels = model.elementwise("MUL", model.op("ROUND", [x], x.dims), model.const(1 / 3))
     heaviside = model.elementwise("SIGN", model.elementwise("RELU", x))
     flag = model.op("CAST", [model.elementwise("LESS", x, model.const(0), type="BOOL")], x.dims)
-    # The constants differ between channels, so the values of the sign are not two numbers.
+    # The constants differ between channels, so their SIGN is not known to take only two numbers.
     constants = model.const(np.arange(-256, 256).reshape(x.dims) % 100, np.int8)
     constants.quantization = parameters(1.0, 0)
     for tensor, reason in (

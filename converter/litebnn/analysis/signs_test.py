@@ -95,7 +95,8 @@ def test_an_int8_value_of_a_fine_grid_is_compared_as_coarsely_as_the_runtime_doe
 
 @pytest.mark.parametrize(("amount", "threshold"), [(0.1, 0.0), (-0.1, 0.5)])
 def test_what_a_grid_says_is_never_negative_need_not_have_a_sign_below_zero(amount: float, threshold: float) -> None:
-    """The quantized sum can only be 0 or 1.1, so it cannot distinguish -0.9 from 0."""
+    """The int8 input has no negative values, so SIGN is never -1. The int8 sum need not represent the number that SIGN
+    = -1 would give, -0.9 or -1.1."""
     model = FloatModel()
     levels = model.input(1, 4, type="INT8")
     levels.quantization = parameters(0.5, -128)

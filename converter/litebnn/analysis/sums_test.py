@@ -14,13 +14,14 @@ F = np.float32
 
 
 def levels_of(total: SignSum, values: Array) -> Array:
-    """Returns the values that the sum of signs represents, for values [n] of one channel."""
+    """Returns the numbers that a sum of signs gives for the inputs `values` [n] of one channel."""
     signs = np.where((values[:, None] >= total.thresholds) == total.rising, 1, -1)
     return np.asarray(total.middle + signs @ total.scales)
 
 
 def sum_in(model: FloatModel, tensor: Tensor) -> tuple[Values, SignSum]:
-    """Returns the activation levels of a tensor, and the sum of signs that represents them for layers with padding."""
+    """Returns the few values that a tensor takes, and the sum of signs that represents them in layers that pad with
+    zeros."""
     found = find_levels(model.graph, tensor)
     assert found is not None
     total = few_levels(found)
@@ -29,7 +30,8 @@ def sum_in(model: FloatModel, tensor: Tensor) -> tuple[Values, SignSum]:
 
 
 def around(thresholds: Array) -> Array:
-    """Returns numbers of all sizes and those next to thresholds, except subnormal ones, which may be flushed."""
+    """Returns test inputs: the thresholds, the floats next to them, and numbers of many sizes. Subnormal numbers are
+    left out, because CPUs may flush them to zero."""
     near = [next_level(thresholds, up=up) for up in (False, True)]
     return np.concatenate([thresholds, *near, np.linspace(-8, 8, 257, dtype=F), np.array([-1e30, 1e30], F)])
 
@@ -41,7 +43,7 @@ def test_dorefa_is_the_sum_of_three_signs() -> None:
     assert (found.x, has_zero(found.values), total.middle) == (x, True, 1.5)
     assert total.rising.tolist() == [False] * 3
     assert total.scales.tolist() == [-0.5] * 3
-    # Halves are rounded to even numbers: 0.5 becomes 0, 1.5 and 2.5 become 2.
+    # The function rint rounds halves to even numbers: 0.5 becomes 0, 1.5 and 2.5 become 2.
     numbers = around(found.edges)
     expected = np.rint(np.clip(numbers, F(0), F(1)) * F(3))
     rising = few_levels(found, for_zeros=False)
@@ -58,7 +60,8 @@ def test_levels_are_found_however_they_are_written(spelling: str) -> None:
     found, total = sum_in(model, LEVELS[spelling](model, x))
     assert found.x is x
     assert len(total.thresholds) == (2 if "ternary" in spelling else 3)
-    # If zero is a level, all signs are +1 at zero, so that padding with ones stands for zeros.
+    # If the tensor takes the value zero, all signs are +1 there, so that padding the signs with ones stands for padding
+    # with zeros.
     zeros = [n for n in around(found.edges) if abs(levels_of(total, np.array([n], F))[0]) < 1e-6]
     assert has_zero(found.values)
     assert np.all((np.array(zeros, F)[:, None] >= total.thresholds) == total.rising)

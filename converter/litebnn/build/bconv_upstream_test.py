@@ -13,7 +13,7 @@ RNG = np.random.default_rng(0)
 
 
 def joined(model: FloatModel, clamps: int) -> Tensor:
-    """Makes a concatenation of the outputs of two binary layers, and after it a number of clamps, which is `clamps`."""
+    """Makes a concatenation of the outputs of two binary layers, followed by `clamps` ops, each a RELU6 or RELU."""
     sign = model.sign(model.input(1, 4, 4, 32))
     parts = [model.conv(sign, sign_weights(RNG, 32, 1, 1, 32)) for _ in range(2)]
     x = model.op("CONCATENATION", parts, (1, 4, 4, 64), axis=3, fused_activation_function=0)

@@ -78,8 +78,8 @@ def test_a_layer_of_moved_signs_is_binary(move: Move) -> None:
 @pytest.mark.parametrize("read", [False, True])
 @pytest.mark.parametrize("channels", [40, 64])
 def test_signs_that_are_padded_and_shuffled_come_to_an_end(channels: int, read: bool) -> None:
-    """40 channels take two words, of which 24 bits are unused. Padding with -1 would take two different words, so the
-    signs are padded as floats."""
+    """Signs of 40 channels take two words, and 24 bits of the second word are unused. Padding with -1 would need two
+    different words, so the converter pads the signs as floats."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     padded = model.pad(model.sign(model.input(1, 3, 3, channels)), [(1, 0), (0, 1)], -1.0)

@@ -55,7 +55,8 @@ def test_a_count_as_large_as_it_may_be_takes_no_time() -> None:
 
 
 def test_ops_of_litebnn_wait_for_none() -> None:
-    """When the next delegate is applied, runtimes look up the ops' indices again, but among the nodes that remain."""
+    """Control dependencies name ops by index. A runtime that applies another delegate after litebnn's looks up these
+    indices again, but among the nodes that remain."""
     model = _of_three_ops(bytes([1, 1, 1, 0, 2]))
     model.graphs[0].ops[2].code = OpCode("CUSTOM", "LceQuantize")
     with pytest.raises(ConversionError, match="op 1 waits for op 0, expected none in a model with litebnn's ops"):

@@ -53,7 +53,8 @@ def test_a_filter_is_shown_as_signs() -> None:
     nodes = shown("grouped.lce", 40)
     shape = attributes(filter_of(nodes, "1")["outputsMetadata"][0])["tensor_shape"]
     value = attributes(filter_of(nodes, "1"))["__value"]
-    # Each of the 4 groups has 32 channels, which fill one word. The second row of the filter begins with the next word.
+    # At each position of the filter, the signs of 32 input channels fill one word. The second row that is shown is the
+    # next position, and begins with the next word.
     assert shape == "signs[32,3,3,32]"
     assert value.startswith("[[[[-1, -1, +1, +1, ")
     rows = json.loads(value.replace("+", ""))[0][0]

@@ -9,8 +9,8 @@ from tests.support.float_models import FloatModel, sign_weights
 
 
 def wasteful_network() -> bytes:
-    """A network with a binary layer that breaks several rules for fast models. One of them is that a RELU follows the
-    layer's scale."""
+    """A network with a binary layer that breaks several rules for fast models. For example, its numbers of channels are
+    not multiples of 32, and a RELU follows its scale and bias."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 9, 9, 40)), sign_weights(rng, 20, 3, 3, 40), same=True)

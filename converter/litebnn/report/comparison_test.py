@@ -52,8 +52,7 @@ def test_the_first_layer_that_differs_is_found_among_floats_and_among_bits() -> 
         assert layer.layer.removesuffix("/bits") == sign
         assert 0 < layer.flipped < layer.signs
         assert layer.samples == 3
-        # If both models have packed signs, neither has a tensor with the sums before the signs. Therefore the distance
-        # of these sums from zero is unknown.
+        # The distance of the sums from zero is unknown if both models store only the sums' signs, packed.
         assert np.isnan(layer.distance) == (first is converted)
 
 

@@ -63,7 +63,7 @@ def test_windows_lie_in_runs_of_words(op: Op, runs: int) -> None:
     ],
 )
 def test_which_layers_are_left_to_another_isa(op: Op, little: bool) -> None:
-    """The test checks that `costs.py` and the C++ code of the ISA leave the same layers to another ISA."""
+    """Tests that `costs.py` and the C++ code of an ISA delegate the same layers to another ISA."""
     assert windows_share_little(op, 384, 360, 64) == little
 
 

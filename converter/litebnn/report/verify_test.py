@@ -42,7 +42,7 @@ SAMPLE = np.random.default_rng(1).standard_normal((1, 6, 6, 32)).astype(np.float
 
 @pytest.mark.usefixtures("library")
 def test_after_signs_that_rounding_flipped_the_layers_are_held_to_the_source() -> None:
-    """About one in twenty sums is zero without the bias. The bias flips the signs of these sums."""
+    """About one in twenty dot products is zero. The bias, which is -1e-7 or 1e-7, decides the sign of such a sum."""
     source, above = two_layers(-1e-7), litebnn.convert_tflite(two_layers(1e-7))
     found = verify_conversion(source, above, SAMPLE)
     assert (found.samples, found.difference) == (1, 0)
@@ -80,7 +80,8 @@ def test_signs_that_a_mistake_has_flipped_next_to_zero_are_not_by_rounding() -> 
 @pytest.mark.parametrize("form", ["where_ge", "where_gt"])
 @pytest.mark.parametrize("levels", ["signs", "ternary"])
 def test_signs_of_zero_are_not_flipped_by_rounding(form: str, levels: str) -> None:
-    """Sums of ±1 are exact. If a threshold is off by one count, zero gets the wrong sign."""
+    """Sums of ±1 are exact, so rounding cannot flip their signs. If a threshold is wrong by one, sums of zero get the
+    wrong sign."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.input(1, 6, 6, 32)
@@ -95,7 +96,8 @@ def test_signs_of_zero_are_not_flipped_by_rounding(form: str, levels: str) -> No
 
 @pytest.mark.usefixtures("library")
 def test_signs_of_zero_after_levels_may_be_flipped_by_rounding() -> None:
-    """For a black image, the source adds zeros. The result adds a rounded bias to rounded levels."""
+    """For a black image all activation levels are zero, so the source adds up zeros. The result computes the same sums
+    from signs and a bias, with rounding, so they may miss zero."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, LEVELS["dorefa"](model, model.input(1, 6, 6, 32)), 32)

@@ -18,7 +18,7 @@ ZOO = sorted((ROOT / "build" / "zoo").glob("*.litebnn.tflite"))
 
 
 def taken_by_the_library(model: bytes, capfd: pytest.CaptureFixture[str]) -> tuple[int, int]:
-    """The number of claimed nodes and the number of all nodes, as the delegate's log tells them."""
+    """The number of claimed nodes and the number of all nodes, from the delegate's log."""
     capfd.readouterr()
     delegate = load_delegate(verbose=True)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[delegate])
@@ -184,7 +184,8 @@ def rows_of_the_library() -> Counter[tuple[object, ...]]:
             continue
         [op, *_] = re.findall(r"\"(\w+)\"", text)
         role = re.search(r"SignFeed::k(\w+)", text)
-        # In the library's table, this field comes after `computes`. Without it, an op follows any claimed op.
+        # An entry of the library's table has the field `follows` by name, or in the place after `computes`. If it is
+        # missing, the delegate claims the op after any claimed op.
         follows = re.search(r"\.follows = |kTfLiteBuiltin\w+,\s*[\w<>]+,\s*(?!nullptr)\w+", text) is not None
         flags = [f".{field} = true" in text for field in ("needs_reader", "stands_alone")]
         rows[(op, role[1] if role else "None", follows, *flags)] += 1

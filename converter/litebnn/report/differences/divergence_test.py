@@ -15,7 +15,7 @@ from tests.support.quantized_models import Int8Model
 
 
 def operand_of(source: bytes, sign: str, sample: Array) -> Array:
-    """The values whose signs the source model computes."""
+    """Runs the source model on a sample. Returns the values whose signs the tensor `sign` holds."""
     model = read_model(source)
     graph = model.graphs[0]
     found = find_sign(graph, next(t for op in graph.ops for t in op.outputs if t.name == sign))
@@ -42,7 +42,8 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(
     converted = litebnn.convert_tflite(source)
     sample = samples[:1]
     values = operand_of(source, sign, sample)
-    # The sums of the converted model are exact. A sum is zero, whose sign is positive, or at least 0.1 away from zero.
+    # The converted model computes exact sums: a sum is either zero, which has a positive sign, or at least 0.1 away
+    # from zero.
     flipped = (values < 0) & (values > -0.05)
     divergence = LayerComparison("verify", source, converted).first_divergence([sample])
     if not flipped.any():
@@ -185,8 +186,7 @@ def test_a_float_layer_that_takes_in_what_stands_after_its_pooling(taken: str, e
 
 @pytest.mark.usefixtures("library")
 def test_a_float_layer_whose_image_is_no_longer_split() -> None:
-    """The source quantizes the layer's output before BATCH_TO_SPACE_ND, and the conversion removes
-    BATCH_TO_SPACE_ND."""
+    """The source quantizes the layer's output before a BATCH_TO_SPACE_ND, which the conversion removes."""
     rng = np.random.default_rng(0)
     model = Int8Model()
     sign = model.sign(model.input(1, 6, 6, 32))
@@ -205,7 +205,8 @@ def test_a_float_layer_whose_image_is_no_longer_split() -> None:
 @pytest.mark.parametrize("layer", ["padded", "unpadded", "dense"])
 @pytest.mark.parametrize("spelling", ["dorefa", "ternary_rounded", "booleans"])
 def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, layer: str) -> None:
-    """The source transposes between a NEG and the levels. The result computes the levels from the input of the NEG."""
+    """In the source, a TRANSPOSE lies between a NEG and a quantizer with few levels. The result computes the levels
+    from the input of the NEG."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.transpose(model.elementwise("NEG", model.input(1, 6, 6, 32)), 0, 3, 1, 2)
@@ -233,8 +234,8 @@ def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, la
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("least", "most"), [(-2.0, 0.7), (0.3, 2.0)])
 def test_levels_that_are_not_all_reached(least: float, most: float) -> None:
-    """The source transposes between a clamp and the levels. The result has signs only for thresholds within the
-    clamp."""
+    """In the source, a TRANSPOSE lies between a clamp and a quantizer with four levels. The result has a sign for each
+    of the quantizer's thresholds within the clamp."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     bounded = model.elementwise("MINIMUM", model.input(1, 6, 6, 32), model.const(most))
@@ -286,8 +287,8 @@ def test_few_numbers_that_stay_floats_are_flipped_by_rounding_as_signs_are(form:
 @pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0), (-0.5, 2.0)])
 @pytest.mark.parametrize("comparison", ["GREATER_EQUAL", "LESS"])
 def test_booleans_that_rounding_turns(comparison: str, values: tuple[float, float]) -> None:
-    """If the source selects between two values by a boolean, the result reads the boolean's sign or the opposite
-    sign."""
+    """The source selects between two values by comparing x with 0. The layer of the result reads a sign in place of the
+    two values: that of the comparison, or the opposite sign."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
@@ -320,8 +321,8 @@ def test_signs_that_are_spread_over_an_image_and_flattened() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("flipped", [False, True])
 def test_two_conversions_of_a_model_do_not_differ(flipped: bool) -> None:
-    """In both models there are tensors that rules named, bits with permuted axes, and several tensors of the same
-    name.
+    """Both conversions have tensors with names that the converter's rules made, packed signs with permuted axes, and
+    several tensors of the same name.
     """
     rng = np.random.default_rng(0)
     model = FloatModel()

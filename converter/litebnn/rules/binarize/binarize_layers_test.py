@@ -47,7 +47,8 @@ def test_constants_are_called_after_the_weights() -> None:
 
 @pytest.mark.parametrize("size", [8, -1])
 def test_same_padding_that_is_none_at_this_size_stays_same(size: int) -> None:
-    """SAME adds no pixels at this size, but it would add pixels after the model's input is resized."""
+    """SAME padding adds no pixels to the 8×8 image, but it would add pixels after the model's input is resized to an
+    odd size."""
     model = FloatModel()
     x = model.sign(model.input(1, 8, 8, 32, signature=(1, size, size, 32)))
     op, _ = converted(model, model.conv(x, sign_weights(RNG, 8, 2, 2, 32), same=True, stride=(2, 2)))

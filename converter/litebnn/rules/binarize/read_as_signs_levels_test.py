@@ -171,8 +171,8 @@ def test_a_quantized_layer_is_left_alone() -> None:
 
 
 def network(thirds: bool, channels_first: bool, seed: int) -> bytes:
-    """Makes a network of three layers with a max pool and batch norms between them. The input of each layer has 2-bit
-    activation levels."""
+    """Makes a network of two convolutions and a dense layer, whose inputs are quantized to four levels (2 bits). Batch
+    norms and max pools follow the convolutions."""
     rng = np.random.default_rng(seed)
     model = FloatModel()
 
@@ -232,8 +232,8 @@ def test_levels_of_other_values_are_found_by_comparing() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", ["net/levels", "net/levels/Round"])
 def test_a_layer_that_is_called_levels_is_compared_as_any(name: str) -> None:
-    """If a float layer reads the activation levels too, the converted model still has the tensor of the levels, with
-    its old name."""
+    """If a float layer reads a quantizer's levels too, the converted model still has the tensor of the levels, with its
+    old name."""
     model = FloatModel()
     level = dorefa(model, model.input(1, 6, 6, 32))
     level.name = name
@@ -257,7 +257,8 @@ def centered(model: FloatModel, x: Tensor) -> Tensor:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("levels", "values"), [(dorefa, PadValues.ONE), (centered, PadValues.ZERO)])
 def test_the_padding_of_two_ops_is_the_padding_of_one(levels: Any, values: PadValues) -> None:
-    """The levels are symmetric around zero, so padding with zeros means zeros in all signs too."""
+    """The source pads levels with zeros. For DoReFa's levels, all signs are +1 at zero, so the result pads with ones.
+    Centered levels are symmetric around zero, so the result pads with zeros."""
     model = FloatModel()
     padded = model.pad(levels(model, model.input(1, 5, 6, 32)), [(2, 0), (1, 1)])
     source = model.finish(model.conv(padded, sign_weights(RNG, 8, 3, 3, 32), same=True))

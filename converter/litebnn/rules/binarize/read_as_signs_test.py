@@ -364,7 +364,7 @@ def test_a_product_of_two_values_with_a_matrix_is_binary(values: tuple[float, fl
 
 @pytest.mark.usefixtures("library")
 def test_a_product_that_is_a_float_dense_layer_in_the_end_keeps_its_axes() -> None:
-    """The layer pads with zero, which is neither of the values -2 and 2, so the layer stays float."""
+    """The input of the layer takes the values -2 and 2, but is padded with zeros, so the layer stays float."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.pad(model.two_values(model.input(2, 3, 4, 64), -2.0, 2.0), [(1, 0), (0, 0)], 0.0)

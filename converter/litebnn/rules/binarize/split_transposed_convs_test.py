@@ -89,7 +89,8 @@ def test_transposed_convolutions_are_binary_and_exact(
 
 
 def split(source: bytes) -> tuple[list[str], list[str]]:
-    """Returns the ops after the packed sign, and the reasons why the layer was left alone."""
+    """Runs the rule. Returns the ops after the packed sign, and the reasons why the transposed convolution was left
+    alone."""
     model = rewritten(source, recognize_signs)
     notes = Notes(model)
     changed = split_transposed_convs(model.graphs[0], notes)
@@ -232,8 +233,8 @@ def test_without_a_sign_or_a_known_size_it_stays() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("pools", range(4, 20))
 def test_the_layer_is_binary_if_all_phases_are(pools: int) -> None:
-    """If a phase pads its input, there are more ops between its convolution and the sign. The search for the sign has a
-    limit on the number of ops.
+    """The rule splits a transposed convolution into several convolutions, its phases. If a phase pads its input, more
+    ops lie between the phase and the sign that it reads. The search for the sign stops after a number of ops.
     """
     model = Int8Model()
     x = model.sign8(model.input8((1 / 16, 3), 1, 22, 22, 32), "where", EXACT_GRID)

@@ -185,7 +185,7 @@ def test_what_is_always_zero_takes_no_scale_of_indices() -> None:
     x = model.input(1, 3, 3, 2)
     mean = model.op("MEAN", [x, model.const([1, 2], np.int32)], (1, 2), keep_dims=False)
     inserted = model.model(mean)
-    # For these samples the means are zero, although the values are not.
+    # For these samples the output of MEAN is zero, although its input is not.
     inserted_into(inserted, {x: (-1e-3, 1e-3), mean: (0.0, 0.0)})
     [grid] = grids(inserted, x)
     [of_mean] = grids(inserted, inserted.graphs[0].ops[-3].output)

@@ -22,8 +22,8 @@ BINARY = (*rules_of("thresholds"), *rules_of("binarize"), *rules_of("fuse"))
 
 
 def two_layers(activation: str, *, same: bool = True, read_twice: bool = True) -> bytes:
-    """Makes a layer with a batch norm, and a layer that reads its sign. If `read_twice` is true, the first layer
-    cannot write bits.
+    """Makes two layers with a batch norm and a sign between them. If `read_twice` is true, another op reads the batch
+    norm too, so the first layer cannot write bits.
     """
     model = FloatModel()
     signs = model.sign(model.input(1, 6, 6, 32))
@@ -57,8 +57,8 @@ def test_bits_are_packed_after(activation: str) -> None:
 
 @pytest.mark.usefixtures("library")
 def test_halves_of_a_level_next_to_a_number_add_up() -> None:
-    """The first layer writes floats, because its number of channels is odd. The sign of these floats compares strictly
-    (x > threshold), because of the layer's bias.
+    """The first layer writes floats, because its input has an odd number of channels. The sign of these floats compares
+    strictly (x > threshold), because of the layer's bias.
     """
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 3)), [(1, 1), (2, 0)])
@@ -98,8 +98,8 @@ def test_an_output_of_another_type_is_left_alone() -> None:
 
 @pytest.mark.parametrize("scale", [1, 2])
 def test_only_whole_sums_are_halved_after_explicit_padding(scale: int) -> None:
-    """The op with explicit padding is split into two halves, which add up exactly only for integers. If multipliers and
-    biases are not integers, they are applied after the sum.
+    """An op with explicit padding by zeros becomes the sum of two ops, which pad with +1 and with -1. Half results add
+    up exactly only for integers. Other multipliers and biases are applied after the sum.
     """
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 32)), [(1, 1), (2, 0)])

@@ -192,8 +192,8 @@ def test_a_fused_clamp_to_one_goes_where_only_signs_read_it(other: str) -> None:
 
 
 def names_split(before: list[str], other: str) -> list[str]:
-    """Returns the names of the ops that are expected after one round. The clamp has become a separate op, also if there
-    is a second sign."""
+    """Returns the names of the ops that are expected after the rule has run once: those before, and the fused clamp as
+    a separate op."""
     return sorted([*before, "RELU_N1_TO_1"])
 
 

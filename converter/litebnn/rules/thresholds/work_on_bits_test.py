@@ -102,7 +102,7 @@ def test_values_stay_after_transposes() -> None:
 
 
 def moved(model: FloatModel, kind: str) -> Tensor:
-    """Makes a sign whose bits are computed from other bits."""
+    """Makes a tensor of signs that no sign op writes directly: signs that are broadcast or max-pooled."""
     if kind == "broadcast":
         row = model.elementwise("GREATER_EQUAL", model.input(1, 1, 4, 1), model.const(0), type="BOOL")
         return model.op("SELECT_V2", [row, model.const(np.ones((1, 5, 4, 40))), model.const(-1)], (1, 5, 4, 40))
