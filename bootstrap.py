@@ -93,7 +93,7 @@ WITHOUT_DEPENDENCIES = {"larq": ["larq>=0.13.3"]}
 NEWEST_NUMPY_1 = (3, 12)
 
 # pip's arguments for PyTorch, tried in turn until one gives a build for CPUs. PyPI's build for Linux requires several
-# GB of CUDA. The environment variable replaces this choice with the user's own arguments.
+# GB of CUDA. The environment variable LITEBNN_TORCH replaces these arguments with the user's own.
 TORCH_VARIABLE = "LITEBNN_TORCH"
 TORCH_SOURCES = (
     ("torch==2.13.0",),

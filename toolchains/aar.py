@@ -54,7 +54,8 @@ def aar() -> Path:
         library = build(row.name)
         libraries[row] = [library, work_folder(row, find_compiler(row, "auto")) / NATIVE_METHODS]
     (ROOT / "dist").mkdir(exist_ok=True)
-    # The environment variable is set, because the builds above have found the compiler in the folder that it names.
+    # The variable ANDROID_NDK_HOME is set, because the builds above have found the compiler in the folder that it
+    # names.
     ndk = ndk_version(Path(os.environ["ANDROID_NDK_HOME"]))
     return pack(libraries, ndk, compile_class(), ROOT / "dist")
 

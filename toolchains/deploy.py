@@ -249,8 +249,8 @@ def check_processor(target: Target, board: Board) -> None:
 
 
 def target_of(board: Board) -> Target:
-    """The first target whose programs run on a board. It is the family of a kind of CPU, or the target for this
-    machine.
+    """The first target in the table whose programs run on a board. The target serves all CPUs of a kind, or is the one
+    for this machine.
 
     Raises:
         ToolkitError: no target's programs run on the board.

@@ -235,7 +235,7 @@ def _count_inference(counter: Counter, program: Path, library: Path | None, mode
 
 def count_model(counter: Counter, target: Target, library: Path, name: str) -> None:
     try:
-        # The runtime is looked for first, because the model cannot be counted without a runtime.
+        # A missing runtime is reported first, because no model can be counted without a runtime.
         c_library_of(target)
         model, program = model_file(name, "lce"), benchmark_model(target)
     except ToolkitError as reason:

@@ -1,4 +1,4 @@
-"""Tests bits, options and thresholds against a naive implementation."""
+"""Tests the packing of signs to bits, the options of ops, and thresholds against a naive implementation."""
 
 import numpy as np
 import pytest

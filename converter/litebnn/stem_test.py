@@ -130,8 +130,8 @@ def test_the_error_of_eight_networks(
 
 
 def test_a_small_filter_never_saturates_and_a_large_one_is_finer_than_its_bound() -> None:
-    """On a white image, weights that all have one sign reach the bound for any image. 147 weights of both signs
-    hardly reach half of it.
+    """If all weights have one sign, a white image makes the output as large as any image can. With 147 weights of both
+    signs, images hardly reach half of that bound, so the range is estimated.
     """
     for weights, reaches in ((np.ones((4, 3, 3, 3)), True), (np.resize([1.0, -1.0], (4, 7, 7, 3)), False)):
         model = FloatModel()

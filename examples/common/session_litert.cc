@@ -80,7 +80,7 @@ class LiteRtSession final : public Session {
   // The compiled model is declared last, because it uses the members before it and must be destroyed before they are.
   SessionOptions options_;
   std::string model_bytes_;
-  // The member is the model's graph, from which tensors are read because LiteRT does not expose them.
+  // The graph that the runtime executes. The program reads tensors from the graph, because LiteRT does not expose them.
   TfLiteContext* graph_ = nullptr;
   std::vector<Delegate> delegates_;
   Owned<LiteRtEnvironment> environment_{nullptr, LiteRtDestroyEnvironment};

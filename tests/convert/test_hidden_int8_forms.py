@@ -337,8 +337,8 @@ def test_a_sign_of_a_float_input_and_of_what_it_is_rounded_to(detached: bool) ->
 
 @pytest.mark.parametrize("steps", [8, 40])
 def test_what_takes_three_values_is_no_sign_however_near_two_of_them_are(steps: int) -> None:
-    """If two values are at most two steps of the coarsest scale apart, the converter treats them as one value that
-    was rounded differently.
+    """If two values differ by at most twice the coarsest quantization scale, the converter treats them as one value
+    that was rounded differently.
     """
     model = Int8Model()
     x = model.input8((1 / 16, 3), *SHAPE)

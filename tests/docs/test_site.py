@@ -273,8 +273,8 @@ def messages() -> list[str]:
 
 
 def test_messages_that_are_explained_are_those_of_the_sources() -> None:
-    """The page explains messages with "…" for parts that vary. Each part between these must occur in one source
-    file, after adjacent string literals are joined.
+    """The document docs/troubleshooting.md explains messages, with "…" for parts that vary. Each part between these
+    must occur in one source file, after adjacent string literals are joined.
     """
     suffixes = {".py", ".cc", ".h"}
     code = [path for path in sources() if path.suffix in suffixes and not path.is_relative_to(ROOT / "tests")]

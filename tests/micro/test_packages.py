@@ -117,8 +117,7 @@ def test_esp_idfs_component(folder: Path) -> None:
     assert re.search(r'^version: "\d+\.\d+\.\d+"$', (folder / "idf_component.yml").read_text(), re.MULTILINE)
 
 
-# Stand-ins for the functions of ESP-IDF's and Zephyr's builds, which add the folder's library to a program for this
-# machine.
+# Stand-ins for CMake functions of ESP-IDF and Zephyr, which add the exported library to a program for this machine.
 STAND_INS = {
     "esp-idf": """
 set(ESP_PLATFORM 1)

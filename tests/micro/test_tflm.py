@@ -28,8 +28,8 @@ INCLUDES = [
 FLAGS = ["-std=c++11", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 RUNNER = ROOT / "tests" / "micro" / "run_tflm.py"
 NEW = "-DTFLM_IS_NEW"
-# This sanitizer checks calls of virtual functions. It is off, because it needs type information, and the ops are
-# compiled without it.
+# The sanitizer vptr checks calls of virtual functions. The flag turns vptr off, because the ops are compiled without
+# the type information that vptr needs.
 CHECKS = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all"]
 # The cases that TFLM's interpreter cannot run, for reasons outside litebnn, each with the text of its message.
 LEFT_OUT = {"batch_of_four": "Dimension mismatch", "golden_heaviside_not_binary": "'SIGN'"}
@@ -108,7 +108,8 @@ def test_suite_in_the_interpreter(name: str, cases: Path, tmp_path: Path) -> Non
         else:
             recorded = np.load(path.with_suffix(".npz"))
             assert found[name].dtype == recorded["expected"].dtype
-            # The difference of two int8 values may not fit in int8, so both are converted to float64.
+            # The difference of two int8 results may not fit in int8, so results and expected values are converted to
+            # float64.
             values, expected = found[name].astype(np.float64), recorded["expected"].astype(np.float64)
             np.testing.assert_allclose(values, expected, rtol=0, atol=recorded["tolerance"], err_msg=name)
             compared += 1

@@ -191,7 +191,8 @@ def test_an_average_gives_the_reference_kernels_bits(
 
 
 def norm(seed: int, channels: int, multiplies: bool, adds: bool, *, packs: bool) -> bytes:
-    """Makes a model of a batch norm of an int8 image, with one pixel for each level, and the packing of its signs."""
+    """Makes a model of a batch norm of an int8 image and the packing of its signs. The image has one pixel for each
+    int8 value."""
     rng = np.random.default_rng(seed)
 
     def grid(low: float, high: float) -> tuple[float, int]:

@@ -79,7 +79,7 @@ def test_bconv2d(conv: lce_models.Conv, num_threads: int) -> None:
     found = run(conv.model(), words, num_threads)
     assert_close(found, expected, conv.tolerance(expected))
     if conv.output == "int8":
-        # If a result is near the middle of two levels, which is rare, it may be one level off.
+        # If a result lies near the middle of two int8 values, which is rare, the op may round it to the other one.
         assert np.mean(found != expected) < 0.02 or np.sum(found != expected) <= 1
 
 
@@ -274,8 +274,8 @@ def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[s
     pool(pool(image, 0), 0)
     model = graph.build([source, image], results)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate(verbose=True)])
-    # The delegate claims these ops: the convolution, the sum, LceQuantize, LceDequantize, two pools of each of two
-    # kinds, and a pool of a pool's output.
+    # The delegate claims 4 ops that are no pools. The delegate also claims 2 pools of each of the 3 sources, without an
+    # activation and with RELU, and the pool of a pool's output.
     assert f"the delegate takes {4 + 2 * 3 + 1} of {4 + 3 * 3 + 3} nodes" in capfd.readouterr().err
 
 

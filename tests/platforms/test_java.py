@@ -14,7 +14,7 @@ from toolchains.targets import BUILD, ROOT, find_target
 
 pytestmark = [pytest.mark.deep, pytest.mark.needs("javac")]
 
-# The library is in the folder of test_sdk.py, which compiles the same library.
+# The folder of a build that test_sdk.py shares, because both tests compile the same library.
 FOLDER = BUILD / "sdk"
 PROGRAM = """\
 import java.util.HashMap;

@@ -28,7 +28,7 @@ class Left:
     """A layer that is not binary: the reasons, its op in the source, its weights [O, ...] and the observed values of
     its input.
 
-    A constant sign can look like two values if the input is padded, or if two of its channels are constant.
+    An input that is always the same can still take two values, if it is padded or if two of its channels differ.
     """
 
     reasons: list[str]

@@ -134,7 +134,8 @@ def lce_bconv2d(
 
     if output == "packed":
         assert threshold is not None
-        # A tap with the product 0 counts as half its channels in acc, because acc = (K - dot) / 2.
+        # The variable acc counts the products of -1. A tap with products of 0 adds half its channels, because
+        # acc = (K - dot) / 2.
         acc = (filter_height * filter_width * group_channels - dot) // 2
         return pack(np.where(acc > threshold.astype(np.int64), -1, 1))
 

@@ -171,8 +171,8 @@ def test_outputs_and_files_are_those_of_larq_zoo(name: str, zoo: Any, tmp_path: 
 
 
 def size_without_names(model: Model) -> int:
-    """The size in bytes of a file whose tensors are only numbered. Keras 2 puts the network's name before the name of
-    each op, which makes a file up to 21 KB larger.
+    """The size in bytes of a model's file, after a number has replaced each tensor's name. Keras 2 puts the network's
+    name before the name of each op, which makes a file up to 21 KB larger.
     """
     for graph in model.graphs:
         for index, tensor in enumerate(graph.tensors):

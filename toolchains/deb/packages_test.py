@@ -88,7 +88,7 @@ def test_packages_and_their_files_agree() -> None:
     names = {each["Package"] for each in binaries}
     assert names == {"liblitebnn1", "liblitebnn-dev", "litebnn-tools"}
     assert {file.stem for file in DEBIAN.glob("*.*")} == names
-    # The programs need LiteRT, which exists only for these architectures.
+    # The programs of litebnn-tools need LiteRT, so only architectures with a wheel of LiteRT have this package.
     tools = next(each for each in binaries if each["Package"] == "litebnn-tools")
     with_litert = {
         row.debian for row in load_targets().values() if row.debian and row.processor in packages.LITERT_WHEELS

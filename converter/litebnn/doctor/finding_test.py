@@ -1,4 +1,4 @@
-"""Tests the merging of findings."""
+"""Tests how findings of `litebnn doctor` are merged."""
 
 from litebnn.doctor.finding import MISSING, OK, Finding, together
 

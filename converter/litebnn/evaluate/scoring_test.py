@@ -13,13 +13,13 @@ from litebnn.evaluate.scoring import Ready
 
 
 def level(value: float, scale: float, zero_point: int) -> int:
-    """The level of a value in QUANTIZE, which divides float32 and rounds halves away from zero."""
+    """The int8 level that QUANTIZE gives a value. The op divides in float32 and rounds halves away from zero."""
     steps = float(np.float32(value) / np.float32(scale))
     rounded = int(math.copysign(math.floor(abs(steps) + 0.5), steps))
     return min(max(rounded + zero_point, -128), 127)
 
 
-# In the first two cases, zero lies between two pixel values, so that many pixels lie halfway between two levels.
+# The first two recipes map no pixel value to zero. Many of the pixels then lie halfway between two int8 levels.
 @pytest.mark.parametrize(
     ("recipe", "scale", "zero_point"), [("[-1,1]", 2 / 255, -1), ("127.5/1", 1.0, -1), ("[0,1]", 0.01, -20)]
 )

@@ -208,7 +208,7 @@ def test_a_truncated_npz_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_file_that_takes_the_place_of_one_that_is_open_is_read(tmp_path: Path) -> None:
-    """A cluster worker that keeps files open for long must return the rows of the new file."""
+    """After a file was replaced, a cluster worker that had opened the old file must return the rows of the new one."""
     images, labels = noise(20, seed=1)
     npz(tmp_path / "a.npz", 20), parquet(tmp_path / "a.parquet", [png(image) for image in noise(20)[0]], labels)
     for name in ("a.npz", "a.parquet"):

@@ -78,7 +78,7 @@ def test_outputs_and_gradients_are_those_of_larq(
     ours, theirs = (make(package, name, arguments, options) for package in (lq, larq))
     for layer in (ours, theirs):
         layer.build(shape)
-    # Half a step is added to every latent weight, which keeps the weights away from points at which a gradient jumps.
+    # The latent weights are multiples of 0.05 plus 0.025, which keeps them away from points at which a gradient jumps.
     values = [(np.round(rng.normal(size=w.shape) * 20) / 20 + 0.025).astype(np.float32) for w in theirs.get_weights()]
     for layer in (ours, theirs):
         layer.set_weights(values)

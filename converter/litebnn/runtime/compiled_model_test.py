@@ -187,7 +187,7 @@ def write(graphs: list[Graph], signatures: list[Signature] | None = None) -> byt
 
 
 def binary(name: str) -> Graph:
-    """A graph of x ADD y, or of another binary op."""
+    """A graph of one op that reads x and y, such as ADD."""
     x, y, z = (Tensor(key, "FLOAT32", (1, 3)) for key in "xyz")
     return Graph(name, [x, y, z], [x, y], [z], [Op(OpCode(name), [x, y], [z], Options(f"{name.title()}Options"))])
 
@@ -234,8 +234,8 @@ def reshaped(declared: tuple[int, ...], *more: str) -> bytes:
 @pytest.mark.parametrize("more", [[], ["RELU"], ["RELU", "NEG"]])
 @pytest.mark.parametrize("declared", [(3, 4), (2, 6), (1, 1), (1, 100)])
 def test_a_shape_that_only_a_run_tells_is_refused(environment: Any, declared: tuple[int, ...], more: list[str]) -> None:
-    """LiteRT would not resize the output's buffer. It would leave it unchanged, fill a part of it, or write beyond
-    its end.
+    """LiteRT would not resize the output's buffer. A run would leave the buffer unchanged, fill a part of it, or write
+    beyond its end.
     """
     content = reshaped(declared, *more)
     x = np.arange(12, dtype=np.float32).reshape(1, 12)

@@ -247,7 +247,7 @@ def test_a_file_comes_through_a_proxy(tmp_path: Path, monkeypatch: pytest.Monkey
     file = RemoteFile("http://weights.invalid/weights.h5", tmp_path / "zoo" / "weights.h5", SHA256)
     with serving(lambda request: request.reply(CONTENT, most=600_000)) as server:
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
-        # urllib reads the variable only before its first request.
+        # The variable http_proxy is read only before urllib's first request, so the test resets urllib.
         monkeypatch.setattr(urllib.request, "_opener", None)
         assert fetch(file).read_bytes() == CONTENT
         assert server.requests == [(file.address, None), (file.address, "bytes=600000-")]

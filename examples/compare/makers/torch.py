@@ -49,8 +49,8 @@ def make(digits: Digits, epochs: int, on_progress: OnProgress) -> Iterator[tuple
     prepared(samples)
     yield "int8", to_tflite(convert_pt2e(prepared, fold_quantize=False), quantizer)
 
-    # Replaces the patterns of layers that the quantizer looks for in training. Its own patterns require convolutions
-    # with batch norms, but these convolutions have none.
+    # Replaces the patterns of layers that the quantizer looks for in training. The original patterns require
+    # convolutions with batch norms, but the convolutions of this network have none.
     trained = get_symmetric_quantization_config(is_per_channel=True, is_qat=True)
     quantizer = PT2EQuantizer().set_global(dataclasses.replace(trained, is_qat=False))
     exported = torch.export.export(folded.train(), (samples,), dynamic_shapes=DYNAMIC_BATCH).module()

@@ -124,7 +124,8 @@ def test_what_is_known_only_when_it_runs_is_trusted(op: str) -> None:
 
 
 def grows(signature: tuple[int, ...] | None, shape: tuple[int, ...] = (1, 4)) -> bytes:
-    """A model whose output is larger than its shape in the file. The output has this signature."""
+    """A model whose output is larger than its shape in the file. The argument `signature` is the output's shape
+    signature."""
     model = FloatModel()
     x = model.elementwise("NEG", model.elementwise("ABS", model.input(5000, 4)))
     x.shape, x.shape_signature = shape, signature

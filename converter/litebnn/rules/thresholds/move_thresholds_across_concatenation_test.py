@@ -55,7 +55,8 @@ def test_parts_that_end_within_a_word_are_packed_together() -> None:
 
 @pytest.mark.parametrize(("signs", "is_too_many"), [(16, False), (80, True)])
 def test_signs_are_charged_for_each_part(signs: int, is_too_many: bool) -> None:
-    """Each new op has a cost. Without this cost, a file of a few kilobytes could get a million ops."""
+    """The converter charges for each new op, and refuses models that cost too much. Without this limit, a file of a few
+    kilobytes could get a million ops."""
     model = FloatModel()
     joined = concatenated(model, *(model.input(1, 1, 1, 32) for _ in range(64)))
     outputs = []
