@@ -154,7 +154,7 @@ def int16_graphs(draw: Draw) -> Case:
 
 @st.composite
 def trained_graphs(draw: Draw) -> Case:
-    """Draws models with layers that read signs between fake-quantized activations, with weights that are quantized by
+    """Draws models in which layers that read signs lie between fake-quantized activations. The weights are quantized by
     channel.
 
     All scales are powers of two, and no scale is coarser than an earlier one. Therefore int8 gives the same values as

@@ -224,8 +224,8 @@ def straight_through_a_float_sign(model: Int8Model, x: Tensor) -> Tensor:
 
 
 def straight_through_a_float_clip(model: Int8Model, x: Tensor) -> Tensor:
-    """Appends a straight-through sign, which is the sum of a clip and the difference of sign and clip. As in int16
-    files, both are float, each after its own DEQUANTIZE.
+    """Appends a straight-through sign: the sum of clip(x) and sign(x) - clip(x). Both clip and sign are computed in
+    float, each after its own DEQUANTIZE, as in int16 files.
     """
     clipped = model.quantize8(model.elementwise("RELU_N1_TO_1", model.dequantize8(x)), USUAL_GRID)
     sign = model.quantize8(model.sign(model.dequantize8(x), "where_gt"), USUAL_GRID)

@@ -116,8 +116,8 @@ def _check_half_precision(case: Case) -> None:
 
 
 def _check_quantized_weights(case: Case) -> None:
-    """Checks that the result equals the float model, if all layers of the result are binary. The quantized source is
-    only close to the float model.
+    """Quantizes the weights of the source, which changes its outputs a little. If all layers become binary, the result
+    computes exactly the outputs of the source with float weights.
     """
     source = with_quantized_weights(case.source, ("INT8", "INT8", "INT4", "INT2")[case.seed % 4])
     converted, report = _convert(source)

@@ -117,7 +117,8 @@ def _is_clamped_sum(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _is_rounded(graph: Graph, tensor: Tensor) -> bool:
-    """True if values are rounded between the previous layers and a tensor. In this case, only few levels may occur."""
+    """True if values are rounded between the previous layers and a tensor. Rounding may leave only few different
+    values."""
     waiting: list[Tensor | None] = [tensor]
     while waiting:
         op = graph.producer(waiting.pop())

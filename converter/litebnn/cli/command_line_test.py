@@ -194,7 +194,8 @@ def values_taken() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("command", "option"), values_taken())
 def test_an_empty_value_is_a_mistake(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """These options refuse an empty value: an empty path would mean the current folder, and an empty name a default."""
+    """Options that take a path or a name refuse an empty value. An empty path would mean the current folder, and an
+    empty name a default."""
     with pytest.raises(SystemExit) as ended:
         cli.main([command, *([option] * bool(option)), "", ""])
     assert ended.value.code == 1

@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 
 
 def residual_network() -> bytes:
-    """A network of two binary layers, the first of which writes bits, a residual sum, and a float layer."""
+    """A network of two binary layers, a residual sum, and a float layer. The first binary layer writes bits."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.input(1, 6, 6, 64)

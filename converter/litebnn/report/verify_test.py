@@ -190,7 +190,8 @@ def test_after_levels_that_rounding_flipped_the_layers_are_held_to_the_source(is
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("channels", [32, 40])
 def test_sums_that_are_zero_by_the_hundred_are_verified(channels: int, channels_first: bool) -> None:
-    """All scales of an untrained batch norm are equal. Many sums are therefore zero, apart from rounding."""
+    """The scales of an untrained batch norm are equal. Here all terms of a sum are ±0.1, so many sums are zero, apart
+    from rounding."""
     for seed in range(8):
         source, sign, _ = sums_near_zero(channels, 8, seed, channels_first)
         _, report = litebnn.convert_tflite(source, verify=True, return_report=True)

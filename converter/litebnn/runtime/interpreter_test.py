@@ -152,7 +152,8 @@ def test_an_output_without_the_batch_is_of_one_run(axes: list[int], shape: tuple
 
 
 def named_model(signature: bool = True) -> bytes:
-    """A model of a - b and b - a, which the signature names, with a - b listed a second time."""
+    """A model with the outputs a - b and b - a, where a - b is listed twice. The signature, if there is one, names all
+    inputs and outputs."""
     model = FloatModel()
     a, b = model.input(1, 3), model.input(1, 3)
     left, right = model.elementwise("SUB", a, b), model.elementwise("SUB", b, a)

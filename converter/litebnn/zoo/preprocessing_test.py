@@ -24,7 +24,8 @@ def test_a_resize_to_the_same_size_changes_nothing() -> None:
 def test_an_enlarged_edge_overshoots_as_cubic_convolution_does() -> None:
     pixels = np.zeros((1, 4, 1), np.float32)
     pixels[:, 2:] = 16
-    # The weights depend on a parameter a = -0.75. Halfway between two pixels, they are -3/32, 19/32, 19/32 and -3/32.
+    # The weights of cubic convolution depend on a parameter, here -0.75. Halfway between two pixels, the weights
+    # are -3/32, 19/32, 19/32 and -3/32.
     expected = [0, -1.5, 0, 8, 16, 17.5, 16, 16]
     np.testing.assert_allclose(resized_bicubic(pixels, 1, 8)[0, :, 0], expected)
 

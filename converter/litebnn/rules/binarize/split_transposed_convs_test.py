@@ -194,7 +194,8 @@ def test_two_values_are_binary_where_zeros_around_them_are_among_them(
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("same", [True, False])
 def test_a_batch_that_is_computed_as_the_model_runs(same: bool) -> None:
-    """TensorFlow computes the batch size from the input's shape. The other sizes are constants."""
+    """In the output shape of this TRANSPOSE_CONV, the batch size is computed from the input's shape, as TensorFlow
+    writes it. The other sizes are constants."""
     model = FloatModel()
     x = model.sign(model.input(1, 5, 4, 32, signature=(-1, 5, 4, 32)))
     weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)

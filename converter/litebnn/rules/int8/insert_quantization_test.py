@@ -70,7 +70,8 @@ def test_an_input_that_is_always_zero_has_a_harmless_scale() -> None:
     [("SUB", 0.1), ("ADD", 0.1), ("MUL", 0.005), ("CONV_2D", 0.02), ("FULLY_CONNECTED", 0.02)],
 )
 def test_no_output_is_much_finer_than_what_it_is_computed_of(name: str, step: float) -> None:
-    """If the scale of an output is far below the scale of the sums, runtimes refuse the model or abort."""
+    """If the scale of an output is far below the scale of its sums (input scale times weight scale), runtimes refuse
+    the model or abort."""
     model = FloatModel()
     x, y = model.input(1, 1, 1, 2), model.input(1, 1, 1, 2)
     if name == "CONV_2D":
