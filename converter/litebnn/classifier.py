@@ -21,7 +21,7 @@ class Classifier:
 
     Args:
         model: the bytes or the path of a `.tflite` file with TFLite Metadata, as `litebnn zoo` writes it. Its input is
-            float32, uint8 or int8; pixels become levels of a quantized input without an array of floats.
+            float32, uint8 or int8. For a quantized input, a table converts pixels to integers directly.
         options: those of `litebnn.Interpreter`.
 
     Attributes:

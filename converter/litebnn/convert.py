@@ -189,7 +189,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     is_changed = status == "converted"
     if status == "no binary layer" and folds:
         with boundary():
-            model = _read(source, name)  # what the rules have prepared for bits is of no use without them
+            model = _read(source, name)  # discards the rules' changes, which are useful only for binary layers
         is_changed = _fold_weights(model, options)
     result, verification = source, None
     if is_changed:

@@ -14,13 +14,14 @@ from litebnn.errors import ConversionError
 from litebnn.graph import Array, Graph, Model, Op, Tensor, constant, facts
 
 _MOST_CHANNELS = 4
-# The range of the outputs on made-up windows is multiplied by this factor. It is then limited to the bound that holds
-# for any image.
+# The range of a convolution's outputs for synthetic input windows is multiplied by this factor. The product is then
+# limited to the range that the outputs have for all possible images.
 _MARGIN = 1.5
-# Two limits: the number of synthetic windows of each kind, and the largest number of values in all these windows or in
-# their sums.
+# The largest number of synthetic input windows of one kind. The second number limits the values in these windows, and
+# the outputs that a convolution has for them.
 _WINDOWS, _MOST_VALUES = 2048, 1 << 22
-# The sides, in pixels, of the squares of one color in made-up windows.
+# Side lengths in pixels. Some synthetic input windows consist of squares with one of these side lengths, and each
+# square has one random color.
 _SQUARES = (3, 4, 6, 8, 16)
 
 
@@ -163,7 +164,7 @@ def _bound(weights: Array, bias: Array, limits: Range) -> Range:
 
 
 def _likely_range(weights: Array, bias: Array, limits: Range) -> Range:
-    """The range of a convolution's sums over made-up windows. The range includes zero."""
+    """The range of a convolution's sums for the synthetic input windows of `_windows`. The range includes zero."""
     count = max(min(_WINDOWS, _MOST_VALUES // max(weights.shape[0], weights[0].size)), 1)
     windows = np.concatenate(_windows(count, weights.shape[1:], limits)).astype(np.float64)
     sums = windows @ weights.reshape(len(weights), -1).T.astype(np.float64) + bias
@@ -171,8 +172,8 @@ def _likely_range(weights: Array, bias: Array, limits: Range) -> Range:
 
 
 def _windows(count: int, shape: tuple[int, ...], limits: Range) -> list[Array]:
-    """Makes windows [n, values]: `count` windows of noise, `count` of squares in random saturated colors, and one
-    window of each such color.
+    """Makes synthetic input windows for a convolution, [n, values]: `count` windows of noise, and one window of each
+    saturated color. For each side length in `_SQUARES`, it makes `count` windows of squares in random saturated colors.
     """
     rng = np.random.default_rng(0)
     height, width, channels = shape

@@ -23,7 +23,7 @@ def normal_level(values: Array, *, up: bool) -> Array:
 
 
 def next_level(values: Array, *, up: bool) -> Array:
-    """Returns the next float32 above (or below) each value. Only zero and normal numbers count."""
+    """Returns the next float32 above (or below) each value. Subnormal numbers are skipped."""
     return normal_level(np.nextafter(values, np.float32(np.inf if up else -np.inf)), up=up)
 
 

@@ -14,8 +14,8 @@ from litebnn.analysis.walks import ops_upstream
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor, constant
 
-# If a value has more elements than the constants from which it is computed, it may have at most this number. Without a
-# limit, a small file with huge broadcasts could exhaust the memory.
+# A computed value may have more elements than the constants from which it is computed, but then at most this number.
+# Without a limit, a small file with huge broadcasts could exhaust the memory.
 _SMALL = 1 << 20
 
 
@@ -46,7 +46,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "SELECT_V2": np.where,
     "SUB": np.subtract,
 }
-# The ops that compute each element separately. The module may be unable to compute the values of some of them.
+# The ops that compute each element separately. This module cannot compute the values of some of them, such as ELU.
 ON_ELEMENTS = frozenset({*ELEMENTWISE, "CAST", "ELU", "HARD_SWISH", "LEAKY_RELU", "PRELU"})
 REDUCTIONS: dict[str, Callable[..., Any]] = {"MEAN": np.mean, "REDUCE_MAX": np.max, "REDUCE_MIN": np.min, "SUM": np.sum}
 _SHAPING: dict[str, Callable[[Op, list[Array]], Array]] = {

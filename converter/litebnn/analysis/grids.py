@@ -24,11 +24,11 @@ NARROW_TYPES = {"INT4": 4, "INT2": 2}
 # represent such fine steps.
 _FINEST_CHANNEL = 1 / 256
 _GRIDS = ("INT8", "UINT8", "INT16")
-# Rounding changes from one int8 value to the next near the middle of the two values. In float32, the change is at most
-# this many units in the last place away from the middle.
+# Rounding to int8 goes from one value to the next near the number halfway between them. In float32 arithmetic, this
+# happens at most this many units in the last place away from that number.
 _MOST_ULPS = 4
-# The numbers of fractional bits of XNNPACK's fixed-point factors: the larger factor of a sum, and the factor that
-# converts a scale to another.
+# The numbers of fractional bits of two fixed-point factors in XNNPACK: the larger factor of an int8 sum, and the factor
+# that converts int8 values from one scale to another.
 _SUM_BITS, _QUANTIZE_BITS = 20, 8
 # For each op with int8 arithmetic that this module can compute: the signs (+1 or -1) with which it adds its operands.
 _SIGNS = {"ADD": (1, 1), "SUB": (1, -1), "QUANTIZE": (1,), "MUL": ()}
@@ -160,7 +160,8 @@ def dequantized(tensor: Tensor) -> Array | None:
 
 def _dequantized_blocks(levels: Array, details: QuantizationDetails) -> Array | None:
     """Returns the float32 values of weights that are stored as integers [O, I] with scales [O, I / block size]. None if
-    the scales have another form."""
+    the scales are not constant, or are stored in another form.
+    """
     scales, points = details.tensors["scales"], details.tensors["zero_points"]
     size, shape = details.options.block_size, getattr(details.options, "block_shape", None)
     known = None if scales is None else scales.array
@@ -230,8 +231,8 @@ def grid_range(tensor: Tensor) -> tuple[float, float] | None:
 
 
 def ends_within(tensor: Tensor, low: float, high: float) -> bool:
-    """True if the quantized type of the tensor limits its values to a range between two numbers, apart from
-    rounding.
+    """True if the quantization of a tensor cannot represent numbers outside of [low, high]. The limits may be exceeded
+    by half a quantization step.
     """
     limits, half = grid_range(tensor), step_of(tensor) / 2
     return limits is not None and low - half <= limits[0] and limits[1] <= high + half
@@ -263,8 +264,8 @@ def step_of(tensor: Tensor) -> float:
 
 
 def first_rounded_to(numbers: Array, tensor: Tensor) -> Array:
-    """For each of the given numbers, returns the least float32 that is rounded to this number, or to a greater one. The
-    tensor must be able to represent the given numbers.
+    """For each number, returns the least float32 that the tensor's quantization rounds to this number or to a greater
+    one. The tensor must be able to represent the numbers.
     """
 
     def reach(floats: Array) -> Array:
@@ -354,7 +355,7 @@ def computed_on_grid(op: Op, operands: Sequence[Array]) -> Array | None:
     else:
         ratios = [float(own / scale) for own in scales]
         if max(ratios) >= 1 << _SUM_BITS:
-            return None  # such a factor has no fractional bit
+            return None  # the fixed-point factor would have no fractional bit
         bits = _QUANTIZE_BITS if op.name == "QUANTIZE" else _SUM_BITS - math.frexp(max(ratios))[1] + 1
         factors = [sign * round(math.ldexp(ratio, bits)) for sign, ratio in zip(_SIGNS[op.name], ratios, strict=True)]
         sums = (np.tensordot(factors, counts, axes=1) + (1 << (bits - 1))) >> bits

@@ -101,8 +101,9 @@ def _amounts(op: Op, layout: Layout) -> dict[str, Array] | None:
 
 
 def _block(op: Op, layout: Layout) -> dict[str, Array] | None:
-    """Returns the block size and the amounts of an op with one spatial axis. The axis of size 1 that the layout adds
-    gets its own block size and amounts.
+    """Returns the block sizes and the amounts of a SPACE_TO_BATCH_ND or BATCH_TO_SPACE_ND, with an entry added for the
+    axis of size 1 that the layout adds. The new entry leaves this axis unchanged. None if the op does not have exactly
+    one spatial axis.
     """
     block, amounts, axis = op.input(1).array, op.input(2).array, layout.unit_axis
     if block is None or amounts is None or (block.shape, amounts.shape) != ((1,), (1, 2)):

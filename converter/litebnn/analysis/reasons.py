@@ -27,11 +27,13 @@ _STANDS_BETWEEN = "stands between the sign and it"
 
 @dataclass(frozen=True)
 class _Read:
-    """A _Read says from which upstream tensor (`source`) the values of a tensor come, and through which ops."""
+    """A _Read says which upstream op (`source`) computes the values of a tensor, and through which ops the values then
+    pass.
+    """
 
-    # `source` is the op that computes the upstream tensor.
+    # `source` is the upstream op that computes the values.
     source: Op
-    # `reason` says why the upstream tensor is no sign; None if it is a sign or takes two other values.
+    # `reason` says why the output of `source` is no sign; None if it is a sign or takes two other values.
     reason: str | None
     # The ops between `source` and the tensor, beginning with the last one.
     passed: tuple[Op, ...] = ()
@@ -67,8 +69,8 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
 
 
 def _takes_values_of_sign(graph: Graph, tensor: Tensor) -> bool:
-    """True if a tensor takes -1, 0 and 1 apart from rounding. For example, its quantization may represent 0
-    inexactly.
+    """True if the values of a tensor are -1, 0 and 1, up to the rounding of its quantization. For example, the
+    quantization may represent 0 inexactly.
     """
     values = values_of(graph, tensor)
     distinct = np.unique(values.values)

@@ -75,14 +75,14 @@ def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | N
     if assume_nonzero and len(edges) == 2 and _follows(edges[1], edges[0], x):
         values, edges = values[[0, 2]], edges[:1]
     lowest = lowest_value(graph, x)
-    if np.isfinite(lowest):  # the function below it does not matter
+    if np.isfinite(lowest):  # x is never below `lowest`
         edges = edges[edges > lowest]
         values = values[-len(edges) - 1 :]
         if len(edges) == 0:
             edges, values = np.array([lowest], np.float32), np.array([-1, 1]) * values
     if len(edges) != 1 or abs(values[0]) != 1 or values[1] != -values[0]:
         return None
-    if bits_of(graph, x) is not None and values[1] == -1:  # two values, which the next layer's weights absorb
+    if bits_of(graph, x) is not None and values[1] == -1:  # the next layer's weights absorb the negation
         return None
     if x.type == "BOOL":
         sign = _of_boolean(graph, x)

@@ -28,7 +28,8 @@ ROUNDING = ("QUANTIZE", "DEQUANTIZE")
 # The largest number of signs that represent one tensor. Each sign costs as much as a binary layer, and with three
 # signs (2 bits) a layer is still several times faster than in float.
 MOST_SIGNS = 3
-# Dense blocks concatenate some dozens of tensors of two values. A damaged file may have any number.
+# The largest number of two-valued tensors from which one tensor may take its values. Dense blocks concatenate some
+# dozens of them, but a damaged file may have any number.
 _MOST_SOURCES = 1 << 10
 # Differences between neighbouring levels count as equal if they differ by at most this much, relative to the largest
 # level. Rounding makes them differ a little.
@@ -92,7 +93,8 @@ class FewValues:
     sources: Mapping[Tensor, Values]
     # `ops` has the ops between the sources and the tensor, in order of execution.
     ops: tuple[Op, ...]
-    # `numbers` has the values of the tensor itself, from the one below the first edge on. Two values are ascending.
+    # `numbers` has the values of the tensor itself. Two values are ascending. More values are in the order of the step
+    # function in `sources`.
     numbers: Array
     # `pads` has the values with which the ops pad.
     pads: tuple[float, ...] = ()
@@ -245,7 +247,9 @@ def is_unpacked(graph: Graph, values: Values) -> bool:
 
 
 def _is_plain_sign(graph: Graph, values: Values) -> bool:
-    """True for the values 1 and -1 of a boolean in either order. Other rules handle such a sign without a shift."""
+    """True if the two values are those of a sign, -1 and 1, which a layer can read as bits directly. The values of a
+    boolean may also be in the order 1, -1.
+    """
     low, high = values.values
     return (low, high) == (-1.0, 1.0) or (not is_unpacked(graph, values) and (low, high) == (1.0, -1.0))
 

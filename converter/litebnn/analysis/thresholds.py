@@ -29,19 +29,20 @@ class Threshold:
     # `level` is float32 [1] or [channels]; an infinity means a constant sign.
     level: Array = field(default_factory=lambda: np.zeros(1, np.float32))
     falls: Array = field(default_factory=lambda: np.zeros(1, np.bool_))  # bool [1] or [channels]
-    # A rule may later replace the threshold by the sign of the difference x - level. The field is the name of the
-    # tensor with the difference.
+    # The name for a tensor with the difference x - `level`. A rule may later replace the threshold by the sign of this
+    # difference.
     name: str = ""
-    # `number` is the name of the constant operand of the difference.
+    # `number` is the name for the constant that is subtracted from x, or added to it, to compute the difference x -
+    # `level`.
     number: str = ""
-    # True if the difference is computed by a SUB, False if it is computed by an ADD of the negated threshold.
+    # True if a SUB computes the difference x - `level`, False if an ADD of the negated `level` computes it.
     subtracts: bool = False
     # True if the source model rounds the values before it compares them. The threshold may then be rounded once more.
     is_rounded: bool = False
 
     @property
     def is_plain(self) -> bool:
-        """True if an LceQuantize without a difference before it computes the sign."""
+        """True if an LceQuantize alone computes the sign, without an op before it that subtracts a threshold."""
         return not np.any(self.falls) and not np.any(self.level)
 
     @property
@@ -119,7 +120,9 @@ _ONE = np.ones(1), np.zeros(1)
 
 
 def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Describes LEAKY_RELU and PRELU near a threshold. Their slope depends on the sign of the threshold."""
+    """Describes a LEAKY_RELU or PRELU near a threshold of its output as x · scale + shift. For a negative threshold,
+    the scale is the op's slope, otherwise it is 1.
+    """
     leaky = np.full(1, getattr(op.options, "alpha", 0.0))
     slopes = leaky if op.name == "LEAKY_RELU" else per_channel(op.input(1), x.channels)
     if slopes is None or np.any(slopes <= 0):
@@ -128,15 +131,18 @@ def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _limited(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Describes MINIMUM and MAXIMUM near a threshold. Their limit has no effect if it lies beyond the threshold."""
+    """Describes a MINIMUM or MAXIMUM with a number near a threshold of its output as x itself. None if the number may
+    affect which outputs reach the threshold.
+    """
     limit = uniform(op.input(1))
     is_free = limit is not None and np.all(level <= limit if op.name == "MINIMUM" else level > limit)
     return _ONE if is_free else None
 
 
 def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Describes two kinds of ops near a threshold that they do not change. A clamp does not change a threshold between
-    its limits. An op that keeps the signs of values does not change the threshold 0.
+    """Describes an op near a threshold as x itself if the same threshold applies to its input and its output; otherwise
+    None. A clamp does not change a threshold between its limits. An op that keeps the signs of values does not change
+    the threshold 0.
     """
     clamp = facts(op).clamp
     if clamp is None:

@@ -89,7 +89,9 @@ def _sum(op: Op, parts: list[Values]) -> Values:
 
 
 def _with_terms(part: Values, values: Array, terms: Mapping[Tensor, Array]) -> Values:
-    """Makes a step function with the edges of `part`. Linear terms whose factors are all 0 are left out."""
+    """Makes a step function with the edges of the function `part`, and with the given values and linear terms. Linear
+    terms whose factors are all 0 are left out.
+    """
     return Values(part.x, part.edges, values, {tensor: factors for tensor, factors in terms.items() if np.any(factors)})
 
 

@@ -41,7 +41,7 @@ from litebnn.analysis.walks import ops_upstream
 from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Question, Tensor
 
-_MOST_TERMS = 16  # sums of more tensors are tensors of their own; residual networks add up any number
+_MOST_TERMS = 16  # a sum with more terms counts as unknown; residual networks add up any number
 
 
 def rounded_values(graph: Graph, tensor: Tensor) -> Values | None:
@@ -105,7 +105,8 @@ values_of = Question(partial(_values, kind="tensors"), partial(_followed, kind="
 # The answer is like that of `values_of`, but the search upstream also ends at a boolean tensor. The result may then be
 # a step function of the boolean.
 choices_of = Question(partial(_values, kind="booleans"), partial(_followed, kind="booleans"))
-# The answer is like that of `values_of`, but each value of a quantized tensor is an edge, and no linear term.
+# The answer is like that of `values_of`, except for a quantized tensor that has no known values. This tensor is
+# described as a step function of itself, with an edge at each of its levels, instead of by a linear term.
 _levels_of = Question(partial(_values, kind="levels"), partial(_followed, kind="levels"))
 _QUESTIONS = {"tensors": values_of, "booleans": choices_of, "levels": _levels_of}
 

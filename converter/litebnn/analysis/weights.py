@@ -15,8 +15,8 @@ from litebnn.graph import Array, Graph, Op, Tensor, facts
 
 # Magnitudes of weights count as equal if they differ by at most this share. Rounding makes them differ a little.
 _MAGNITUDE_TOLERANCE = 1e-5
-# Exporters compute some weights as (alpha · sign(w) - c) + c, which rounds. The constant is the largest error of this
-# sum, if c is between -1 and 1.
+# Exporters compute some weights as (alpha · sign(w) - c) + c, which rounds. This number is the largest rounding error
+# of the sum, if c is between -1 and 1.
 _STRAIGHT_THROUGH_ROUNDING = 2.0**-23
 _LARGEST_ROUNDING = 1e-3  # relative to alpha; a weight with a larger error is not binary
 # The approximate number of weights that are examined at a time. Examining all at once would double the memory that the

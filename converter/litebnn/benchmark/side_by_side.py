@@ -21,10 +21,10 @@ from litebnn.graph import Graph
 from litebnn.model_files import read_file
 
 LITEBNN, XNNPACK = "litebnn", "xnnpack"
-# The runtime of Larq Compute Engine with its fastest options, and with its default options.
+# The names that select the runtime of Larq Compute Engine, with its fastest options and with its default options.
 LARQ, LARQ_DEFAULT = "larq-compute-engine", "larq-compute-engine-default"
-# The duration of a turn in seconds. Before a turn, other contenders have filled the caches. The turn is so long that
-# this matters little.
+# The duration of a turn in seconds. At the beginning of a turn, the caches hold the data of other contenders. The turn
+# is so long that refilling the caches matters little.
 _SECONDS_OF_A_TURN = 0.1
 _START = (
     "import json, runpy, sys; file, path = sys.argv[1:3]; del sys.argv[1:3]; sys.path[:] = json.loads(path) or "
@@ -77,7 +77,7 @@ class Measurement:
     runs: int
     # The time of the fastest run, in seconds.
     best: float
-    # The 50th, 90th and 99th percentile of the run time in seconds, by 50, 90 and 99.
+    # The 50th, 90th and 99th percentile of the run time in seconds. The keys are 50, 90 and 99.
     percentiles: dict[int, float]
     # The time to load the file until the model is ready to run, in seconds.
     load_seconds: float
@@ -185,7 +185,7 @@ def graphs_of(contenders: Sequence[Contender]) -> dict[Path, Graph]:
 
 
 class _Worker:
-    """The process of one contender."""
+    """The process that runs the model of one contender."""
 
     def __init__(self, contender: Contender) -> None:
         self.seconds: list[float] = []
@@ -219,14 +219,15 @@ class _Worker:
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
-            # Closing the pipe flushes it, which fails if the process has ended.
+            # Closing a pipe to the contender's process writes buffered data, which fails if the process has ended.
             with suppress(BrokenPipeError):
                 assert stream is not None
                 stream.close()
 
     def _ask(self, *request: Any) -> Any:
         assert self._process.stdin is not None
-        # If the process has ended, the reason is in its last answer, which the next lines read.
+        # If the contender's process has ended, writing to it fails. The reason is in the last answer of the process,
+        # which is read next.
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()

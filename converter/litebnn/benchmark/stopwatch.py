@@ -83,7 +83,8 @@ class _Delegate(Structure):
         ("CopyToBufferHandle", c_void_p),
         ("FreeBufferHandle", c_void_p),
         ("flags", c_int64),
-        # The structures of newer runtimes have more members here, and the runtimes read these members too.
+        # In newer runtimes, this structure has more members at its end, and the runtimes read them. The zeros stand for
+        # these members.
         ("zeroed_room", c_void_p * 16),
     )
 
@@ -128,8 +129,8 @@ class Stopwatch:
         if self._functions is not None:
             # Only the first graph is timed. The other graphs run as parts of the first graph's nodes.
             return _OK
-        # XNNPACK claims its nodes after all given delegates, so the final nodes are not known yet. The functions of the
-        # context refuse to work after this call, but copies of them keep working.
+        # XNNPACK claims its nodes after all given delegates, so the final nodes are not known yet. After this call, the
+        # runtime replaces the functions in its context by ones that only fail, but the original functions keep working.
         found = _Context.from_address(context)
         self._context = context
         self._functions = (

@@ -143,7 +143,7 @@ class LarqModel:
         self._model, self._threads, self._fastest = model, threads, kind == "larq-compute-engine"
 
     def load(self) -> Run:
-        # The last two arguments turn on indirect kernels and XNNPACK.
+        # The last two arguments of LiteInterpreter turn on indirect kernels and XNNPACK.
         choices = self._threads, False, self._fastest, self._fastest
         interpreter = self._wrapper.LiteInterpreter(self._model.read_bytes(), *choices)
         shapes = zip(interpreter.input_shapes, interpreter.input_types, strict=True)
@@ -168,7 +168,8 @@ def serve(kind: str, model: Path, threads: int, isa: str, answer: Callable[[Any]
         request, *arguments = json.loads(line)
         if request == "run":
             answer(timed(run, *arguments))
-            # The memory is read only once, at the first request, because timing the nodes needs more memory later.
+            # The peak memory is recorded only once, at the first request, because timing the nodes needs more memory
+            # later.
             memory = memory or {"peak_memory_bytes": peak_memory(), "model_memory_bytes": peak_memory() - before}
         elif request == "watch" and isinstance(loader, TfliteModel):
             loader.watch(*arguments)

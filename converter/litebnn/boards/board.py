@@ -118,7 +118,7 @@ class Board:
 
     @contextmanager
     def failing(self, what: str) -> Iterator[None]:
-        """Adds the name of the board and the purpose `what` to errors that the block raises.
+        """Adds the name of the board and the purpose `what` to errors that the code in the `with` block raises.
 
         Raises:
             BoardError: the connection or the board failed inside the block.

@@ -36,12 +36,12 @@ _ODD_CHANNELS = "zero padding with an odd number of channels cannot write bits: 
 def bconv_of(
     bits: Tensor, output: Tensor, name: str, minus_one: Array, alpha: Array, bias: Array, options: BConv2DOptions
 ) -> Op:
-    """Makes the LceBconv2d of a filter.
+    """Makes the LceBconv2d with a given filter of ±1.
 
     Args:
         name: prefix for the constants' names.
-        minus_one: bool [O, H, W, I], true where negative.
-        alpha, bias: float32 [O].
+        minus_one: bool [O, H, W, I], true where the filter is -1.
+        alpha, bias: float32 [O], the multiplier and the bias of each output channel.
     """
     inputs: list[Tensor | None] = [
         bits,
@@ -80,13 +80,13 @@ def options_of_conv(conv: Op, bits: Tensor, taps: tuple[int, int], padding: Arra
 
 
 def replace_dense(graph: Graph, dense: Op, bits: Tensor, name: str, minus_one: Array, alpha: Array, bias: Array) -> Op:
-    """Replaces a dense layer by a 1×1 LceBconv2d between reshapes, and returns it.
+    """Replaces a dense layer by a 1×1 LceBconv2d between reshapes, and returns the LceBconv2d.
 
     Args:
         bits: the packed input of the layer, [..., words of its channels].
         name: prefix for the constants' names.
-        minus_one: bool [O, channels].
-        alpha, bias: float32 [O].
+        minus_one: bool [O, channels], true where a weight is -1.
+        alpha, bias: float32 [O], the multiplier and the bias of each output channel.
     """
     channels_out, channels_in = minus_one.shape
     rows = bits.dims[:-1]

@@ -27,7 +27,7 @@ class Request:
     ranges: Ranges = field(default_factory=dict)
     input_type: str = "float32"
     output_type: str = "float32"
-    # "INT4" or "INT2"; empty to keep the weights' type.
+    # The type for the weights of dense layers that are not binary, INT4 or INT2; empty to keep their type.
     low_bit_weights: str = ""
     dynamic_range: bool = False
     larq_compatible: bool = False
@@ -227,7 +227,8 @@ Rule: TypeAlias = Callable[[Graph, Notes], bool]
 
 
 def lowers(measure: str) -> Callable[[Rule], Rule]:
-    """Names the measure that a rule lowers each time it changes a graph. A phase therefore ends.
+    """Names the measure that a rule lowers each time it changes a graph. A phase, which repeats its rules until nothing
+    changes, therefore ends.
 
     Args:
         measure: a key of `MEASURES` in `tests/measures/measures.py`, which computes it.

@@ -208,7 +208,7 @@ def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
 
 
 def concatenation_of(parts: Sequence[Tensor], whole: Tensor) -> Op:
-    """Makes the CONCATENATION of parts of channels into `whole`."""
+    """Makes the CONCATENATION that joins `parts` along the channels to the tensor `whole`."""
     return builtin_op("CONCATENATION", parts, whole, axis=len(whole.dims) - 1)
 
 

@@ -30,7 +30,7 @@ from litebnn.graph import (
     then,
 )
 
-# For each kind of op that computes, the indices of the inputs that must be signs for the output to be signs.
+# For each kind of op that computes new values, the indices of the inputs that must be signs for the output to be signs.
 _COMPUTED: dict[str, tuple[int, ...]] = {"MUL": (0, 1), "NEG": (0,), "PADV2": (0, 2)}
 
 

@@ -129,7 +129,7 @@ def _write(name: str, options: argparse.Namespace) -> None:
     if options.weights is None:
         if labels:
             raise ValueError("--labels is for --weights of your own: pretrained networks have ImageNet's classes")
-        weights = fetch_weights(find_network(name))  # before the progress line, for it draws its own
+        weights = fetch_weights(find_network(name))  # precedes the progress line, because fetching draws a progress bar
     with progress(f"building {name}") as show:
         converted, report = convert_network(
             name,

@@ -54,7 +54,7 @@ def _why_missing(requirement: str) -> str:
     """The reason why a required package is missing; "" if it is installed. The version of the package is not
     checked.
     """
-    if "armv7l" in requirement:  # a runtime, which is looked at by itself
+    if "armv7l" in requirement:  # a runtime; runtimes have findings of their own
         return ""
     try:
         version(_name(requirement))

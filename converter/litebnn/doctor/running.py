@@ -105,7 +105,7 @@ def load_runtime(name: str) -> str:
 
     try:
         find_runtime(name)
-    except Exception as error:  # whatever a package does as it is imported
+    except Exception as error:  # importing a package may raise any exception
         return f"{type(error).__name__}: {error}" if not isinstance(error, ImportError) else str(error)
     return ""
 

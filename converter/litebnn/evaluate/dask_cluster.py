@@ -116,8 +116,9 @@ class DaskCluster:
         try:
             yield from self._results(distributed, client, work, todo, name)
         finally:
-            # The workers of a cluster live longer than this job and should not keep the models, so the plugin is
-            # removed. A restarted scheduler does not know the plugin.
+            # The workers of a cluster live longer than this job and should not keep the models, so the plugin that
+            # holds the models is removed. Removing it fails if the scheduler was restarted and therefore does not know
+            # the plugin.
             with suppress(ValueError, OSError):
                 if self.scheduler is not None and client.status == "running":
                     client.unregister_worker_plugin(name)
@@ -129,8 +130,8 @@ class DaskCluster:
 
         with _asking_scheduler(distributed):
             client.register_plugin(Carrier(work), name=name)
-        # The client's own threads put finished tasks and messages about lost workers into this queue. This thread reads
-        # the queue.
+        # Threads of the Dask client put finished tasks and messages about lost workers into this queue. Only the thread
+        # that runs this method reads the queue.
         news: SimpleQueue[tuple[int, Any] | str] = SimpleQueue()
 
         def submit(batch: Batch) -> None:

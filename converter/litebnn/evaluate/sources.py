@@ -101,7 +101,7 @@ def holds_images(path: Path) -> bool:
             return images is not None and (
                 (labels is not None and archive[labels].ndim == 1) or archive[images].dtype == np.uint8
             )
-    except Exception:  # whoever reads the file says what is wrong with it
+    except Exception:  # the error is reported later, when the file is read
         return False
 
 

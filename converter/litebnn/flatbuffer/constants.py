@@ -107,7 +107,7 @@ def _listed(values: Any) -> list[int]:
 
 
 def check_external(carried: Any, tensors: Iterable[Tensor]) -> None:
-    """Checks constants in external files against the list of such buffers.
+    """Checks constants in external files against the model's list of external buffers.
 
     Args:
         carried: the schema's model; older schemas have no such list.

@@ -32,7 +32,7 @@ LABELS_FILE = "labels.txt"
 CROP = "litebnn_center_crop"
 _IDENTIFIER = b"M001"
 _PARSER_VERSION = "1.5.0"  # the first with custom metadata
-# The numbers of color spaces in the schema, by the image's channels.
+# The schema's numbers for color spaces. The keys are the image's numbers of channels.
 _COLOR_SPACES = {1: 2, 3: 1}
 _UNKNOWN_COLOR_SPACE = 0
 _AXIS_LABELS = 2
@@ -164,7 +164,9 @@ def read_metadata(tflite: bytes) -> ImageClassifier | None:
 
 
 def with_files_of(source: bytes, result: bytes) -> bytes:
-    """The rewritten model. If its metadata names files in the source model's zip archive, the archive follows."""
+    """The rewritten model `result`. If files in a zip archive follow the bytes of the model `source`, they are appended
+    to the result.
+    """
     if not zipfile.is_zipfile(io.BytesIO(source)):
         return result
     try:
@@ -217,7 +219,7 @@ def _check_numbers(metadata: ImageClassifier, channels: int) -> None:
             f"the metadata has {len(metadata.mean)} means, but the model takes images of {channels} channels: expected "
             "one mean, or one for each channel"
         )
-    # Programs read the crop as float32.
+    # Programs read the crop as float32, so a crop that is 0 in float32 is refused too.
     if metadata.crop is not None and not (np.float32(metadata.crop) > 0.0 and metadata.crop <= 1.0):
         raise ConversionError(f"the metadata has the crop {metadata.crop}, expected a number above 0, at most 1")
 

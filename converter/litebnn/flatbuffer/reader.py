@@ -47,8 +47,8 @@ _LIES = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionErr
 
 
 class _Budget:
-    """The number of objects and characters that may still be unpacked. In a valid file, each of them takes at least
-    four bytes.
+    """The number of objects and characters that may still be unpacked. The initial limit is about four for each byte of
+    the file, which is enough for every valid file.
     """
 
     def __init__(self, size: int) -> None:

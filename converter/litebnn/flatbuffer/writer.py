@@ -170,7 +170,7 @@ def _code(code: OpCode) -> Any:
     return _schema_object(
         "OperatorCode",
         builtin_code=value,
-        deprecated_builtin_code=min(value, 127),  # read by runtimes that do not know the wider field
+        deprecated_builtin_code=min(value, 127),  # for runtimes that do not know the field `builtin_code`
         custom_code=_encoded(code.custom) or None,
         version=code.version,
     )

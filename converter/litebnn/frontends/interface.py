@@ -66,7 +66,8 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def _ordered(tensors: list[Tensor], names: dict[str, str], signature: list[tuple[str, Tensor]] | None) -> list[Tensor]:
     """The tensors in the order of the keys of `names`.
 
-    A function that TensorFlow could not save has no signature. In that case the tensors are in the order of its keys.
+    If TensorFlow could not save the function, the file has no signature. In that case, the tensors of the file are in
+    the sorted order of the keys.
     """
     if signature is None:
         keys = sorted(names) if len(names) == len(tensors) else [tensor.name for tensor in tensors]

@@ -65,6 +65,7 @@ def _export_from_tensorflow(model: Any) -> bytes:
     function = trace(lambda *tensors: call(tensors), specs)
     outputs = _output_names(model, results[-1], tree)
     # TensorFlow looks for variables in the object that owns them, but Keras 3 wraps its variables in other objects.
+    # Therefore a new module holds the variables without their wrappers.
     owner = tensorflow.Module() if keras_3 else model
     if keras_3:
         owner.held = [variable.value for variable in model.variables]
@@ -97,7 +98,8 @@ def _export_from_torch(model: Any) -> bytes:
     call, results = _keyed_call(model, structure, keras.tree)
     exported = type(_EXPORTED, (keras.Model,), {"call": lambda _, tensors: call(tensors)})()
     exported.exported_model = model
-    # torch finds a layer only if it is an attribute of another layer.
+    # torch finds a layer only if it is an attribute of another layer. Therefore every layer becomes an attribute of the
+    # exported model.
     layers = list(_layers_of(model))
     for index, layer in enumerate(layers):
         exported.add_module(f"{_LAYER}{index}", layer)

@@ -47,8 +47,8 @@ class Reshaped:
 
 @dataclass(frozen=True)
 class Negated:
-    """A negation of some channels, as a text. The text has one letter for each channel, "1" if the channel is
-    negated, otherwise "0"; or a single letter for all channels.
+    """Negates some channels. The text `channels` has one letter for each channel: "1" if the channel is negated, else
+    "0". A text of a single letter applies to all channels.
     """
 
     channels: str
@@ -62,13 +62,14 @@ class Negated:
 
 @dataclass(frozen=True)
 class Counted:
-    """Levels written as several signs, which are concatenated along the channels. A level is middle + Σ scales[j] ·
-    sign[j]."""
+    """Replaces activation levels by several signs, which are concatenated along the channels. A level is middle + Σ
+    scales[j] · sign[j].
+    """
 
     middle: float
     scales: tuple[float, ...]
-    # For each sign of the levels, True if the sign is +1 at and above its threshold, False if it is +1 below the
-    # threshold.
+    # For each of the signs that replace a level, True if the sign is +1 at and above its threshold, False if it is +1
+    # below the threshold.
     rising: tuple[bool, ...]
 
     def done(self, values: Array) -> Array:
@@ -99,22 +100,28 @@ class Origin:
 
     @property
     def counted(self) -> Counted | None:
-        """The transformation of levels to signs; None for signs of the numbers themselves."""
+        """The transformation that replaced activation levels by several signs; None if there was no such
+        transformation.
+        """
         return next((move for move in self.moves if isinstance(move, Counted)), None)
 
     @property
     def layout(self) -> Origin:
-        """The origin of a tensor of numbers whose signs are these signs, in the same layout."""
+        """This origin with only its transposes and reshapes. They move the source model's tensor to the layout of this
+        tensor, but leave its numbers unchanged.
+        """
         return Origin(self.source, tuple(move for move in self.moves if isinstance(move, Transposed | Reshaped)))
 
     def made(self, values: Array) -> Array:
-        """Computes the tensor's values from those of the source's tensor: numbers, or True for each negative sign."""
+        """Computes the tensor's values from those of the source model's tensor: numbers, or True for each negative
+        sign.
+        """
         for move in self.moves:
             values = move.done(values)
         return values
 
     def restored(self, values: Array) -> Array:
-        """Computes the values of the source's tensor from the values of this tensor. It is the inverse of the
+        """Computes the values of the source model's tensor from the values of this tensor. It is the inverse of the
         method `made`.
         """
         for move in reversed(self.moves):
@@ -148,8 +155,9 @@ def begin_origins(model: Model) -> None:
 
 
 def write_origins(model: Model) -> None:
-    """Stores the origins of the first subgraph's tensors in the model's metadata, unless an origin is the source's
-    tensor of the same name."""
+    """Stores the origins of the first subgraph's tensors in the model's metadata. An origin that only names the source
+    model's tensor of the same name is left out.
+    """
     graph = model.graphs[0]
     computed = {tensor for op in graph.ops for tensor in op.outputs}
     records = {

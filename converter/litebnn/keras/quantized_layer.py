@@ -118,7 +118,8 @@ class SamePadding(keras.layers.Layer):
 
     def build(self, input_shape: Any) -> None:
         super().build(self._padded_shape(input_shape))
-        # If a model has no input shape, a layer may be called on another size than the one with which it was built.
+        # If a model has no input shape, a layer may be called on another image size than the one with which it was
+        # built. Therefore only the number of dimensions is checked.
         self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2)
 
     def compute_output_shape(self, input_shape: Any) -> Any:

@@ -24,8 +24,9 @@ LARGE = ("triples",)
 
 def features(geometry: Geometry, kernel: str, output: str) -> list[int]:
     """Returns the amounts of work for one output pixel. Each amount has a measured cost; the products of amounts and
-    costs add up to the pixel's instructions. The amounts are 1, the words of the window, the blocks of channels, and
-    the words of all blocks. Two amounts for each kind of output in NUMBERS follow: blocks and channels.
+    costs add up to the pixel's instructions. The first four amounts are 1, the words of the window, the blocks of
+    channels, and the words of all blocks. For each kind of output in NUMBERS, two amounts follow: blocks and channels.
+    They are 0 if the layer's output is of another kind.
     """
     way = KERNELS[kernel]
     words = -(-geometry.depth // BITS_PER_WORD)

@@ -24,8 +24,8 @@ def work_of(step: Step) -> Counter[tuple[str, str]]:
     """The amounts of work in a step of the network. Each key is a C function and a kind of work."""
     found: Counter[tuple[str, str]] = Counter()
     for index, (_, lowered) in enumerate(step.ops):
-        # Each iteration of a strip computes one row. The first op's amounts of work are for all iterations together;
-        # the amounts of the other ops are for one iteration.
+        # The ops of a strip run together, and each iteration computes one row. The first op's amounts of work are for
+        # all iterations together; the amounts of the other ops are for one iteration.
         times = step.iterations if index else 1
         for call in lowered.calls:
             found[call.function, "calls"] += step.iterations * call.images

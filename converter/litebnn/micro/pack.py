@@ -20,7 +20,8 @@ Array = npt.NDArray[Any]
 # The largest number of bits of a counter, for kernels that keep counters as bit planes (one word for each bit of 32
 # counters).
 COUNT_BITS = 16
-# The number of additional words of scratch memory for carries that are not yet added to the counters.
+# The number of additional words of scratch memory. They hold carries of bit-sliced additions that a kernel has not yet
+# added to its counters.
 CARRY_REST = 3
 INT32 = np.iinfo(np.int32)
 
@@ -188,8 +189,8 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
     classes, row_class, column_class = _classes(geometry)
     padded, ones = _padded(geometry, classes, bits)
     if thresholds is None:
-        # The presets make padded taps count the same in every channel. Therefore all channels have the same
-        # depth (number of products).
+        # The start values of the counters (`presets`) make padded taps count the same in every channel. Therefore all
+        # channels have the same depth (number of products).
         presets = ones.max(axis=1, keepdims=True) - ones
         depths = geometry.depth - padded + 2 * ones.max(axis=1)
     else:
@@ -235,7 +236,7 @@ def _threshold_planes(thresholds: Array, planes: int) -> Array:
 
 
 def _summand_planes(presets: Array, planes: int) -> Array:
-    """The start values `presets` of bit-sliced counters as bits [planes + 1, classes, channels]."""
+    """Splits the start values `presets` of bit-sliced counters into bits [planes + 1, classes, channels]."""
     return np.stack([presets >> plane & 1 for plane in range(planes + 1)])
 
 
@@ -267,8 +268,8 @@ def _classes(geometry: Geometry) -> tuple[list[Array], Array | None, Array | Non
 
 
 def _padded(geometry: Geometry, classes: list[Array], bits: Array) -> tuple[Array, Array]:
-    """Returns two arrays. The first has the number of padded inputs of each class of pixels, [classes]. The second has
-    the number of weights of these inputs that are one bits, [classes, channels_out].
+    """Returns two arrays. The first, [classes], has the number of padded inputs in the windows of each class of pixels.
+    The second, [classes, channels_out], has the number of one bits among the weights of these inputs.
     """
     padded = np.array([taps.sum() for taps in classes], np.int64) * geometry.group_inputs
     ones = np.array(classes, np.int64) @ bits.sum(axis=2, dtype=np.int64).T

@@ -24,13 +24,15 @@ class Step:
 
     # The ops of the step, each with its C calls.
     ops: tuple[tuple[Op, Lowered], ...]
-    # The number of times that the step's ops run. It is 1 for a single op. For a strip, it is the number of rows of the
-    # last op's output.
+    # The number of times that the step's ops run. It is 1 for a single op. For a strip (ops that run together row by
+    # row), it is the number of rows of the last op's output.
     iterations: int = 1
-    # For each tensor between the ops of a strip, the number of rows that are stored: the rows that one iteration needs.
+    # For each tensor between the ops of a strip (ops that run together row by row), the number of rows in memory. One
+    # iteration needs this many rows.
     heights: dict[Tensor, int] = field(default_factory=dict)
-    # For each tensor that is stored as a whole, the number of rows that the ops of a strip read or write in one
-    # iteration. The input of the strip's first op is not included, because the first op may read any rows of it.
+    # In a strip, ops run together row by row. For each tensor of which all rows are stored, this is the number of rows
+    # that the ops read or write in one iteration. The input of the strip's first op is not included, because the first
+    # op may read any rows of it.
     parts: dict[Tensor, int] = field(default_factory=dict)
 
     @property
@@ -137,9 +139,9 @@ def _shared(context: Context) -> dict[Tensor, Tensor]:
 def _step(context: Context, found: Strip | Op) -> Step:
     if isinstance(found, Op):
         return Step(((found, lower(context, found)),))
-    # The output of the strip's last op is stored as a whole, and so are operands that ops outside the strip compute.
-    # Each iteration works on a few rows of these tensors. Such an operand may be the input of the first op too, as in a
-    # residual block.
+    # In a strip, ops run together row by row. The output of the last op is stored as a whole, and so are operands that
+    # ops outside the strip compute. Each iteration works on a few rows of these tensors. Such an operand may be the
+    # input of the first op too, as in a residual block.
     rows = dict(found.heights)
     for op in found.ops[1:]:
         own = rows.get(op.output, 1)

@@ -91,7 +91,7 @@ class Scratch:
 @dataclass(frozen=True)
 class Rows:
     """The two arguments `first_row` and `rows` of a call. They name the rows of the output that the call computes: all
-    rows, or in a strip the rows of one iteration.
+    rows, or the rows of one iteration if ops run together row by row.
     """
 
     count: int
@@ -139,11 +139,14 @@ class Context:
     kernels: str = "compact"
     # The microcontroller, which is a name of `TARGETS`.
     target: str = "cortex-m4"
-    # For each tensor of which a strip stores only a few rows, the number of these rows.
+    # For each tensor of which only a few rows are stored, because ops run together row by row, the number of these
+    # rows.
     heights: Mapping[Tensor, int] = field(default_factory=dict)
 
     def shape(self, tensor: Tensor) -> tuple[int, ...]:
-        """The shape of a tensor. In a strip, its height is the number of stored rows."""
+        """The shape of a tensor. If only a few of the tensor's rows are stored at a time, the height is the number of
+        these rows.
+        """
         rows = self.heights.get(tensor)
         return tensor.shape if rows is None else (tensor.shape[0], rows, *tensor.shape[2:])
 
@@ -210,8 +213,8 @@ class Axis:
         return (self.outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     def checked(self) -> Axis:
-        """Returns the axis without values that have no effect. The stride becomes 1 if there is only one output, the
-        dilation if there is only one tap.
+        """Returns the axis with every stride or dilation that has no effect set to 1: the stride if there is only one
+        output, the dilation if there is only one tap.
 
         Raises:
             ConversionError: positions on the axis might overflow in C.

@@ -36,7 +36,7 @@ class Strip:
     ops: tuple[Op, ...]
     # The number of rows of the last op's output. Each iteration computes one of these rows.
     iterations: int
-    # For each tensor between two ops of the strip, the number of rows that an iteration needs.
+    # For each tensor between two ops of the chain, the number of its rows that one iteration needs.
     heights: dict[Tensor, int]
 
 
@@ -53,8 +53,8 @@ def find_strips(graph: Graph, shared: dict[Tensor, Tensor]) -> Iterator[Strip | 
     for op in graph.ops:
         if op not in taken and (strip := _strip_from(graph, op, shared, taken)) is not None:
             taken.update(strip.ops)
-            # In the order of execution, a strip takes the place of its last op, because only there all inputs of its
-            # ops have been computed.
+            # In the order of execution, a chain of ops that run together takes the place of its last op. Only there,
+            # all inputs of the chain's ops have been computed.
             strips[strip.ops[-1]] = strip
     for op in graph.ops:
         if op in strips:

@@ -233,8 +233,8 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
 
 
 def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions: Mapping[Op, Op]) -> dict[str, float]:
-    """The estimated time of an op on each board. It is 0 if the op is fused into another op, or is run without a
-    copy.
+    """The estimated time of an op on each board. It is 0 if the op is fused into another op, or is a concatenation that
+    needs no copy.
     """
     if op in free:
         return dict.fromkeys((row.board for row in boards()), 0.0)

@@ -83,7 +83,7 @@ class Price:
     def seconds(self, finding: Finding, layer_seconds: float, costs: Costs) -> float:
         """The cost of a finding on a board in seconds, for a layer that takes `layer_seconds` there.
 
-        Prices in instructions are counted as one cycle each.
+        If the cost of the rule was measured in instructions, each instruction is counted as one cycle.
         """
         if self.per_value:
             each = (self.broken - self.kept) / (1e9 if self.unit == "ns" else costs.ghz * 1e9)
@@ -99,12 +99,14 @@ def findings(graph: Graph, op: Op) -> Iterator[tuple[Rule, Finding]]:
 
 
 def prices() -> Mapping[tuple[str, str], Price]:
-    """The measured prices, by rule and ISA."""
+    """The measured costs of broken rules, by rule and ISA."""
     return _prices()
 
 
 def nearest_to_time(rows: Iterable[Price]) -> dict[tuple[str, str], Price]:
-    """For each rule and ISA, the price in the unit that is closest to a time."""
+    """For each rule and ISA, the measured cost in the unit that is closest to a time: nanoseconds, otherwise cycles,
+    otherwise instructions.
+    """
     return {(price.rule, price.isa): price for price in sorted(rows, key=lambda price: _UNITS.index(price.unit))}
 
 

@@ -43,7 +43,7 @@ class _Kind:
     # The kinds of ops that may produce an input of the node; at least one input must come from such an op. If empty,
     # any claimed op may produce it.
     follows: Sequence[str] = ()
-    # True if the op is also claimed for the reason that its output leads only to signs.
+    # True if the op is also claimed if its output leads only to signs, whatever produces its inputs.
     passes: bool = False
     # True if the op is claimed when a sign reads its output, even if other ops read its output too.
     begins: bool = False
@@ -186,7 +186,8 @@ def _is_stem(op: Op) -> bool:
 
 _OR_RELU = (Activation.NONE, Activation.RELU)
 _CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
-# If a kind of op is claimed only for signs that read its output, it need not follow a claimed op.
+# The value of `follows` for ops that are claimed only if their outputs lead to signs. No kind of op has this name, so
+# the producers of their inputs do not count.
 _NOTHING = ("",)
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")

@@ -83,7 +83,8 @@ class CompiledModel(Predictor):
             self._signature = find_signature(self._content)
             signature = self._model.get_signature_by_index(self._signature)
             self._key = signature["key"]
-            # The call allocates the tensors. If an op is refused, the error occurs now and not in the first run.
+            # The query for output details allocates the tensors. Therefore the error about an op that is refused occurs
+            # here, and not in the first run.
             self._model.get_output_tensor_details(self._key)
             self._input_buffers = self._model.create_input_buffers(self._signature)
             self._output_buffers = self._model.create_output_buffers(self._signature)

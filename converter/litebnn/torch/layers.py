@@ -105,7 +105,7 @@ class _BinaryConv(BinaryLayer):
         if self.pad_values == 0 and all(before == behind for before, behind in pads):
             padding = tuple(before for before, _ in pads)
         else:
-            # The function of PyTorch expects the amounts of the last axis first.
+            # The function torch.nn.functional.pad expects the amounts of the last axis first.
             signs = F.pad(signs, [amount for pair in reversed(pads) for amount in pair], value=self.pad_values)
         weight = self.quantized_weight()
         return type(self).convolution(signs, weight, self.bias, self.stride, padding, self.dilation, self.groups)

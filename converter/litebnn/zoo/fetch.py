@@ -42,7 +42,7 @@ class FetchError(OSError):
     """A file that could not be fetched; the message is one line that says what to do."""
 
     def __init__(self, message: str) -> None:
-        # Addresses, paths and what a server sends may contain any characters.
+        # Addresses, paths and texts from a server may contain any characters, so control characters are escaped.
         super().__init__(printable(message))
 
 
@@ -180,13 +180,13 @@ def _request(file: RemoteFile, part: Path, begin: int, progress: Progress) -> No
             urllib.request.Request(file.address, headers=headers), timeout=_SECONDS
         ) as response:
             if begin and _first_byte(response) != begin:
-                begin = 0  # the server sends all of it
+                begin = 0  # the server sends the file from its beginning
             total = _total(response, begin)
             with part.open("r+b" if begin else "wb") as out:
                 out.seek(begin)
                 _copy(file, response, out, total, progress)
     except urllib.error.HTTPError as error:
-        if error.code == 416 and begin:  # the part is complete, or of another file: its hash tells
+        if error.code == 416 and begin:  # the partial file is complete, or of another file; its hash is checked later
             return
         answer = f"the server answers {error.code} {error.reason}"
         if error.code in (408, 429) or error.code >= 500:
@@ -197,7 +197,7 @@ def _request(file: RemoteFile, part: Path, begin: int, progress: Progress) -> No
         raise _Interrupted(reason_of(reason)) from None
     except http.client.HTTPException as error:
         raise _Interrupted(f"the server answers no HTTP ({shortened(str(error) or type(error).__name__)})") from None
-    except ValueError as error:  # an address that is none
+    except ValueError as error:  # the text is not a valid address
         raise FetchError(f"cannot fetch {file.address}: {error}; {_advice(file)}") from None
 
 

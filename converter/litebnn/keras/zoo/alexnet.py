@@ -106,7 +106,8 @@ class DoReFaNet:
         return layers.MaxPooling2D(3, strides=2, padding=pool)(x) if pool else x
 
     def _quantizers(self) -> dict[str, Any]:
-        # This constraint changes nothing. The latent weights have a gradient everywhere, so they need no clipping.
+        # This constraint leaves the latent weights unchanged. They have a gradient everywhere, so they need no
+        # clipping.
         unchanged = keras.constraints.Constraint()
         return {
             "input_quantizer": DoReFa(k_bit=2),

@@ -57,9 +57,9 @@ class MeliusNet:
     Source: Bethge et al., "MeliusNet", https://arxiv.org/abs/2001.05936
     """
 
-    # The number of pairs in each section.
+    # The number of pairs of binary convolutions in each section of the network.
     pairs: tuple[int, ...]
-    # The number of channels after each section but the last.
+    # The number of channels after each section of the network but the last.
     transitions: tuple[int, ...]
 
     def features(self, images: Any) -> Any:

@@ -20,7 +20,7 @@ def load_weights(model: Any, path: str | Path) -> None:
         ValueError: the file is of another kind, or has the weights of another network.
     """
     path = Path(path)
-    with path.open("rb"):  # an error that names the file, if there is none
+    with path.open("rb"):  # raises an error that names the file if it does not exist
         pass
     saved = layers_of_keras_2(path, str(path))
     if saved is None:

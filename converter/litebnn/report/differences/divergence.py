@@ -21,10 +21,10 @@ from litebnn.runtime.interpreter import Interpreter
 # value.
 TOLERANCE = 1e-3
 # Rounding may flip a sign whose value is within this distance from the threshold. The distance is relative to the mean
-# distance of all values.
+# distance of all values from their thresholds.
 _CLOSE = 1e-4
-# The smallest distance from zero that rounding can give a sum. A value that is closer to zero is zero itself, or
-# differs from a threshold by one unit in the last place.
+# A value is taken as equal to its sign's threshold if it is within this distance from the threshold: zero, or one unit
+# in the last place of a number near zero. Rounding cannot move a sum by so little.
 _ZERO = float(np.finfo(np.float32).tiny)
 
 

@@ -143,7 +143,9 @@ def _kind(traced: TracedTensor) -> str:
 
 
 def _downstream_of_levels(graph: Graph, levels: list[Tensor]) -> set[Tensor]:
-    """The tensors that are computed from sums of levels, up to the next signs."""
+    """The outputs of binary convolutions that read activation levels as several signs, and of the ops after these
+    convolutions up to the next signs.
+    """
     bits, behind = set(levels), set[Tensor]()
     for op in graph.ops:
         if not bits.isdisjoint(op.inputs):
@@ -176,7 +178,9 @@ def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, tuple[float | Array,
 
 
 def _before_reshapes(graph: Graph, tensor: Tensor) -> Tensor:
-    """The tensor before any reshapes. TensorFlow inserts reshapes to flatten signs and their conditions."""
+    """The tensor upstream of all reshapes that produce `tensor`. TensorFlow inserts reshapes to flatten signs and their
+    conditions.
+    """
     while (op := graph.producer(tensor)) is not None and facts(op).reshapes:
         tensor = op.input(0)
     return tensor

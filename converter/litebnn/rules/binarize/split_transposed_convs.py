@@ -57,7 +57,7 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
     if not holds_signs(graph, x):
         few = values_read(graph, op, x)
-        if few is None:  # or not yet
+        if few is None:  # later rounds may still find few values
             return False
         if sum_of_signs(graph, few) is None:
             return notes.left_alone(op, why_no_sum(few))
@@ -136,7 +136,7 @@ def _interleave(graph: Graph, op: Op, results: list[Tensor]) -> None:
     stride, (batch, height, width, channels) = op.options.stride_h, op.output.dims
     packed = results[0]
     whole_conv = graph.producer(packed)
-    if stride == 1 and whole_conv is not None:  # its only phase has every pixel
+    if stride == 1 and whole_conv is not None:  # the only phase computes every output pixel
         graph.remove(op)
         graph.set_output(whole_conv, op.output)
         return

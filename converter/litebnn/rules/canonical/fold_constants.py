@@ -14,7 +14,8 @@ from litebnn.build.notes import Notes, lowers
 from litebnn.build.signs import holds_signs
 from litebnn.graph import Graph, Op, Tensor, facts
 
-# The large operands of these ops usually have the same number in all elements.
+# The ops that select elements from their operands. Large operands of these ops usually have the same number in all
+# elements.
 _PICKED_FROM = ("SELECT", "SELECT_V2")
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
 

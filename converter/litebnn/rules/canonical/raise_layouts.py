@@ -57,7 +57,7 @@ def _before_reshape(graph: Graph, op: Op, first: Op) -> bool:
     if len(layout.after) == larger:
         others = order[order != axis]
         widened = others - (others > axis)
-    else:  # the axis goes to the height of a CONV_2D of one row, whose own transpose may cancel this one
+    else:  # the axis becomes the height of a one-row image, whose own TRANSPOSE may cancel this one
         widened = np.insert(order + (order >= axis), 1, axis)
     source = transposed(graph, first.input(0), widened, before=op)
     graph.replace(op, reshape_op(source, op.output))

@@ -64,7 +64,9 @@ def _write_floats(graph: Graph, op: Op, dims: tuple[int, ...]) -> Tensor:
 
 
 def _split_bits(graph: Graph, op: Op) -> None:
-    """Replaces thresholds by the sign of a sum: acc > threshold equals dot + 2 · threshold - K < 0."""
+    """Replaces the comparison acc > threshold by the sign of dot + 2 · threshold - dot_max. In an LceBconv2d, acc is
+    the number of differing bits, and dot = dot_max - 2 · acc.
+    """
     thresholds = op.input(4).array
     assert thresholds is not None
     most = dot_max(op)

@@ -141,7 +141,7 @@ def _across_max_pool(graph: Graph, sign: Op, threshold: Threshold, notes: Notes)
         notes.fused(source, "batch norm behind MAX_POOL_2D")
     elif source.name not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
         return False
-    elif threshold.is_rounded:  # else sums with another bias could round what decides
+    elif threshold.is_rounded:  # otherwise, sums with another bias may round to another sign
         if not _shift_bias(graph, source, threshold):
             return False
         threshold = Threshold()
@@ -203,7 +203,7 @@ def _across_grid(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> 
     x, levels = ops[0].input(0), ops[0].output
     numbers = numbers_of_grid(levels)
     if numbers is None or not threshold.is_uniform or not numbers[0] < threshold.level[0] <= numbers[-1]:
-        return False  # or the sign is constant for all levels
+        return False  # the sign is constant for all levels
     first = first_rounded_to(next_of_grid(threshold.level, levels), levels)
     for op in ops[1:]:
         if op.name != "DEQUANTIZE":

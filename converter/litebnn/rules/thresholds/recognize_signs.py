@@ -32,7 +32,7 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     is_same = not sign.falls and bool(np.all((sign.level > -1) & (sign.level <= 1)))
     if (bits := bits_of(graph, sign.x)) is not None and is_same:
         graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
-        if is_alike:  # functions of both are ones of one tensor
+        if is_alike:  # the ops that read either tensor then read the same one
             graph.redirect(op.output, sign.x)
         return True
     if is_alike and is_same and not graph.is_output(op.output) and holds_signs(graph, sign.x):

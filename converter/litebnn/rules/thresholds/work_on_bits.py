@@ -43,7 +43,9 @@ def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _pooled(graph: Graph, op: Op) -> Tensor | None:
-    """Returns the bits of a max pool of a sign. Between the sign and the pool, floats may be padded."""
+    """Returns the bits of a max pool that reads a sign, or reads the output of a PADV2 that pads the sign's floats.
+    None if there are no such bits.
+    """
     source = op.input(0)
     before = graph.producer(source)
     is_padded = before is not None and before.name == "PADV2" and holds_signs(graph, source)

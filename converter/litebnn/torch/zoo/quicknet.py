@@ -13,7 +13,7 @@ from litebnn.torch.signs import SteSign
 from litebnn.torch.zoo.layers import BlurPool, DepthwiseConv2d, FloatConv2d, Top
 from litebnn.torch.zoo.weights import load_given_weights
 
-CLIP = 1.25  # the size up to which signs have a slope, and weights are trained
+CLIP = 1.25  # beyond this magnitude, signs have no slope and weights are clipped
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:
