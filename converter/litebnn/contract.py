@@ -239,8 +239,8 @@ def output_thresholds(
     low, high = (np.clip(bound, -dot_max, dot_max) for bound in ACTIVATION_RANGES[activation])
     at_low, at_high = low * m + b, high * m + b
     scale = np.where(m == 0, 1.0, np.abs(m))
-    # The condition y < 0 becomes a comparison of the dot product with a quotient. The quotient may be rounded to an
-    # integer first, because dot products are integers.
+    # The condition dot * multiplier + bias < 0 becomes a comparison of dot with the quotient of bias and multiplier.
+    # The quotient may be rounded to an integer first, because dot products are integers.
     threshold = np.floor((dot_max + np.floor(b / scale)) / 2)
     never, always = np.minimum(at_low, at_high) >= 0, np.maximum(at_low, at_high) < 0
     threshold = np.where(always, ALWAYS_MINUS_ONE, np.where(never, ALWAYS_PLUS_ONE, threshold))

@@ -88,7 +88,7 @@ def _progress(name: str, value: Any) -> Progress:
 
 
 def _holds_samples(value: Any) -> bool:
-    # `litebnn.DataSet` is recognized by its method `results`, because this layer may not import the class.
+    # The class `litebnn.DataSet` is recognized by its method `results`, because this module may not import the class.
     return hasattr(value, "results") or (isinstance(value, Iterable) and not isinstance(value, str | bytes))
 
 

@@ -27,8 +27,8 @@ _GRIDS = ("INT8", "UINT8", "INT16")
 # Rounding to int8 goes from one value to the next near the number halfway between them. In float32 arithmetic, this
 # happens at most this many units in the last place away from that number.
 _MOST_ULPS = 4
-# The numbers of fractional bits of two fixed-point factors in XNNPACK: the larger factor of an int8 sum, and the factor
-# that converts int8 values from one scale to another.
+# The numbers of fractional bits of two fixed-point factors in XNNPACK. The first is the larger factor of an int8 sum,
+# the second converts int8 values from one scale to another.
 _SUM_BITS, _QUANTIZE_BITS = 20, 8
 # For each op with int8 arithmetic that this module can compute: the signs (+1 or -1) with which it adds its operands.
 _SIGNS = {"ADD": (1, 1), "SUB": (1, -1), "QUANTIZE": (1,), "MUL": ()}

@@ -22,9 +22,9 @@ from litebnn.graph import Array, Op, Tensor, facts
 class Layout:
     """A Layout is a change of axes that keeps all elements: the change that a TRANSPOSE or a reshape makes."""
 
-    # `before` has the dimensions that the op reads.
+    # The dimensions of the tensor that the op reads.
     before: tuple[int, ...]
-    # `after` has the dimensions that the op writes.
+    # The dimensions of the tensor that the op writes.
     after: tuple[int, ...]
     # For each axis of the op's output, the corresponding axis of its input. A new axis of size 1 has None. The tuple as
     # a whole is None if the op merges several axes into one.
@@ -101,9 +101,9 @@ def _amounts(op: Op, layout: Layout) -> dict[str, Array] | None:
 
 
 def _block(op: Op, layout: Layout) -> dict[str, Array] | None:
-    """Returns the block sizes and the amounts of a SPACE_TO_BATCH_ND or BATCH_TO_SPACE_ND, with an entry added for the
-    axis of size 1 that the layout adds. The new entry leaves this axis unchanged. None if the op does not have exactly
-    one spatial axis.
+    """Returns the block sizes and the amounts of a SPACE_TO_BATCH_ND or BATCH_TO_SPACE_ND in the new layout. The axis
+    of size 1 that the layout adds gets an entry of its own, which leaves the axis unchanged. None if the op does not
+    have exactly one spatial axis.
     """
     block, amounts, axis = op.input(1).array, op.input(2).array, layout.unit_axis
     if block is None or amounts is None or (block.shape, amounts.shape) != ((1,), (1, 2)):

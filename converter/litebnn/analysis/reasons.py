@@ -31,9 +31,9 @@ class _Read:
     pass.
     """
 
-    # `source` is the upstream op that computes the values.
+    # The upstream op that computes the values.
     source: Op
-    # `reason` says why the output of `source` is no sign; None if it is a sign or takes two other values.
+    # The reason why the output of `source` is no sign; None if the output is a sign or takes two other values.
     reason: str | None
     # The ops between `source` and the tensor, beginning with the last one.
     passed: tuple[Op, ...] = ()

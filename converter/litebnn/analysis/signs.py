@@ -138,7 +138,7 @@ def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
 def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     """Returns the two values of a float or quantized tensor, if a boolean or a sign selects them.
 
-    Such a tensor is a boolean cast to a number, a select of two numbers or an unpacked sign. Arithmetic with numbers,
+    The tensor is a boolean cast to a number, a select of two numbers or an unpacked sign. Arithmetic with numbers,
     straight-through estimators and rounding may follow. The source may also be quantized, so that its levels decide
     between the values. In this case, values that differ by at most a quantization step count as one value.
     """
@@ -198,6 +198,6 @@ def _never_negative(graph: Graph, tensor: Tensor) -> bool:
     return _keeps_range(op) and op.inputs[0] is not None and is_never_negative(graph, op.input(0))
 
 
-# The answer is True if no value of the tensor can be negative, because of the op that computes it or because of its
-# quantization.
+# The answer to this question is True if no value of the tensor can be negative. The reason is the op that computes the
+# tensor, or the tensor's quantization.
 is_never_negative = Question(_never_negative, lambda op: op.inputs[:1] if _keeps_range(op) else ())

@@ -91,12 +91,11 @@ class FewValues:
     # The field `sources` has the tensors in which the values first occur. It is one tensor with more than two values,
     # or one or more tensors with two values each.
     sources: Mapping[Tensor, Values]
-    # `ops` has the ops between the sources and the tensor, in order of execution.
+    # The ops between the sources and the tensor, in order of execution.
     ops: tuple[Op, ...]
-    # `numbers` has the values of the tensor itself. Two values are ascending. More values are in the order of the step
-    # function in `sources`.
+    # The values of the tensor itself. Two values are ascending. More values have the order of the values in `sources`.
     numbers: Array
-    # `pads` has the values with which the ops pad.
+    # The values with which the ops in `ops` pad.
     pads: tuple[float, ...] = ()
     # The largest quantization scale of the tensors through which the values pass; 0 if all these tensors are float.
     step: float = 0.0
@@ -207,7 +206,7 @@ def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
     return FewValues(sources, ops, stored[:2], tuple(stored[2:].tolist()), step)
 
 
-# The answer is a tensor's `FewValues`; None if the tensor takes many values.
+# The answer to this question is a tensor's `FewValues`; None if the tensor takes many values.
 few_values = Question(_few_values, lambda op: [op.optional(index) for index in handed_on(op)])
 
 

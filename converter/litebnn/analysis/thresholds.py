@@ -26,16 +26,15 @@ class Threshold:
     where x < `level`.
     """
 
-    # `level` is float32 [1] or [channels]; an infinity means a constant sign.
+    # The field `level` is float32 [1] or [channels]; an infinity means a constant sign.
     level: Array = field(default_factory=lambda: np.zeros(1, np.float32))
     falls: Array = field(default_factory=lambda: np.zeros(1, np.bool_))  # bool [1] or [channels]
-    # The name for a tensor with the difference x - `level`. A rule may later replace the threshold by the sign of this
-    # difference.
+    # The name for a tensor with the difference of x and `level`. A rule may later replace the threshold by the sign of
+    # this difference.
     name: str = ""
-    # `number` is the name for the constant that is subtracted from x, or added to it, to compute the difference x -
-    # `level`.
+    # The name for the constant that is subtracted from x, or added to x, to compute the difference of x and `level`.
     number: str = ""
-    # True if a SUB computes the difference x - `level`, False if an ADD of the negated `level` computes it.
+    # True if a SUB computes the difference of x and `level`, False if an ADD of the negated `level` computes it.
     subtracts: bool = False
     # True if the source model rounds the values before it compares them. The threshold may then be rounded once more.
     is_rounded: bool = False
@@ -152,7 +151,7 @@ def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _clamps_levels(op: Op) -> bool:
-    """True if an op is a RELU_N1_TO_1. Its clamp keeps negative thresholds exactly, also in int8."""
+    """True if an op is a RELU_N1_TO_1. The op's clamp keeps negative thresholds exactly, also in int8."""
     return op.name == "RELU_N1_TO_1" and same_parameters(op.input(0), op.output) and step_of(op.output) <= 1
 
 

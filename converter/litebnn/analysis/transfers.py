@@ -33,9 +33,9 @@ class Values:
     x: Tensor | None
     edges: Array  # float32 [k], ascending
     values: Array  # float64 [k + 1]
-    # `linear_terms` has the tensors that are added to the values, each times a factor, float64 [k + 1].
+    # The tensors that are added to the values. Each is multiplied by factors, float64 [k + 1]: one for each value.
     linear_terms: Mapping[Tensor, Array] = field(default_factory=dict)
-    # `step` is the coarsest quantization scale to which the values were rounded; 0 without rounding.
+    # The coarsest quantization scale to which the values were rounded; 0 without rounding.
     step: float = 0.0
 
     @property

@@ -99,14 +99,14 @@ def _computed(graph: Graph, op: Op, transfer: Transfer, operands: list[Values]) 
         return None if result is None else _stored(op, parts, result)
 
 
-# The answer is the values of a tensor, as a step function of an upstream tensor. This upstream tensor is the farthest
-# one from which only ops that this module knows lead to the tensor.
+# The answer to this question is the values of a tensor, as a step function of an upstream tensor. The upstream tensor
+# is the farthest one from which only ops that this module knows lead to the tensor.
 values_of = Question(partial(_values, kind="tensors"), partial(_followed, kind="tensors"))
-# The answer is like that of `values_of`, but the search upstream also ends at a boolean tensor. The result may then be
-# a step function of the boolean.
+# The answer to this question is like that to `values_of`, but the search upstream also ends at a boolean tensor. The
+# answer may then be a step function of the boolean.
 choices_of = Question(partial(_values, kind="booleans"), partial(_followed, kind="booleans"))
-# The answer is like that of `values_of`, except for a quantized tensor that has no known values. This tensor is
-# described as a step function of itself, with an edge at each of its levels, instead of by a linear term.
+# The answer to this question is like that to `values_of`, except for a quantized tensor that has no known values. This
+# tensor is described as a step function of itself, with an edge at each of its levels, instead of by a linear term.
 _levels_of = Question(partial(_values, kind="levels"), partial(_followed, kind="levels"))
 _QUESTIONS = {"tensors": values_of, "booleans": choices_of, "levels": _levels_of}
 

@@ -40,10 +40,10 @@ NOTHING = Request()
 class Layer:
     """A Layer is one convolution or dense layer of the source."""
 
-    # `name` is the name of the layer's output tensor.
+    # The name of the layer's output tensor.
     name: str
     kind: str
-    # `macs` is the number of multiply-accumulates for one inference; 0 if the shape is unknown.
+    # The number of multiply-accumulates for one inference; 0 if the shape is unknown.
     macs: int
     # The sizes of weights and bias in bytes, in the source and in the result. If ops compute the weights from
     # constants, the constants count.
@@ -53,12 +53,13 @@ class Layer:
     bytes_after: int = 0
     channels_in: int = 0
     output_shape: tuple[int, ...] = ()
-    # `output` is the output's type after conversion: FLOAT32, INT8 or "bits".
+    # The type of the layer's output after conversion: FLOAT32, INT8 or "bits".
     output: str = ""
-    # `padding` is a binary convolution's padding: valid, same-one, same-zero, explicit-one or explicit-zero.
+    # The padding of a binary convolution: valid, same-one, same-zero, explicit-one or explicit-zero. One and zero are
+    # the padding values.
     padding: str = ""
     fused: list[str] = field(default_factory=list)
-    # `reasons` says why the layer is not binary or not fused further, each reason once, in order.
+    # The reasons why the layer is not binary or not fused further, each reason once, in order.
     reasons: dict[str, None] = field(default_factory=dict)
 
 

@@ -22,7 +22,7 @@ class Finding:
     # The heading under which the requirement is listed.
     section: str
     name: str
-    # `OK`, `MISSING` or `BROKEN`.
+    # The state of the requirement: `OK`, `MISSING` or `BROKEN`.
     state: str
     # The requirement's version or path, or the reason why it is not `OK`.
     detail: str = ""

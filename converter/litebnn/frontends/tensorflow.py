@@ -66,7 +66,7 @@ def trace(call: Callable[..., Any], specs: Sequence[Any]) -> Any:
 
 
 def _reason(said: str) -> str:
-    """The original error in a message of TensorFlow. Such a message begins with the calls through which the error
+    """The original error in a message of TensorFlow. TensorFlow's message begins with the calls through which the error
     passed.
     """
     lines = [line.strip() for line in re.sub("\x1b\\[[0-9;]*m", "", said).splitlines() if line.strip()]

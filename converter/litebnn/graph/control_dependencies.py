@@ -2,8 +2,8 @@
 whose outputs it does not read.
 
 The metadata names ops by their indices. When a delegate is applied, runtimes look up these indices in their current
-plan. If ops or an earlier delegate have changed the plan, runtimes write out of bounds, or find no order and skip the
-delegate.
+plan. If a rewrite or an earlier delegate has changed the indices, runtimes write out of bounds, or find no order and
+skip the delegate.
 """
 
 from __future__ import annotations

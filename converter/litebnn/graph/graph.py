@@ -254,7 +254,9 @@ class Graph:
         return self._answers.ask(self, question, tensor)
 
     def reconsider(self, op: Op) -> None:
-        """Drops the answers that depend on an op, after its options or the fields of its tensors have changed."""
+        """Drops the stored answers to questions that depend on an op. It is called after the op's options or the fields
+        of its tensors have changed.
+        """
         self._answers.drop(op.outputs)
 
     def consumers(self, tensor: Tensor) -> list[Op]:

@@ -102,8 +102,8 @@ def _types(op: Op) -> Iterator[str]:
 
 
 _LSTM_TYPES = ("FLOAT32", "INT8", "INT16", "UINT8")
-# For each kind of LSTM, the input indices of the input gate's weights, recurrent weights and bias. Either all of them
-# are omitted, or none.
+# For each kind of LSTM, three input indices: those of the input gate's weights, recurrent weights and bias. An op omits
+# all three inputs or none. A bidirectional LSTM has two such triples.
 _GATES = {
     "BIDIRECTIONAL_SEQUENCE_LSTM": ((1, 5, 12), (18, 22, 29)),
     "LSTM": ((1, 5, 12),),

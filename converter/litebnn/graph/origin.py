@@ -68,8 +68,8 @@ class Counted:
 
     middle: float
     scales: tuple[float, ...]
-    # For each of the signs that replace a level, True if the sign is +1 at and above its threshold, False if it is +1
-    # below the threshold.
+    # True for each sign that is +1 at and above its threshold, False for each sign that is +1 below its threshold.
+    # Several signs replace one level.
     rising: tuple[bool, ...]
 
     def done(self, values: Array) -> Array:

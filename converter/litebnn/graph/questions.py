@@ -32,13 +32,14 @@ _Key: TypeAlias = "tuple[Question[Any], Tensor]"
 
 
 class Answers:
-    """The answers about one graph. Each answer remembers the producers and the other answers from which it was
-    computed."""
+    """The answers to questions about the tensors of one graph. Each answer remembers the producers and the other
+    answers from which it was computed.
+    """
 
     def __init__(self) -> None:
         self._known: dict[_Key, Any] = {}
         self._dependent: dict[Tensor | _Key, set[_Key]] = {}
-        self._reading: list[set[Tensor | _Key]] = []  # a set for each question that is being answered
+        self._reading: list[set[Tensor | _Key]] = []  # what each answer that is being computed has read
 
     def ask(self, graph: Graph, question: Question[_Answer], tensor: Tensor) -> _Answer:
         waiting = [tensor]
@@ -70,12 +71,12 @@ class Answers:
             self._dependent.setdefault(one, set()).add(key)
 
     def reads(self, tensor: Tensor) -> None:
-        """Records that the answer that is being computed depends on a tensor's producer."""
+        """Records that the answer that is now being computed depends on the producer of `tensor`."""
         if self._reading:
             self._reading[-1].add(tensor)
 
     def drop(self, tensors: Iterable[Tensor]) -> None:
-        """Drops the answers that depend on the producers of these tensors."""
+        """Drops the stored answers that depend on the producers of these tensors."""
         waiting: list[Tensor | _Key] = [tensor for tensor in tensors if tensor in self._dependent]
         while waiting:
             for key in self._dependent.pop(waiting.pop(), ()):

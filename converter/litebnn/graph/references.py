@@ -86,7 +86,9 @@ def _ranges(details: QuantizationDetails) -> Iterator[str]:
 
 
 def _blocks(tensor: Tensor, details: QuantizationDetails) -> Iterator[str]:
-    """Checks that there is a scale for each block of each row, because runtimes read one scale for each."""
+    """Checks that a matrix that is quantized in blocks has a scale for each block of each row, because runtimes read
+    that many scales.
+    """
     size = details.options.block_size
     if tensor.type not in _BLOCK_TYPES or not tensor.is_constant or len(tensor.shape) != 2:
         yield f"it is {tensor.type} {list(tensor.shape)}, expected a constant matrix of {' or '.join(_BLOCK_TYPES)}"

@@ -160,8 +160,8 @@ class _Writer:
         return " + ".join([base, *([str(start)] if start else []), *([offset] if offset else [])])
 
     def _row_offset(self, tensor: Tensor, op: Op, step: Step) -> str:
-        """The C expression for the offset of the row that one iteration of a step reads or writes, if the step's ops
-        run together row by row (a strip). It is empty for a tensor of which only a few rows are stored.
+        """The C expression for the offset of the row that one iteration reads or writes, in a step whose ops run
+        together row by row. It is empty for a tensor of which only a few rows are stored.
         """
         if tensor not in step.parts or (op is step.ops[0][0] and tensor in op.inputs):
             return ""

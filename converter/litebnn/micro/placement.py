@@ -140,8 +140,8 @@ def _step(context: Context, found: Strip | Op) -> Step:
     if isinstance(found, Op):
         return Step(((found, lower(context, found)),))
     # In a strip, ops run together row by row. The output of the last op is stored as a whole, and so are operands that
-    # ops outside the strip compute. Each iteration works on a few rows of these tensors. Such an operand may be the
-    # input of the first op too, as in a residual block.
+    # ops outside the strip compute. Each iteration works on a few rows of these tensors. An operand from outside may be
+    # the input of the first op too, as in a residual block.
     rows = dict(found.heights)
     for op in found.ops[1:]:
         own = rows.get(op.output, 1)

@@ -90,8 +90,8 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Rows:
-    """The two arguments `first_row` and `rows` of a call. They name the rows of the output that the call computes: all
-    rows, or the rows of one iteration if ops run together row by row.
+    """The two arguments `first_row` and `rows` of a call. They name the rows of the output that the call computes.
+    These are all rows, or the rows of one iteration if ops run together row by row.
     """
 
     count: int
@@ -213,8 +213,8 @@ class Axis:
         return (self.outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     def checked(self) -> Axis:
-        """Returns the axis with every stride or dilation that has no effect set to 1: the stride if there is only one
-        output, the dilation if there is only one tap.
+        """Returns the same axis without steps that have no effect. The stride becomes 1 if there is only one output,
+        the dilation becomes 1 if there is only one tap.
 
         Raises:
             ConversionError: positions on the axis might overflow in C.

@@ -115,10 +115,10 @@ def outputs_of_op(op: Op, values: Mapping[Tensor, Array]) -> Array:
 
 @cache
 def dense_rounds_once() -> bool:
-    """True if the runtime's int8 dense layers round the scaled sum once.
+    """True if the runtime's int8 dense layers round only once when they scale a sum to the output.
 
-    TensorFlow Lite rounds the sum twice, as gemmlowp does. LiteRT 2.3 rounds the sum once, also with its reference
-    kernels.
+    TensorFlow Lite rounds after a multiplication and again after a shift, as gemmlowp does. LiteRT 2.3 rounds only
+    once, also with its reference kernels.
     """
     rows = np.arange(-128, 128).astype(np.int8).reshape(-1, 1)
     # The weight makes each product slightly smaller than half of the input. For odd inputs, only a kernel that rounds

@@ -33,8 +33,8 @@ class Finding:
 
     # A description of what breaks the rule.
     found: str
-    # A function that returns the extra work relative to the useful work. Its argument is the number of output channels
-    # that an instruction set computes together.
+    # A function that returns the extra work relative to the useful work. The function's argument is the number of
+    # output channels that an instruction set computes together.
     degree: Callable[[int], float] = lambda tile: 1.0
     # The number of values that are written to memory and read again only because the rule is broken; 0 if there are
     # none.

@@ -191,7 +191,9 @@ def _rounds(model: Model) -> bool:
 
 
 def _has_dynamic_range(model: Model) -> bool:
-    """True if the model has a float layer with integer weights. Such a layer quantizes its input at run time."""
+    """True if the model has a float layer with integer weights. A layer with integer weights quantizes its float input
+    at run time.
+    """
     layers = (op for op in model.ops() if facts(op).layer)
     return any(op.output.type == "FLOAT32" and op.input(1).type.startswith("INT") for op in layers)
 

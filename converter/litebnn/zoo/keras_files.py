@@ -86,7 +86,9 @@ def _read_keras_3(file: Any) -> list[SavedLayer] | None:
 
 
 def _number(layer: str) -> int:
-    """The number of a layer within its class. Keras 3 names a layer by both, and leaves out the number 0."""
+    """The number of a layer within its class. Keras 3 names a layer by its class and this number, and leaves out the
+    number 0.
+    """
     found = re.search(r"_(\d+)$", layer)
     return int(found[1]) if found else 0
 

@@ -38,7 +38,7 @@ class Network:
     name: str
     # The name of the model that the function builds.
     model: str
-    # "sota" or "literature", as in larq-zoo.
+    # The module of larq-zoo that has the network: "sota" or "literature".
     kind: str
     # The share of ImageNet's validation images that the network classifies correctly, in percent.
     top_1: float

@@ -23,8 +23,8 @@ TOLERANCE = 1e-3
 # Rounding may flip a sign whose value is within this distance from the threshold. The distance is relative to the mean
 # distance of all values from their thresholds.
 _CLOSE = 1e-4
-# A value is taken as equal to its sign's threshold if it is within this distance from the threshold: zero, or one unit
-# in the last place of a number near zero. Rounding cannot move a sum by so little.
+# A value within this distance from its sign's threshold counts as equal to the threshold. The distance is then zero, or
+# one unit in the last place of a number near zero.
 _ZERO = float(np.finfo(np.float32).tiny)
 
 

@@ -1,4 +1,4 @@
 """The rules of this folder turn layers into LceBconv2d.
 
-Layers of two values, or of a few evenly spaced levels, first become layers of signs.
+Layers whose inputs take two values, or a few evenly spaced levels, are first changed to read signs.
 """

@@ -1,4 +1,4 @@
-"""A VALID LceBconv2d of bits padded with +1 becomes an LceBconv2d with same-one padding."""
+"""A VALID LceBconv2d that reads bits padded with +1 by a PADV2 is changed to pad with +1 itself."""
 
 from __future__ import annotations
 

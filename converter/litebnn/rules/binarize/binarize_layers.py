@@ -1,4 +1,4 @@
-"""A CONV_2D, FULLY_CONNECTED or BATCH_MATMUL of signs with ±alpha weights becomes an LceBconv2d."""
+"""A CONV_2D, FULLY_CONNECTED or BATCH_MATMUL that reads signs and has ±alpha weights becomes an LceBconv2d."""
 
 from __future__ import annotations
 

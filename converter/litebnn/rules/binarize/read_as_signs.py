@@ -1,15 +1,16 @@
-"""A layer of two values or of evenly spaced levels becomes the layer of signs, with other weights and bias.
+"""A layer whose input takes two values, or evenly spaced levels, is changed to read signs, with other weights and bias.
 
-The values are middle + Σ scale · s for signs s. A filter w of the values is the filter w · scale of each sign, and the
-bias grows by middle · sum(w). Padding is translated too. For the values 0 and 1, a zero is the sign's -1, or +1 if the
-sign is flipped.
+The input's values are middle + Σ scale · s for signs s. A filter w of the values becomes the filter w · scale of each
+sign, and the bias grows by middle · sum(w). Padding is translated too. For the values 0 and 1, a zero is the sign's -1,
+or +1 if the sign is flipped.
 
-Two values are one sign. Levels, such as those of 2-bit DoReFa, are several signs. Each sign compares with its own
+Two values become one sign. Levels, such as those of 2-bit DoReFa, become several signs. Each sign compares with its own
 threshold, and the signs are concatenated along the channels. For 2 bits, the new layer does three times the work of a
 binary layer.
 
 A quantized sign takes two values other than 1 and -1, because a scale and zero point seldom represent both exactly. The
-layer of a quantized sign becomes a float layer followed by a QUANTIZE, which the int8 rules fuse into the binary op.
+layer that reads a quantized sign becomes a float layer followed by a QUANTIZE, which the int8 rules fuse into the
+binary op.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before
     assert source is not None
     if is_unpacked(graph, values):
         return source
-    if source.type != "BOOL":  # no number of a grid lies half a step below the threshold
+    if source.type != "BOOL":  # no value of a quantized tensor lies half a step below the threshold
         level = float(values.edges[0])
         source = compared(graph, source, level - step_of(source) / 2 if level else level, source.name, before=before)
     return output_of(graph, _select(source, not sign.rising[0], values, tensor), before=before)

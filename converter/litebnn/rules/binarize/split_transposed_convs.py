@@ -1,8 +1,9 @@
-"""A TRANSPOSE_CONV of a sign with a ±alpha filter becomes a CONV_2D of its phases, interleaved by DEPTH_TO_SPACE.
+"""A TRANSPOSE_CONV that reads a sign and has a ±alpha filter becomes a CONV_2D for each phase, or one for all phases. A
+DEPTH_TO_SPACE interleaves the outputs of the phases.
 
 A transposed convolution inserts zeros between the pixels of its input, which bits cannot hold. The output pixels of one
-phase have the same position in a block of stride × stride. The pixels of a phase use the same subset of taps and no
-zeros. Each phase is therefore a plain convolution of the input with these taps.
+phase have the same position in a block of stride × stride. The pixels of a phase use the same subset of taps and none
+of the inserted zeros. Each phase is therefore a plain convolution of the input with these taps.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class _Phase(NamedTuple):
     convolution.
     """
 
-    # `taps` has the indices of the phase's taps in the whole filter, in the order of the input pixels.
+    # The indices of the phase's taps in the whole filter, in the order of the input pixels.
     taps: tuple[int, ...]
-    # `padding` is the number of zeros before and after the input.
+    # The numbers of zeros before and after the input.
     padding: tuple[int, int]
 
 

@@ -1,5 +1,6 @@
-"""SPACE_TO_BATCH_ND, CONV_2D, BATCH_TO_SPACE_ND of a sign or levels become a PADV2 with zeros and one dilated
-CONV_2D."""
+"""SPACE_TO_BATCH_ND, CONV_2D and BATCH_TO_SPACE_ND in a row, which read a sign or activation levels, become a PADV2
+with zeros and one dilated CONV_2D.
+"""
 
 from __future__ import annotations
 

@@ -128,8 +128,8 @@ def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: 
 
 
 def _of_one_tensor(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
-    """Moves a pad, a reduction or a BATCH_TO_SPACE_ND before a change of layout. Its parameters are changed to the
-    other axes.
+    """Moves a pad, a reduction or a BATCH_TO_SPACE_ND before a change of layout. The op's parameters are changed to the
+    new axes.
     """
     parameters = IN_LAYOUT[op.name](op, layout.inverse) if op.inputs[0] is first.output else None
     if parameters is None:

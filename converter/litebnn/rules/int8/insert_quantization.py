@@ -13,8 +13,8 @@ from litebnn.build.notes import Notes, lowers
 from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Model, Op, Quantization, Tensor, facts, like
 
-# If only signs read a tensor, only its values near zero matter. Its scale is divided by this factor: values near zero
-# become more precise, and large values saturate.
+# If only signs read a tensor, only its values near zero matter. The tensor's scale is divided by this factor: values
+# near zero become more precise, and large values saturate.
 _SIGN_ONLY_ZOOM = 16
 # The smallest scale of an op's output, as a share of the scale of the sums that the op computes. A smaller scale adds
 # no information, and runtimes refuse it or abort.

@@ -52,8 +52,8 @@ def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
 
 
 def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantizers: list[Op]) -> None:
-    """For some ops, runtimes support only one scale and zero point of the output. Makes such an op write them, and lets
-    the QUANTIZE ops after it read this output.
+    """Makes an op write int8 with the scale and zero point `grid`, because runtimes support no others for the op's
+    output. The QUANTIZE ops after the op read the new output.
     """
     fixed = like(op.output, derived(op.output.name, "/int8"), type="INT8")
     fixed.quantization = parameters(*grid)
@@ -84,7 +84,7 @@ def _has(tensor: Tensor, expected: tuple[float, int]) -> bool:
 
 
 def _requantized(graph: Graph, tensor: Tensor, goal: Tensor, before: Op) -> Tensor:
-    """Returns the tensor requantized to the parameters of `goal`."""
+    """Returns the tensor requantized to the scale and zero point of the tensor `goal`."""
     if same_parameters(tensor, goal):
         return tensor
     changed = like(tensor, derived(tensor.name, "/requantized"))
@@ -131,7 +131,7 @@ def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
         q = weights.quantization
         if q is None or np.any(q.zero_point) or dequantized(weights) is None:
             return None
-        # If a dense layer has several scales, older runtimes use only the first one, without an error.
+        # If the weights of a dense layer have several scales, older runtimes use only the first one, without an error.
         return weights if q.scale.size == 1 or (axis >= 0 and q.axis == axis) else None
     values = floats(tensor)
     if values is None or not np.all(np.isfinite(values)):

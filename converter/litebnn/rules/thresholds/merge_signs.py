@@ -1,8 +1,8 @@
-"""Equal LceQuantize, LceDequantize and TRANSPOSE ops of one tensor become one op. Packing an unpacked sign becomes no
-op.
+"""Equal LceQuantize, LceDequantize or TRANSPOSE ops that read the same tensor become one op. An op that packs an
+unpacked sign is removed.
 
-Two transposed signs of one tensor become signs of two equal TRANSPOSEs after the TRANSPOSEs have moved before the
-signs.
+TRANSPOSEs of two signs of one tensor move before the signs. The two TRANSPOSEs then read the same tensor, so this rule
+merges them too.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple
 
 
 def _has_clamp(op: Op, level: Array) -> bool:
-    """True if `op` has a fused activation whose limits enclose `level`, the threshold. Such an activation does not
+    """True if `op` has a fused activation whose limits enclose `level`, the threshold. The activation then does not
     change which outputs reach the threshold, so it can be removed. In quantized ops only RELU_N1_TO_1 qualifies.
     """
     activation = fused_activation(op)

@@ -1,4 +1,6 @@
-"""A sign in any form becomes an LceQuantize or THRESHOLD, followed by an LceDequantize."""
+"""A sign in any form becomes an op that packs it, followed by an LceDequantize. The op is an LceQuantize, or a
+THRESHOLD, the converter's own op for signs.
+"""
 
 from __future__ import annotations
 
@@ -76,6 +78,6 @@ def _operand(graph: Graph, sign: Sign, before: Op) -> tuple[Tensor, Threshold]:
     threshold = Threshold(sign.level, np.full(1, sign.falls), *names, subtracts=True)
     if x.type == "FLOAT32" or (x.type == "INT8" and threshold.is_plain):  # LceQuantize reads int8 directly
         return x, threshold
-    if not threshold.is_plain:  # no number of the grid lies half a step below the threshold
+    if not threshold.is_plain:  # no value of a quantized tensor lies half a step below the threshold
         threshold = replace(threshold, level=(sign.level - step_of(x) / 2).astype(np.float32))
     return as_float(graph, x, before=before), threshold
