@@ -107,7 +107,7 @@ def _values(graph: Graph, tensor: Tensor | None) -> Array | None:
 
 
 def _take_constants(graph: Graph, stem: Op) -> tuple[Array, Array]:
-    """Makes a stem read float32 constants. Returns its weights, and its bias as float64 [channels]."""
+    """Makes a stem (first convolution) read float32 constants. Returns the weights, and the bias in float64."""
     for index, tensor in enumerate(stem.inputs[1:], 1):
         if tensor is not None and not tensor.is_constant and (values := _values(graph, tensor)) is not None:
             graph.set_input(stem, index, constant(tensor.name, values))
@@ -125,8 +125,8 @@ def _check_bias(stem: Op, weights: Array, bias: Array, limits: Range) -> None:
 
 
 def _range_of_output(graph: Graph, stem: Op, limits: Range, notes: Notes) -> tuple[Tensor, Range]:
-    """The output of a stem and its range. If a ReLU is the only reader of the output, the output of the ReLU
-    instead.
+    """The output of a stem (first convolution) and its range. If a ReLU is the only reader of the output, the output of
+    the ReLU instead.
     """
     weights, offsets = _take_constants(graph, stem)
     _check_bias(stem, weights, offsets, limits)

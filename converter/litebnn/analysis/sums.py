@@ -53,7 +53,7 @@ class SignSum:
     tolerance: float = 0.0
 
     def number(self, value: float) -> float:
-        """Returns the number s for which the sum is `value` if every s_j is s. Returns NaN if there is no such number:
+        """Returns the number s for which middle + Σ scales[j] · s is `value`. Returns NaN if there is no such number:
         the scales add up to zero, and `value` is not the middle.
         """
         total, distance = float(self.scales.sum()), value - self.middle

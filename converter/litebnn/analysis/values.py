@@ -171,8 +171,8 @@ def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | No
 
 
 def _at_levels(graph: Graph, part: Values) -> Values:
-    """Returns the same function with its linear terms as functions of one quantized tensor, which has no values between
-    two levels. If this is impossible, returns the function unchanged.
+    """Returns the same function with linear terms replaced by step functions of one quantized tensor. A quantized
+    tensor takes no values between two levels. If this is impossible, returns the function unchanged.
     """
     follows = partial(_followed, kind="levels")
     if any(ops_upstream(graph, tensor, follows) is None for tensor in part.linear_terms):

@@ -53,8 +53,8 @@ def fold_computed(graph: Graph, layer: Op) -> bool:
 
 
 def computed_weights(graph: Graph, layer: Op) -> Iterator[int]:
-    """Yields the inputs whose weights or bias are computed from constants, if folding these constants does not make
-    the file larger.
+    """Yields the indices of the inputs with weights or a bias that ops compute from constants. An input is left out if
+    replacing it by a constant would make the file larger.
     """
     for index in facts(layer).constants:
         tensor = layer.optional(index)

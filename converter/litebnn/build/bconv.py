@@ -179,7 +179,7 @@ def negate_channels_out(graph: Graph, op: Op, flip: Array) -> None:
 
 
 def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array, Array] | None:
-    """Calls `clamp_as_fused` for an `LceBconv2d` and the activation that follows it."""
+    """Returns the result of `clamp_as_fused` for an `LceBconv2d` and the activation that follows it."""
     before = Activation(bconv_options(op).fused_activation_function)
     return clamp_as_fused(*multiplier_and_bias(op), dot_max(op), before, activation)
 

@@ -43,8 +43,7 @@ def _is_sign(graph: Graph, tensor: Tensor) -> bool | None:
     return None if not parts or None in parts else any(parts)
 
 
-# The answer to this question is True for a tensor of signs, False for a constant of ±1, and None for a tensor of other
-# numbers.
+# The answer to this question is True for a tensor of signs, False for a constant of ±1, and None for other tensors.
 is_sign = Question(_is_sign, lambda op: _sources(op))
 
 

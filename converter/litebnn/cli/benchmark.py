@@ -26,7 +26,7 @@ _OP_COLUMNS = ("ms", "share", "op", "output")
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to argparse's `commands`."""
+    """Adds the command `litebnn benchmark` to argparse's `commands`."""
     parser = add_command(
         commands,
         "benchmark",

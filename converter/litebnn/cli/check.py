@@ -9,7 +9,7 @@ from litebnn.cli.parsing import add_command, add_json, file_path
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to argparse's `commands`."""
+    """Adds the command `litebnn check` to argparse's `commands`."""
     parser = add_command(
         commands, "check", "check if a .tflite file is safe to run, without running it", "check stranger.tflite"
     )

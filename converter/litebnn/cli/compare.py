@@ -21,7 +21,7 @@ _LAYERS = ("layer", "differs", "distance", "on average", "samples")
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to argparse's `commands`."""
+    """Adds the command `litebnn compare` to argparse's `commands`."""
     parser = add_command(
         commands,
         "compare",

@@ -13,7 +13,7 @@ _SHELLS = ("bash", "zsh", "fish")
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to argparse's `commands`."""
+    """Adds the command `litebnn completion` to argparse's `commands`."""
     parser = add_command(
         commands,
         "completion",

@@ -18,7 +18,7 @@ _BROKEN_CODE = 2
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to argparse's `commands`."""
+    """Adds the command `litebnn doctor` to argparse's `commands`."""
     parser = add_command(
         commands, "doctor", "list what this machine has and lacks, and how to install it", "doctor", "doctor --json"
     )

@@ -17,7 +17,7 @@ _BATCH_SIZE = 32
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to argparse's `commands`."""
+    """Adds the command `litebnn evaluate` to argparse's `commands`."""
     parser = add_command(
         commands,
         "evaluate",

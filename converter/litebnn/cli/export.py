@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to argparse's `commands`."""
+    """Adds the command `litebnn export` to argparse's `commands`."""
     parser = add_command(
         commands,
         "export",

@@ -37,7 +37,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: 
     Args:
         columns: the column names.
         rows: the rows of cells.
-        numbers: the columns that are aligned right. Only their names are folded.
+        numbers: the columns that are aligned right. Their names may be folded, but not their cells.
     """
     from rich.cells import cell_len
     from rich.console import Console

@@ -15,7 +15,7 @@ from litebnn.errors import printable
 def progress(step: str) -> Iterator[Callable[[str], None]]:
     """Shows the current step of a command if stderr is a terminal.
 
-    Native log messages of TensorFlow and the runtimes are dropped until the block ends.
+    Native log messages of TensorFlow and the runtimes are dropped until the `with` block ends.
 
     Args:
         step: the description of the first step.

@@ -12,7 +12,7 @@ from litebnn.cli.parsing import add_command, add_json, names_function, not_empty
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to argparse's `commands`."""
+    """Adds the command `litebnn summary` to argparse's `commands`."""
     parser = add_command(
         commands,
         "summary",

@@ -15,7 +15,7 @@ _PRETRAINED, _RANDOM = "imagenet", "random"
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to argparse's `commands`."""
+    """Adds the command `litebnn zoo` to argparse's `commands`."""
     parser = add_command(
         commands,
         "zoo",

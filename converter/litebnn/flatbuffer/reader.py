@@ -152,7 +152,7 @@ def _counted(length: int, budget: _Budget) -> range:
 
 
 def _spend_on(value: Any, budget: _Budget) -> None:
-    """Counts an unpacked schema object against the limit."""
+    """Counts an unpacked schema object, with everything in it, against the limit in `budget`."""
     if isinstance(value, bytes | str):
         budget.spend(len(value))
     elif isinstance(value, list):

@@ -9,7 +9,8 @@ from litebnn.graph import Model, check_loads
 
 
 def write_result(model: Model, source: bytes) -> bytes:
-    """Writes a rewritten model, followed by the files that follow the bytes of its source.
+    """Writes a rewritten model. If files in a zip archive follow the bytes of the model's source, they also follow the
+    result.
 
     Raises:
         ConversionError: no runtime would load the result; the message says why.

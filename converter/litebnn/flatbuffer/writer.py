@@ -24,8 +24,8 @@ _OPTION_PLACES = {
     for union in reversed(OPTION_UNIONS)
     for value, name in names_of(union).items()
 }
-# An op that an NPU compiler has compiled. The compiled code follows the flatbuffer of the source file, and the op
-# stores its file offset.
+# The name of a custom op that an NPU compiler has compiled. The compiled code follows the flatbuffer of the source
+# file, and the op stores the code's file offset.
 _OF_FILE = "DISPATCH_OP"
 
 

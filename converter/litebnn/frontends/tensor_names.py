@@ -22,8 +22,9 @@ class Part(NamedTuple):
 
 
 def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> bytes:
-    """Renames the tensors of a file. Names are unique in each subgraph, and the outputs of layers get their names
-    without a number."""
+    """Renames the tensors of a file. Names are unique in each subgraph, and the outputs of layers get the layers' names
+    without a number.
+    """
     model = read_model(tflite)
     for graph in model.graphs:
         named = [(name_of(graph, tensor), tensor) for tensor in graph.all_tensors()]

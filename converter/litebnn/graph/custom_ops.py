@@ -25,8 +25,8 @@ from litebnn.graph.graph import NUMPY_TYPES, Buffer, Graph, Op, Tensor, packed_w
 
 Dims = tuple[int, ...]
 
-# The limit on the bytes of repacked weights. It is the first number for any model, plus the second number times the
-# bytes of the constants.
+# The library repacks the constants of each op, even if ops share them. The limit on the sum of the ops' bytes is the
+# first number, plus the second number times the bytes of the model's constants.
 _REPACKED_BYTES, _REPACKED_TIMES = 1 << 24, 16
 
 

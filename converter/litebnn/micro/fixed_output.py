@@ -35,7 +35,7 @@ class FixedOutput:
 
 
 def int8_output(dots: Array, multiplier: Array, bias: Array, zero_point: int) -> Array:
-    """The int8 outputs [dots, channels] for all these dot products, computed in float32 as the kernels do."""
+    """The int8 outputs [dots, channels] for all given dot products, computed in float32 as the kernels do."""
     values = dots[:, None].astype(np.float32) * multiplier + bias
     values = np.clip(values, np.float32(LOW - zero_point), np.float32(HIGH - zero_point))
     half = np.nextafter(np.float32(0.5), np.float32(0))
@@ -92,6 +92,6 @@ def _bias_range(dots: Array, multipliers: Array, expected: Array, shift: Array) 
     far = np.int64(1) << 40
     low = np.where(expected > LOW, (expected << shift) - products, -far).max(axis=0)
     high = np.where(expected < HIGH, ((expected + 1) << shift) - 1 - products, far).min(axis=0)
-    # If all outputs of a channel saturate, one of the two bounds does not exist.
+    # If all outputs of a channel saturate, the bias has no lowest or no highest value.
     low, high = np.where(low == -far, high - 1, low), np.where(high == far, low + 1, high)
     return low, high

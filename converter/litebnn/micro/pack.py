@@ -71,9 +71,9 @@ class Kernel:
     record_words: int
     carry_words: int
     weight_words: int
-    first_planes: int  # planes that are added to without storing carries
-    carried_planes: int  # planes that carries are added to at once
-    word_multiple: int  # a window's number of words is a multiple of it
+    first_planes: int  # planes to which the kernel adds without storing carries
+    carried_planes: int  # planes to which the kernel adds stored carries at once
+    word_multiple: int  # the number of words of a window is rounded up to a multiple of it
     weights: Callable[[Array], Array]  # [..., channels of a block, window bits] -> [..., words of a block]
 
 

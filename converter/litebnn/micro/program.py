@@ -90,8 +90,8 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Rows:
-    """The two arguments `first_row` and `rows` of a call. They name the rows of the output that the call computes.
-    These are all rows, or the rows of one iteration if ops run together row by row.
+    """The two arguments `first_row` and `rows` of a call. They name the rows of the output that the call computes. A
+    call computes all rows, or the rows of one iteration if ops run together row by row.
     """
 
     count: int

@@ -145,7 +145,7 @@ def _groups(op: Op) -> int:
 def _zero_padding(graph: Graph, op: Op) -> Iterator[Finding]:
     if op.name != LCE_BCONV_2D or not bconv_options(op).pads_zeros:
         return
-    # A transposed convolution is exempt from the rule, because its definition requires the padded edges.
+    # A transposed convolution is exempt from the rule on padding, because its definition requires the padded edges.
     if any(reader.name == "DEPTH_TO_SPACE" for reader in graph.consumers(op.output)):
         return
     edge = edge_share(op)

@@ -16,8 +16,8 @@ import numpy as np
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D, LCE_QUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor
 
-# Limits of the library: the maximum number of inputs of a CONCATENATION, and the maximum number of channels of a gate
-# or a float sum.
+# Limits of the library. The first is the maximum number of inputs of a CONCATENATION. The second is the maximum number
+# of channels of a float sum or a gate, which is a product of two float tensors.
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
 # The maximum number of channels of an int8 batch norm.
 _MOST_INT8_CHANNELS = 1 << 12

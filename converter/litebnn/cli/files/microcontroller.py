@@ -45,7 +45,7 @@ def estimated(model: bytes, options: Namespace) -> Export | None:
 
 
 def print_estimate(export: Export) -> None:
-    """Prints the table of steps and the totals."""
+    """Prints the table of an exported network's steps, and the totals."""
     print(f"\n{_title(export)}; no cycle was measured on silicon:")
     print_steps(export)
     print(_total(export))
@@ -63,14 +63,14 @@ def _total(export: Export) -> str:
 
 
 def print_steps(export: Export) -> None:
-    """Prints flash, RAM, instructions and cycles of each step."""
+    """Prints flash, RAM, instructions and cycles of each step of an exported network."""
     from litebnn.cli.output import print_table
 
     print_table(_HEADER, _rows(export), numbers=_NUMBERS)
 
 
 def steps_of(export: Export) -> Steps:
-    """The table of steps in the form for the report's page."""
+    """The table of an exported network's steps, in the form for the report's page."""
     from litebnn.report.page import Steps
 
     total = f"{_total(export)}. Flash and RAM are in bytes. No cycle was measured on silicon."

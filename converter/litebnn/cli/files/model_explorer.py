@@ -38,7 +38,7 @@ def check_model_explorer(path: Path | None, *others: Path) -> None:
 
 
 def write_node_data(path: Path, data: Mapping[str, Any]) -> None:
-    """Writes the file completely or not at all.
+    """Writes the file of the option `--model-explorer` completely or not at all.
 
     Raises:
         OSError: the file cannot be written.

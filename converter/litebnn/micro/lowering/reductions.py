@@ -82,8 +82,8 @@ def _merge_reduced(rows: list[tuple[int, int, bool]]) -> list[tuple[int, int, bo
 
 
 def _mean_fields(op: Op, count: int) -> dict[str, Value]:
-    """The fields of an int8 MEAN. The multiplier includes the division by the count, with as many bits as fit, as in
-    TFLite.
+    """The fields of an int8 MEAN. The multiplier includes the division by the number of averaged elements, with as many
+    bits as fit, as in TFLite.
     """
     (scale, zero_point), (out_scale, out_zero_point) = grid(op.input(0)), grid(op.output)
     multiplier, shift = quantized_multiplier(scale / out_scale)

@@ -43,7 +43,9 @@ class TracedTensor:
 
 @dataclass(frozen=True)
 class Pair:
-    """A tensor that both models have. It contains numbers, or signs that are packed in the result or in both models."""
+    """A tensor that both models have. It contains numbers, or signs that are packed in the converted model or in both
+    models.
+    """
 
     source: TracedTensor
     # The tensor whose values determine the source's signs or levels. It is the pair's tensor itself if there are no
@@ -52,7 +54,8 @@ class Pair:
     # The thresholds: values of the operand at which the signs or levels change.
     thresholds: tuple[float | Array, ...]
     result: TracedTensor
-    # The op that moves levels from the operand's layout to the layout of the source's tensor.
+    # For activation levels, their values, and the ops that move them from the operand's layout to the layout of the
+    # source's tensor. None for signs and other numbers.
     levels: FewValues | None = None
     # The shape to which the operand is broadcast before it is flattened, if necessary, to the shape of the source's
     # tensor.

@@ -164,6 +164,6 @@ def _rule_broken(rules: Sequence[BrokenRule], estimated: Sequence[Times], costs:
 
 
 def to_know(conversion: ConversionReport) -> list[str]:
-    """The notes of a conversion that neither the layers nor the rules show."""
+    """The notes of a conversion that the page shows neither with the layers nor with the rules."""
     verified = [] if conversion.verification is None else conversion.verification.lines()
     return [*conversion.noted, *verified]

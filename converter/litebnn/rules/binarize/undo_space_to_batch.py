@@ -35,8 +35,8 @@ def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op, source: Tensor, zeros: Array) -> str | None:
-    """Replaces the three ops, or returns the reason why they cannot be replaced. `last` is the convolution, or the
-    QUANTIZE after it.
+    """Replaces a SPACE_TO_BATCH_ND, a CONV_2D and a BATCH_TO_SPACE_ND, or returns the reason why they cannot be
+    replaced. `last` is the convolution, or the QUANTIZE after it.
     """
     block, pads, block_out, crops = (t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2)))
     if block is None or pads is None or block_out is None or crops is None:

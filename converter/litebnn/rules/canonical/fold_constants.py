@@ -38,7 +38,8 @@ def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
     """
     computed = [output for output in op.outputs if constants_upstream(graph, output, unknown) is None]
     unknown.update(computed)
-    # If all outputs of the op are computed from constants, they can be replaced themselves, so its inputs need not be.
+    # If all outputs of the op are computed from constants, the outputs can be replaced, so the op's inputs need not be
+    # replaced.
     if not computed:
         return False
     changed = False

@@ -1,5 +1,5 @@
-"""A MUL, DIV, ADD, SUB, NEG, ReLU, ReLU6 or ReLU1 after an LceBconv2d becomes its multiplier, bias and fused
-activation.
+"""A MUL, DIV, ADD, SUB, NEG, ReLU, ReLU6 or ReLU1 after an LceBconv2d is fused into the multiplier, bias or activation
+of the LceBconv2d.
 
 An LceBconv2d computes clamp(dot) · multiplier + bias. An activation after a multiplier or a bias is fused if a clamp of
 the dot product has the same effect for all possible values.

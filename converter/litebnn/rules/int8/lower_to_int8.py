@@ -123,8 +123,9 @@ def _operand(tensor: Tensor) -> Tensor | None:
 
 
 def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
-    """Returns weights as symmetric int8. If the weights were already quantized in training, returns the integers from
-    there."""
+    """Returns weights as symmetric int8. If the weights were already quantized in training, returns the integers of
+    this quantization.
+    """
     trained = graph.producer(tensor)
     if trained is not None and trained.name == "DEQUANTIZE" and trained.input(0).type == "INT8":
         weights = trained.input(0)

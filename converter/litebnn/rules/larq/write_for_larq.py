@@ -57,7 +57,7 @@ def _is_plain(op: Op) -> bool:
 
 
 def _write_floats(graph: Graph, op: Op, dims: tuple[int, ...]) -> Tensor:
-    """Makes the op write a new float tensor, and returns its former output."""
+    """Makes the op write a new float tensor, and returns the op's former output."""
     result = op.output
     graph.set_output(op, like(result, derived(result.name, "/float"), type="FLOAT32", dims=dims))
     return result

@@ -1,5 +1,5 @@
 """A THRESHOLD (the converter's own op for signs) that no layer has absorbed is replaced. An op computes the difference
-of its input and its threshold, and an LceQuantize packs the signs of this difference.
+of the sign's input and its threshold, and an LceQuantize packs the signs of this difference.
 
 Channels whose sign falls (+1 below the threshold) are first negated, if the filters that read the bits can absorb the
 negation.
