@@ -1,4 +1,5 @@
-/* Convolution and dense layers: gathers windows, lets the kernel count, and writes outputs. */
+/* Convolution and dense layers. For each pixel, the input bits of its window are gathered, a kernel counts the bits
+ * that differ from the weights, and the outputs are computed from these counts. */
 #include "kernel.h"
 
 LITEBNN_OPTIONS
@@ -17,12 +18,12 @@ static inline uint32_t* copy(const uint32_t* from, int32_t words, uint32_t* to) 
 }
 
 static inline uint32_t* zero(int32_t words, uint32_t* to) {
-  /* Volatile, because compilers would call memset. */
+  /* The access is volatile, because compilers would otherwise replace the loop by a call of memset. */
   for (; words > 0; --words) *(volatile uint32_t*)to++ = 0;
   return to;
 }
 
-/* Bits that are appended at bit `filled` of `word`. */
+/* An array of words to which bits are appended. `word` has the last `filled` bits, which are not yet a whole word. */
 typedef struct {
   uint32_t* to;
   uint32_t word;
@@ -35,12 +36,12 @@ static void append(Bits* bits, uint32_t word, int32_t count) {
   if (bits->filled >= 32) {
     *bits->to++ = bits->word;
     bits->filled -= 32;
-    /* A shift by 32 would be undefined. */
+    /* If no bits are left, the shift could be by 32, which is undefined. */
     bits->word = bits->filled ? word >> (count - bits->filled) : 0;
   }
 }
 
-/* A row of any window, tap by tap; `row` is null outside of the input. */
+/* Gathers a row of taps of any window, tap by tap. `row` is null if the row lies outside the input. */
 static void gather_taps(const litebnn_bconv2d* l, const uint32_t* row, int32_t column, Bits* bits) {
   const int32_t pixel_words = LITEBNN_WORDS(l->channels_in);
   for (int32_t x = 0; x < l->filter_width; ++x, column += l->dilation_width) {
@@ -51,7 +52,7 @@ static void gather_taps(const litebnn_bconv2d* l, const uint32_t* row, int32_t c
   }
 }
 
-/* A row of a window whose taps follow each other in memory, in whole words. */
+/* Gathers a row of taps of a window. The taps must be contiguous in memory, and each must consist of whole words. */
 static uint32_t* gather_run(const litebnn_bconv2d* l, const uint32_t* row, int32_t column, uint32_t* to) {
   const int32_t tap_words = l->tap_bits / 32, taps = l->filter_width;
   if (!row) return zero(taps * tap_words, to);
@@ -64,7 +65,7 @@ static uint32_t* gather_run(const litebnn_bconv2d* l, const uint32_t* row, int32
   return zero(right * tap_words, to);
 }
 
-/* Any window; `input` begins at the group's first word of a pixel. */
+/* Gathers any window. `input` points to the group's first word in the first pixel of the image. */
 static void gather(const litebnn_bconv2d* l, const uint32_t* input, int32_t line, int32_t column, uint32_t* window) {
   const int32_t row_words = l->input_width * LITEBNN_WORDS(l->channels_in);
   const int is_run = l->dilation_width == 1 && l->groups == 1 && l->tap_bits % 32 == 0;
@@ -83,14 +84,14 @@ static void gather(const litebnn_bconv2d* l, const uint32_t* input, int32_t line
 
 /* ---- Outputs ---- */
 
-/* A block of output channels at a pixel. */
+/* A block of output channels (as many as the kernel has lanes) of one output pixel. */
 typedef struct {
   int32_t pixel, first, channels, depth;
 } Block;
 
 typedef void Writer(const litebnn_bconv2d*, const Block*, const uint32_t* counts, void* output);
 
-/* Prevents that a product and a sum are rounded once, which compilers may do for CPUs that can. */
+/* Keeps the compiler from fusing a product and a sum to one operation with a single rounding, on CPUs that have it. */
 static inline float rounded(float value) {
 #if defined(__FP_FAST_FMAF) && defined(__ARM_FP) && !defined(__aarch64__)
   __asm__("" : "+t"(value));
@@ -103,10 +104,11 @@ static inline float rounded(float value) {
 #endif
 }
 
-/* The channels' values are computed by loops without calls; `is_clamped` and `lanes` are constants in each copy. */
+/* The data of the functions that compute channels' values. These functions are inlined, so that the loops over channels
+ * contain no calls, and `is_clamped` and `lanes` are constants in each copy. */
 typedef struct {
   const litebnn_bconv2d* layer;
-  const float *multiplier, *bias; /* of the block's first channel */
+  const float *multiplier, *bias; /* of the block's first channel on */
   int32_t channels, depth;
 } Values;
 
@@ -134,13 +136,14 @@ static inline int8_t quantized(float value, int32_t zero_point) {
     uint32_t bits;
   } v, half;
   v.value = value;
-  /* Integers take half the instructions of floats to compare. Above 65536 the result is saturated anyhow. */
+  /* Limits the magnitude to 65536, above which the result saturates in any case. Comparing the bits as integers takes
+   * half the instructions of comparing floats. */
   if ((v.bits & 0x7FFFFFFFu) > 0x47800000u) v.bits = (v.bits & 0x80000000u) | 0x47800000u;
   half.bits = 0x3EFFFFFFu | (v.bits & 0x80000000u);
   return saturated((int32_t)(v.value + half.value) + zero_point);
 }
 
-/* Calls the body with constants, so that each copy has no choice to make. */
+/* Expands `body` once for each combination of constants, so that its loop has no branches on them. */
 #define WRITE_VALUES(body)                                                                                     \
   const int is_free = l->clamp_min <= -65536 && l->clamp_max >= 65536;                                         \
   const Values v = {l, l->multiplier ? l->multiplier + block->first : 0, l->bias ? l->bias + block->first : 0, \
@@ -168,7 +171,8 @@ static void write_int8s(const litebnn_bconv2d* l, const Block* block, const uint
   WRITE_VALUES(WRITE_INT8S)
 }
 
-/* The same by integers, which are exact for every number that a count can give. */
+/* Writes int8 outputs as write_int8s does, but with integers. The exporter has checked that both give the same result
+ * for every possible count. */
 static void write_fixed(const litebnn_bconv2d* l, const Block* block, const uint32_t* counts, void* output) {
   int8_t* const to = (int8_t*)output + block->pixel * l->channels_out + block->first;
   const int32_t *const multiplier = l->fixed_multiplier + block->first, *const bias = l->fixed_bias + block->first;
@@ -179,7 +183,8 @@ static void write_fixed(const litebnn_bconv2d* l, const Block* block, const uint
   WRITE_VALUES(WRITE_FIXED)
 }
 
-/* Bits of a group that begin within a word. Groups come in rising order; the first bits of a word clear it. */
+/* Copies a group's output bits to the pixel's words, in which they may begin within a word. Groups must be copied in
+ * rising order, because the first bits of a word overwrite the whole word. */
 static void merge_bits(const uint32_t* from, int32_t first, int32_t count, uint32_t* pixel) {
   uint32_t* word = pixel + first / 32;
   const int32_t shift = first % 32;
@@ -192,7 +197,7 @@ static void merge_bits(const uint32_t* from, int32_t first, int32_t count, uint3
 
 /* ---- Layers ---- */
 
-/* A layer that runs: places in the scratch memory, and sizes in words. */
+/* The state of a running layer: pointers into the scratch memory, and sizes in words. */
 typedef struct {
   const litebnn_bconv2d* layer;
   const uint32_t* input;
@@ -200,12 +205,13 @@ typedef struct {
   Writer* write; /* null if the outputs are bits */
   uint32_t *window, *records, *carries, *numbers;
   int32_t group_channels, block_presets, block_weights, group_presets, group_weights;
-  /* Where a window inside the input is read: words from a row of taps to the next, and in such a row. 0 words if taps
-   * do not follow each other in memory. */
+  /* For windows inside the input: the words from one row of taps to the next, and the words in a row of taps. Both are
+   * 0 if the taps of a row are not contiguous in memory. */
   int32_t row_words, run_words;
 } Run;
 
-/* Words for the counts of a block, or for the bits of a group that are merged. */
+/* Returns the words of memory for the counts of a block, or for the output bits of a group before they are merged into
+ * the pixel's words. */
 static int32_t number_words(const litebnn_bconv2d* l) {
   const int32_t of_block = (l->kernel->lanes + 1) / 2, of_group = LITEBNN_WORDS(l->channels_out / l->groups);
   return of_block > of_group ? of_block : of_group;
@@ -241,7 +247,7 @@ static void write_numbers(const Run* r, litebnn_counting* c, int32_t pixel, int3
   }
 }
 
-/* Not inlined, for registers of its own. */
+/* Copies a window inside the input. The function is not inlined, so that its loop has all registers to itself. */
 static __attribute__((noinline)) void copy_rows(const Run* r, const uint32_t* from) {
   const int32_t words = r->run_words, step = r->row_words;
   uint32_t *to = r->window, *const end = to + r->layer->window_words;

@@ -1,7 +1,6 @@
-/* CPUs with MVE (Helium): lanes are 128 output channels, planes are vectors. Otherwise as pairs.c.
- *
- * There are eight vector registers, so that three planes stay in them and eight input bits give a carry.
- */
+/* The kernel for CPUs with MVE (Helium). It counts as pairs.c does, but for 128 output channels (lanes), and each bit
+ * plane of the counters is a vector. The eight vector registers have room for three planes, so each eight input bits
+ * give a carry to higher planes. */
 #include "planes.h"
 
 LITEBNN_OPTIONS
@@ -15,7 +14,7 @@ LITEBNN_OPTIONS
     (high) = vorrq_u32(vandq_u32(a_, b_), vandq_u32(u_, c_));              \
     (low) = veorq_u32(u_, c_);                                             \
   } while (0)
-/* The pair of bits i and i + 8, and that of 16 more. */
+/* Adds the pair of input bits i and i + 8 to the plane `ones`. `carry` gets the carry out of this plane. */
 #define PAIR(at, i, carry)                                                                                        \
   do {                                                                                                            \
     const uint32x4_t first_ = veorq_u32(vld1q_u32(weights + 4 * (at)), vdupq_n_u32(LITEBNN_MASK(in, i)));         \
@@ -52,7 +51,8 @@ static inline void add_window(const litebnn_counting* c, const uint32_t* weights
   }
 }
 
-/* Adds carries to two planes, four at a time; returns the number of carries out of the second, which replace them. */
+/* Adds `n` carries to two planes, four at a time. The carries out of the second plane replace them; returns their
+ * number. */
 static inline int32_t add_to_two(uint32_t* carries, int32_t n, uint32x4_t planes[2]) {
   uint32x4_t ones = planes[0], twos = planes[1];
   const int32_t fours = (n + 3) / 4;

@@ -1,10 +1,11 @@
-/* What a kernel provides. The weights' orders are in litebnn_micro.h. */
+/* The interface of a kernel. litebnn_micro.h describes the order of its weights. */
 #ifndef LITEBNN_MICRO_KERNEL_H
 #define LITEBNN_MICRO_KERNEL_H
 
 #include "litebnn_micro.h"
 
-/* GCC's scheduler moves loads ahead, for which in-order cores with 13 registers have none left: it costs a tenth. */
+/* Turns off GCC's instruction scheduling, which moves loads up. In-order cores with 13 registers have no registers left
+ * for the loaded values, so scheduling makes the kernels a tenth slower. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define LITEBNN_OPTIONS \
   _Pragma("GCC optimize(\"O2\", \"no-schedule-insns\", \"no-schedule-insns2\", \"no-tree-loop-distribute-patterns\")")
@@ -12,7 +13,7 @@
 #define LITEBNN_OPTIONS
 #endif
 
-/* The blocks of one group at one pixel. */
+/* The arguments of a kernel for the blocks of channels of one group, at one output pixel. */
 typedef struct {
   const uint32_t* records; /* the window as `prepare` left it; the window itself if a kernel has no `prepare` */
   int32_t words;           /* of the window */
@@ -28,13 +29,13 @@ struct litebnn_kernel {
   int32_t carry_words;  /* for each word of the window; kCarryRest words more belong to the carries */
   int32_t weight_words; /* of a block, for each three words of the window */
   void (*prepare)(const uint32_t* window, int32_t words, uint32_t* records);
-  /* Writes ceil(channels / 32) words of output bits. */
+  /* Computes the outputs of a group as bits, and writes them as ceil(channels / 32) words. */
   void (*signs)(const litebnn_counting* counting, int32_t channels, uint32_t* output);
-  /* Writes the counts of `lanes` channels of the first block, as numbers of 16 bits; of one channel, one of 32 bits. */
+  /* Writes the counts of the first block, one 16-bit number per lane. A kernel with one lane writes a 32-bit number. */
   void (*counts)(const litebnn_counting* counting, uint32_t* counts);
 };
 
-/* Words after the carries, by which their number becomes a multiple of four. */
+/* Kernels append up to this many zeros to the carries, so that the number of carries is a multiple of four. */
 enum { kCarryRest = 3 };
 
 #define LITEBNN_WORDS(channels) (((channels) + 31) / 32)

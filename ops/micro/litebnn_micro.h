@@ -20,10 +20,10 @@ extern "C" {
  *
  * For each output pixel, the bits of its window are gathered: the taps by rows, for each tap `tap_bits` bits of the
  * group's channels. A padded tap is 0 bits. The gathered bits are filled with zeros to `window_words` words. A kernel
- * then counts the bits that differ from the weights, for a block of output channels (its lanes) at once. A group has
- * ceil(channels_out / groups / lanes) blocks; channels that the last block lacks have weights and presets of 0.
- * In this text, channel j of a block is in lane j if the output is bits. If it is int8 or float, its lane for kernels
- * of more than one is j / 32 * 32 + (0, 16, 8 or 24 for j % 4 = 0 to 3) + j % 32 / 4.
+ * then counts the bits that differ from the weights, for a block of output channels at once, one channel in each lane.
+ * A group has ceil(channels_out / groups / lanes) blocks; channels that the last block lacks have weights and presets
+ * of 0. In this text, channel j of a block is in lane j if the output is bits. If it is int8 or float, its lane for
+ * kernels of more than one is j / 32 * 32 + (0, 16, 8 or 24 for j % 4 = 0 to 3) + j % 32 / 4.
  *
  *   kernel            lanes  words of a window   weights of a block, n = 32 * window_words
  *   litebnn_popcount  1      any                 [n / 32]: the channel's filter as a window. Filters of the model file
@@ -34,24 +34,27 @@ extern "C" {
  *   litebnn_helium    128    any                 [n / 32][32][4]: as litebnn_pairs, with 4 words of 32 channels.
  *                                                Only for CPUs with MVE.
  *
- * The second index i of pairs, triples and helium stands for bit i % 4 * 8 + i / 4 of a word. Bit j of each word is of
- * channel j. Pairs have the channel's weight at even i, and the exclusive or of the weights i - 1 and i at odd i.
- * Triples have three weights a, b, c, those of the window's words 3t, 3t + 1 and 3t + 2, as
- * a ^ b ^ c and the majorities maj(a, b, c), maj(a, !b, !c), maj(!a, b, !c), maj(!a, !b, c).
+ * In the weights of pairs, triples and helium, the second index i stands for bit i % 4 * 8 + i / 4 of a window's word,
+ * and bit j of each word of weights belongs to channel j. Pairs have the weight of bit i at even i. At odd i, they have
+ * the exclusive or of the weights of the bits i - 1 and i. Triples combine three weights a, b and c, which are those of
+ * bit i of the window's words 3t, 3t + 1 and 3t + 2. The five words of a triple are a ^ b ^ c and the majorities
+ * maj(a, b, c), maj(a, !b, !c), maj(!a, b, !c) and maj(!a, !b, c).
  *
- * Presets start the counters. There is a set for each class of pixels. With padding of zeros, pixels whose windows
- * have the same padded taps are a class; otherwise there is one class. In a set, blocks follow each other:
+ * Presets are the initial values of the counters. There is a set of presets for each class of pixels. With zero
+ * padding, the pixels whose windows have the same padded taps are a class; otherwise all pixels are one class. A set
+ * has the presets of all blocks, one block after the other:
  *
  *   litebnn_popcount: an int32 for each channel. For bits, the threshold: bit = count > threshold. For int8 and float,
- *     a summand of the count. A null pointer stands for zeros.
+ *     a number that is added to the count. A null pointer stands for zeros.
  *   others: [planes + 1][lanes / 32] words. Bit j of plane p is bit p of the preset of channel j. For bits, the preset
  *     is 2^planes - 1 - threshold, so that a counter overflows where the threshold is exceeded; the last plane has the
- *     channels whose output is always 1. For int8 and float, the preset is a summand of the count, which must not
+ *     channels whose output is always 1. For int8 and float, the preset is added to the count, which must not
  *     overflow, and the last plane is 0.
  *
  * The value of a channel is clamp(depth - 2 * (count + preset)) * multiplier + bias, rounded after the product and
- * after the sum. `depth` is that of the pixel's class. For int8, integers may do the same: the clamped number times
- * fixed_multiplier, plus fixed_bias, shifted right by fixed_shift, and saturated. These include the zero point.
+ * after the sum. `depth` is that of the pixel's class. For int8, integers may be used instead. The value is then the
+ * clamped number times fixed_multiplier, plus fixed_bias, shifted right by fixed_shift, and saturated to int8. The zero
+ * point is included in fixed_bias.
  */
 typedef struct litebnn_kernel litebnn_kernel;
 
@@ -86,7 +89,7 @@ typedef struct litebnn_bconv2d {
   int32_t pad_top, pad_left;
 } litebnn_bconv2d;
 
-/* The number of 32-bit words of `scratch`. */
+/* Returns the number of 32-bit words that the array `scratch` of the functions below must have. */
 int32_t litebnn_bconv2d_scratch_words(const litebnn_bconv2d* layer);
 
 /* `output` has ceil(channels_out / 32) words for each pixel. */

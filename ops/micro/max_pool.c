@@ -1,4 +1,4 @@
-/* Max pools of signs: the maximum of +1 and -1 is the conjunction of their bits. */
+/* Max pools of packed signs. A 1 bit is -1, so the maximum of a window is the AND of its bits. */
 #include "litebnn_micro.h"
 
 typedef struct {

@@ -1,18 +1,16 @@
-/* Lanes are 32 output channels. Each input bit is added to all of them at once.
- *
- * A counter's lower five planes stay in registers while a word's 32 bits are added, and one carry of weight 32 comes
- * out. The second weight of each pair is stored as the exclusive or of both, which saves an operation of the adder.
- *
- * A bit's mask is made by one instruction on Arm. Other CPUs take two, so that there litebnn_pairs_of_masks loads bytes
- * that are made once for all output channels.
- */
+/* The kernel counts for 32 output channels (lanes) at once: plane p is a word with bit p of all 32 counters. The lower
+ * five planes stay in registers while the 32 bits of an input word are added, which gives one carry of value 32. Input
+ * bits are added in pairs. The second weight of each pair is stored as the exclusive or of both weights, which saves an
+ * operation of the adder. To be compared with the weights, an input bit becomes a mask of 32 equal bits. Arm CPUs make
+ * a mask by one instruction. Other CPUs take two, so litebnn_pairs_of_masks loads masks, which are made once for all
+ * output channels. */
 #include "planes.h"
 
 LITEBNN_OPTIONS
 
 static inline uint32_t extended(int8_t mask) { return (uint32_t)(int32_t)mask; }
 
-/* The mask of the bit in place i of the order, where two bits of a pair are 8 apart. */
+/* The mask of the input bit at position i of the order in which bits are added. The two bits of a pair are 8 apart. */
 #define MASK(word, i) LITEBNN_MASK(word, (i) % 4 / 2 * 16 + (i) / 4)
 #define PAIR(i, carry)                                                            \
   do {                                                                            \
@@ -44,7 +42,8 @@ static inline uint32_t extended(int8_t mask) { return (uint32_t)(int32_t)mask; }
     LITEBNN_ADD(sixteen, eights, eights, a16_, b16_); \
   } while (0)
 
-/* Writes the lower planes to `low` and a carry for each word. */
+/* Adds all input bits of a window. Writes one carry for each input word, and the lower planes to `low` unless it is
+ * null. */
 static inline __attribute__((always_inline)) void add_window(const litebnn_counting* c, const uint32_t* weights,
                                                              const uint32_t* presets, uint32_t* low, int is_bytes) {
   uint32_t ones = presets[0], twos = presets[1], fours = presets[2], eights = presets[3], sixteens = presets[4];
@@ -72,7 +71,7 @@ static inline __attribute__((always_inline)) void add_window(const litebnn_count
   }
 }
 
-/* A function for each way, which have all registers to themselves. */
+/* One function for each way to get masks. They are not inlined, so that each has all registers to itself. */
 static __attribute__((noinline)) void add_words(const litebnn_counting* c, const uint32_t* weights,
                                                 const uint32_t* presets, uint32_t* low) {
   add_window(c, weights, presets, low, 0);
@@ -108,7 +107,8 @@ static void counts(const litebnn_counting* c, uint32_t* numbers) { write_counts(
 
 const litebnn_kernel litebnn_pairs = {32, 0, 1, 96, 0, signs, counts};
 
-/* The masks of four places from i on, a byte for each. */
+/* The masks of the four input bits at positions i to i + 3 of the order in which bits are added, a byte for each
+ * mask. */
 static inline uint32_t four_masks(uint32_t bits, int i) {
   const uint32_t ones = bits >> i & 0x01010101u;
   return (ones << 8) - ones;

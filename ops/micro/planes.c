@@ -3,7 +3,7 @@
 
 LITEBNN_OPTIONS
 
-/* Adds four carries to the planes `ones` and `twos`; the carry out of these has the value of four. */
+/* Adds four carries to the planes `ones` and `twos`. `four` gets the carry out of these planes. */
 #define ADD_FOUR(four, in)                             \
   do {                                                 \
     uint32_t a_two_, b_two_;                           \
@@ -12,13 +12,13 @@ LITEBNN_OPTIONS
     LITEBNN_ADD(four, twos, twos, a_two_, b_two_);     \
   } while (0)
 
-/* Adds carries to three planes, eight at a time; returns the number of carries out of the last one, which replace the
- * carries. Zeros are appended, so that four divides their number. */
+/* Adds `n` carries to three planes, eight at a time. The carries out of the last plane replace them; returns their
+ * number. Zeros are first appended, so that the number of carries is a multiple of four. */
 static inline __attribute__((always_inline)) int32_t add_to_three(uint32_t* carries, int32_t n, uint32_t* planes) {
   uint32_t ones = planes[0], twos = planes[1], fours = planes[2];
   const uint32_t* in = carries;
   uint32_t* out = carries;
-  /* Volatile, because compilers would call memset. */
+  /* The access is volatile, because compilers would otherwise replace the loop by a call of memset. */
   for (; n % 4; ++n) ((volatile uint32_t*)carries)[n] = 0;
   for (const uint32_t* const end = carries + n / 8; out != end; in += 8) {
     uint32_t a, b;
@@ -57,7 +57,7 @@ void litebnn_add_carries(uint32_t* carries, int32_t n, const uint32_t* presets, 
   }
 }
 
-/* Exchanges the bits of `mask` in `low` with those `shift` places higher in `high`. */
+/* Exchanges the bits of `high` under `mask` with the bits of `low` that are `shift` positions higher. */
 #define EXCHANGE(low, high, shift, mask)                        \
   do {                                                          \
     const uint32_t t_ = ((high) ^ ((low) >> (shift))) & (mask); \
@@ -65,7 +65,8 @@ void litebnn_add_carries(uint32_t* carries, int32_t n, const uint32_t* presets, 
     (low) ^= t_ << (shift);                                     \
   } while (0)
 
-/* Transposes 8 by 8 bits in each byte: from byte k of eight planes, lane 8k + j becomes byte k of word j. */
+/* Transposes four matrices of 8 by 8 bits. The matrix k is byte k of eight planes, and bit j of these bytes belongs to
+ * lane 8k + j. Afterwards byte k of word j has all bits of lane 8k + j. */
 static void transpose_bytes(uint32_t* w) {
   uint32_t a = w[0], b = w[1], c = w[2], d = w[3], e = w[4], f = w[5], g = w[6], h = w[7];
   EXCHANGE(a, e, 4, 0x0F0F0F0Fu);

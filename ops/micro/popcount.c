@@ -1,4 +1,4 @@
-/* One output channel at a time: the exclusive or of the window and the weights, and its number of ones. */
+/* The kernel for one output channel at a time: it counts the ones in the exclusive or of the window and the weights. */
 #include "kernel.h"
 
 #if defined(__ARM_FEATURE_SIMD32)
@@ -8,7 +8,8 @@
 #define ADD_BYTES(bytes, sum) ((sum) + (((bytes) * 0x01010101u) >> 24))
 #endif
 
-/* CPUs with an instruction for it. Elsewhere, the compiler's builtin would call a slow function. */
+/* The compiler's builtin is used only for CPUs with a popcount instruction. For others, it would call a slow
+ * function. */
 #if defined(__riscv_zbb) || defined(__x86_64__) || defined(__aarch64__)
 #define ADD_ONES(v, sum) ((sum) + (uint32_t)__builtin_popcount(v))
 #else
@@ -33,7 +34,7 @@ static void signs(const litebnn_counting* c, int32_t channels, uint32_t* output)
   uint32_t word = 0;
   for (int32_t i = 0; i < channels; ++i, weights += c->words) {
     const int32_t count = (int32_t)differing(c->records, weights, c->words);
-    /* The preset is a threshold of any value. */
+    /* The preset is the channel's threshold, which may be negative. */
     const int32_t threshold = c->presets ? (int32_t)c->presets[i] : 0;
     word |= (uint32_t)(count > threshold) << (i % 32);
     if (i % 32 == 31 || i + 1 == channels) {

@@ -1,9 +1,9 @@
-/* Packing signs to bits, and back. */
+/* Packing signs to bits, and unpacking bits to signs. */
 #include <string.h>
 
 #include "litebnn_micro.h"
 
-/* Packs rows; IS_NEGATIVE(i) is the bit of value i of a row. */
+/* Packs the signs of rows of values. IS_NEGATIVE(i) returns the sign bit of value i of the current row. */
 #define PACK_ROWS(IS_NEGATIVE)                                             \
   for (int32_t row = 0; row < rows; ++row, input += channels) {            \
     for (int32_t first = 0; first < channels; first += 32) {               \
@@ -16,7 +16,8 @@
     }                                                                      \
   }
 
-/* Compares integers, which CPUs without a floating-point unit do faster. -0.0 and NaN are not negative. */
+/* True if a float is below 0, which excludes -0.0 and NaN. The function compares the float's bits as integers, which is
+ * faster on CPUs without a floating-point unit. */
 static inline int is_negative(const float* value) {
   uint32_t bits;
   memcpy(&bits, value, sizeof bits);

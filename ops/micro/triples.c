@@ -9,7 +9,8 @@
 
 LITEBNN_OPTIONS
 
-/* For each eight triples, the records are a byte of each mask, and the offset in bytes of each carry in the weights. */
+/* For each eight triples of input bits, a record has eight masks of a byte each, and then eight offsets, in bytes, of
+ * the triples' carries in the weights. */
 enum { kTripleBytes = 20, kRecordBytes = 16 };
 
 #define TRIPLE(i, sum, carry)                                                                  \
@@ -18,7 +19,7 @@ enum { kTripleBytes = 20, kRecordBytes = 16 };
     (sum) = weights[5 * (i)] ^ mask_;                                                          \
     (carry) = *(const uint32_t*)(const void*)((const char*)weights + record[(i) + 8]) ^ mask_; \
   } while (0)
-/* Two triples are a carry of weight 2 and one of weight 4. */
+/* Adds two triples to the planes `ones` and `twos`. `two` and `four` get carries of the values 2 and 4. */
 #define TRIPLE2(i, four, two)                \
   do {                                       \
     uint32_t s0_, c0_, s1_, c1_;             \
@@ -46,7 +47,7 @@ enum { kTripleBytes = 20, kRecordBytes = 16 };
     record += kRecordBytes;                      \
   } while (0)
 
-/* The bits i, i + 8, i + 16 and i + 24 of a word, each in a byte. */
+/* The bits i, i + 8, i + 16 and i + 24 of a word, each in a byte of its own. */
 #define EVERY_8TH(word, i) (((word) >> (i)) & 0x01010101u)
 #define OFFSETS(i) (4 * (2 * EVERY_8TH(high, i) + EVERY_8TH(low, i)))
 #define RECORDS8(i)                                                                   \
@@ -69,7 +70,8 @@ static void prepare(const uint32_t* window, int32_t words, uint32_t* records) {
   }
 }
 
-/* Writes the lower planes to `low` and two carries for each word. */
+/* Adds all input bits of a window. Writes two carries for each input word, and the lower planes to `low` unless it is
+ * null. */
 static inline void add_window(const litebnn_counting* counting, const uint32_t* weights, const uint32_t* presets,
                               uint32_t* low) {
   uint32_t ones = presets[0], twos = presets[1], fours = presets[2], eights = presets[3];

@@ -8,7 +8,8 @@ enum { INNER = LITEBNN_AXES - 1 };
 static float larger(float a, float b) { return a > b ? a : b; }
 static float smaller(float a, float b) { return a < b ? a : b; }
 
-/* A function over all elements; `value` is an expression of a and b, and of `op`. */
+/* Defines a function that computes an output for each pair of elements a and b. `value` is an expression of a, b and
+ * `op`. */
 #define LITEBNN_BINARY(name, structure, type, value)                                                              \
   void litebnn_##name(const structure* op, const type* first, const type* second, type* output) {                 \
     const litebnn_broadcast* walk = &op->broadcast;                                                               \
@@ -36,7 +37,7 @@ LITEBNN_BINARY_FLOAT(maximum, larger(a, b))
 LITEBNN_BINARY_FLOAT(minimum, smaller(a, b))
 LITEBNN_BINARY_FLOAT(prelu, (a >= 0.0f ? a : a * b))
 
-/* Inputs of a sum get 20 more bits before they are brought to one scale. */
+/* Both inputs are multiplied by 2^20 before they are brought to one scale, so that little is lost by rounding. */
 static int32_t sum_of(const litebnn_binary_int8* op, int8_t a, int8_t b) {
   const int32_t wide_a = litebnn_times_power(a - op->first_zero_point, 20);
   const int32_t wide_b = litebnn_times_power(b - op->second_zero_point, 20);

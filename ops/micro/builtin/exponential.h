@@ -1,11 +1,13 @@
-/* The exponential function on float, within 1e-7 of the result, so that no mathematical library is linked. */
+/* The exponential function of floats with a relative error of about 1e-7. With it, programs need no mathematical
+ * library. */
 #ifndef LITEBNN_EXPONENTIAL_H
 #define LITEBNN_EXPONENTIAL_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* exp(x) = 2^n * exp(r) with |r| at most ln(2) / 2; the polynomial is Cephes' expf. */
+/* Computes exp(x) = 2^n * exp(r), where |r| is at most ln(2) / 2. The polynomial for exp(r) is that of expf in the
+ * Cephes library. */
 static inline float litebnn_exp(float x) {
   if (x > 88.72283f) x = 88.72283f;
   if (x < -87.33654f) return 0.0f;
@@ -19,7 +21,7 @@ static inline float litebnn_exp(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  /* The power is made in two factors, because 2^128 alone is no float. */
+  /* The factor 2^n is computed as a product of two powers, because 2^128 exceeds the range of floats. */
   const int32_t half = n / 2;
   const uint32_t bits[2] = {(uint32_t)(half + 127) << 23, (uint32_t)(n - half + 127) << 23};
   float powers[2];

@@ -26,13 +26,13 @@ static inline int32_t litebnn_divide_by_power(int32_t a, int32_t exponent) {
 /* a * 2^exponent, as unsigned arithmetic, which wraps as the reference does on its targets. */
 static inline int32_t litebnn_times_power(int32_t a, int32_t exponent) { return (int32_t)((uint32_t)a << exponent); }
 
-/* a * multiplier * 2^(shift - 31), rounded twice. */
+/* Returns a * multiplier * 2^(shift - 31), which is rounded after the product and again after the shift. */
 static inline int32_t litebnn_scale(int32_t a, int32_t multiplier, int32_t shift) {
   const int32_t left = shift > 0 ? shift : 0, right = shift > 0 ? 0 : -shift;
   return litebnn_divide_by_power(litebnn_high_product(litebnn_times_power(a, left), multiplier), right);
 }
 
-/* The same, rounded once. */
+/* Returns a * multiplier * 2^(shift - 31), rounded only once. */
 static inline int32_t litebnn_scale_once(int32_t a, int32_t multiplier, int32_t shift) {
   const int32_t right = 31 - shift;
   return (int32_t)(((int64_t)a * multiplier + ((int64_t)1 << (right - 1))) >> right);

@@ -29,7 +29,7 @@ typedef struct litebnn_window {
   int32_t pad_top, pad_left;
 } litebnn_window;
 
-/* The clamp of a fused activation, which is the type's whole range if there is none. */
+/* The limits to which a fused activation clamps outputs. Without an activation, they are the limits of the type. */
 typedef struct litebnn_range_float {
   float low, high;
 } litebnn_range_float;
@@ -37,7 +37,8 @@ typedef struct litebnn_range_int8 {
   int32_t low, high;
 } litebnn_range_int8;
 
-/* A dense layer is a convolution of 1x1 over pixels of one row. */
+/* A convolution. A dense layer is a convolution with a 1x1 filter over an image of one row, in which each pixel is one
+ * input vector. */
 typedef struct litebnn_conv2d_float {
   litebnn_window window;
   int32_t group_channels; /* input channels of a group */
@@ -46,8 +47,9 @@ typedef struct litebnn_conv2d_float {
   litebnn_range_float range;
 } litebnn_conv2d_float;
 
-/* A sum is scaled by multiplier * 2^(shift - 31). gemmlowp rounds the product to 32 bits, and then what is shifted;
- * some kernels of LiteRT round once. */
+/* A sum of products is scaled by multiplier * 2^(shift - 31). As in gemmlowp, the product with the multiplier is
+ * rounded to 32 bits, and after the shift it is rounded again. If `rounds_once` is true, only the final result is
+ * rounded, as in some kernels of LiteRT. */
 typedef struct litebnn_conv2d_int8 {
   litebnn_window window;
   int32_t group_channels;
@@ -65,8 +67,8 @@ void litebnn_conv2d_float_rows(const litebnn_conv2d_float* layer, const float* i
 void litebnn_conv2d_int8_rows(const litebnn_conv2d_int8* layer, const int8_t* input, int8_t* output, int32_t first_row,
                               int32_t rows);
 
-/* As the structures above with weights [filter_height][filter_width][channels_out]: output channel o reads the input
- * channel o / (channels_out / channels_in). `group_channels` is unused. */
+/* Depthwise convolutions use the same structures, with weights [filter_height][filter_width][channels_out]. Output
+ * channel o reads the input channel o / (channels_out / channels_in). `group_channels` is unused. */
 void litebnn_depthwise_float_rows(const litebnn_conv2d_float* layer, const float* input, float* output,
                                   int32_t first_row, int32_t rows);
 void litebnn_depthwise_int8_rows(const litebnn_conv2d_int8* layer, const int8_t* input, int8_t* output,
@@ -128,12 +130,13 @@ typedef struct litebnn_binary_int8 {
   litebnn_range_int8 range;
 } litebnn_binary_int8;
 
-/* The second multiplier of a difference is that of a sum, negated. */
+/* ADD and SUB. For SUB, `second_multiplier` is negative. */
 void litebnn_add_int8(const litebnn_binary_int8* op, const int8_t* first, const int8_t* second, int8_t* output);
 void litebnn_mul_int8(const litebnn_binary_int8* op, const int8_t* first, const int8_t* second, int8_t* output);
-/* The multiplier of the first input is that of values above 0, and that of the output that of values below. */
+/* PRELU. `first_multiplier` scales values of at least 0. `output_multiplier` scales the products of negative values and
+ * their slopes. */
 void litebnn_prelu_int8(const litebnn_binary_int8* op, const int8_t* first, const int8_t* second, int8_t* output);
-/* Both inputs and the output have one scale and zero point. */
+/* Both inputs and the output must have the same scale and zero point. */
 void litebnn_maximum_int8(const litebnn_binary_int8* op, const int8_t* first, const int8_t* second, int8_t* output);
 void litebnn_minimum_int8(const litebnn_binary_int8* op, const int8_t* first, const int8_t* second, int8_t* output);
 
@@ -149,7 +152,7 @@ void litebnn_logistic_float(const float* input, int32_t count, float* output);
 void litebnn_tanh_float(const float* input, int32_t count, float* output);
 void litebnn_elu_float(const float* input, int32_t count, float* output);
 
-/* Any function of an int8 value: table[value + 128]. */
+/* Computes any function of an int8 value: the result is table[value + 128]. */
 void litebnn_lookup_int8(const int8_t table[256], const int8_t* input, int32_t count, int8_t* output);
 
 /* QUANTIZE rounds half away from zero. */
@@ -158,7 +161,8 @@ void litebnn_int8_to_float(float scale, int32_t zero_point, const int8_t* input,
 
 /* ---- Rows: softmax ---- */
 void litebnn_softmax_float(float beta, const float* input, int32_t rows, int32_t depth, float* output);
-/* exponents[d] is exp(-d * scale * beta) as a fraction of 2^31, 0 for those that count as none. */
+/* The value exponents[d] is exp(-d * scale * beta) * 2^31 for a value that is d below its row's maximum. It is 0 for
+ * differences that the reference kernel ignores. */
 void litebnn_softmax_int8(const int32_t exponents[256], const int8_t* input, int32_t rows, int32_t depth,
                           int8_t* output);
 

@@ -50,7 +50,7 @@ static int32_t mean_of_window_int8(const litebnn_window* w, const int8_t* input,
   return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
 }
 
-/* One loop over the output for each kind of pool and type. */
+/* Defines the function for one kind of pool and one type, with a loop over the output. */
 #define LITEBNN_POOL(kind, name, type, clamped)                                                              \
   void litebnn_##kind##_pool_##name##_rows(const litebnn_pool_##name* pool, const type* input, type* output, \
                                            int32_t first_row, int32_t rows) {                                \

@@ -2,7 +2,8 @@
 #include "fixed_point.h"
 #include "litebnn_builtin.h"
 
-/* Rounds half away from zero. Numbers beyond the limits keep their side of int8, with any zero point. */
+/* Rounds halves away from zero. Values are limited to -1024 and 1024, which are still out of the range of int8 after
+ * any zero point is added. */
 static int32_t rounded(float value) {
   if (!(value > -1024.0f)) return -1024;
   if (value > 1024.0f) return 1024;

@@ -4,7 +4,7 @@
 
 enum { INNER = LITEBNN_AXES - 1 };
 
-/* The first value stays if both are equal, or if the second is NaN. */
+/* These functions return the first value if both are equal, or if the second is NaN. */
 static float larger(float a, float b) { return b > a ? b : a; }
 static float smaller(float a, float b) { return b < a ? b : a; }
 static float sum_of(float a, float b) { return a + b; }
@@ -14,7 +14,8 @@ static float same(float a, int32_t count) {
 }
 static float divided(float a, int32_t count) { return a / (float)count; }
 
-/* The walk over the output has a walk over the reduced axes inside. */
+/* The outer loop goes over the elements of the output. For each of them, an inner loop goes over the reduced axes of
+ * the input. */
 #define LITEBNN_REDUCE(walk, input, type, start, joined, written)                                      \
   const int32_t* const strides[1] = {(walk)->strides};                                                 \
   int32_t position[LITEBNN_AXES] = {0}, offset[1] = {0};                                               \

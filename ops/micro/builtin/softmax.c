@@ -19,10 +19,10 @@ static int32_t saturated(int64_t value) {
   return value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : (int32_t)value;
 }
 
-/* 1 / (1 + x) for a fraction x of 2^31 between 0 and 1, by Newton's method as gemmlowp has it. */
+/* Computes 1 / (1 + x) by Newton's method, as gemmlowp does. The argument is a number x between 0 and 1, times 2^31. */
 static int32_t reciprocal_of_one_plus(int32_t x) {
   const int32_t half = (int32_t)(((int64_t)x + INT32_MAX + 1) / 2);
-  /* Fractions of 2^29: 48 / 17, -32 / 17 and 1. */
+  /* The constants below are 48 / 17, -32 / 17 and 1, times 2^29. */
   int32_t guess = 1515870810 + litebnn_high_product(half, -1010580540);
   for (int i = 0; i < 3; ++i) {
     const int32_t error = (1 << 29) - litebnn_high_product(half, guess);

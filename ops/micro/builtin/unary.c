@@ -24,14 +24,16 @@ static float rectified_shift(float x) {
   return litebnn_clamp_to(six, x + 3.0f);
 }
 
-/* Both forms take the exponential of a number below 0, which cannot overflow. */
+/* Two equal formulas are used, so that the argument of the exponential function is never above 0, and the result cannot
+ * overflow. */
 static float logistic(float x) {
   if (x >= 0.0f) return 1.0f / (1.0f + litebnn_exp(-x));
   const float power = litebnn_exp(x);
   return power / (1.0f + power);
 }
 
-/* Below 0.625 a polynomial, Cephes' tanhf, because the other form cancels there. */
+/* Below 0.625, the function is the polynomial of tanhf in the Cephes library, because the formula with the exponential
+ * function would lose digits there by cancellation. */
 static float hyperbolic_tangent(float x) {
   const float size = x < 0.0f ? -x : x;
   if (size < 0.625f) {

@@ -4,7 +4,8 @@
 
 #include "litebnn_builtin.h"
 
-/* Taps [begin, end) along one axis, and the position of tap 0 in the input, which may be outside of it. */
+/* The taps [begin, end) of a window along one axis that lie inside the input. `origin` is the input position of tap 0,
+ * which may be outside the input. */
 typedef struct litebnn_taps {
   int32_t begin, end, origin;
 } litebnn_taps;

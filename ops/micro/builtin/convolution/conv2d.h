@@ -1,10 +1,10 @@
 /* The loops of CONV_2D, for any type: defines the function CONV2D_ROWS. Layer, Value, Sum and the functions of one
  * element come from float_convolution.h or int8_convolution.h. */
 
-/* Output channels that are computed together, so that a value is loaded once for all of them. */
+/* The number of output channels that are computed together, so that each input value is loaded once for all of them. */
 enum { BLOCK = 4 };
 
-/* The place of a window in the input, and the weights of the first of some output channels. */
+/* The position of a window in the input, and the weights of the first output channel that is computed. */
 typedef struct {
   const Value* input;
   const Value* weights;
@@ -12,7 +12,8 @@ typedef struct {
   litebnn_taps rows, columns;
 } Place;
 
-/* Taps of a row are contiguous in both the input and the weights if there is one group and no dilation. */
+/* Returns the place of a window. If there is one group and no dilation, all taps of a window's row are contiguous in
+ * both the input and the weights, so they are one run. */
 static Place place_of(const Layer* layer, const Value* input, litebnn_taps rows, litebnn_taps columns) {
   const litebnn_window* w = &layer->window;
   const int32_t depth = layer->group_channels, taps = columns.end - columns.begin;

@@ -5,7 +5,7 @@ typedef litebnn_conv2d_float Layer;
 typedef float Value;
 typedef float Sum;
 
-/* Compilers leave out the subtraction of 0.0f, which changes no float. */
+/* The zero point of a float input is 0.0f. Compilers leave out its subtraction, because it changes no float. */
 static inline Sum input_zero_of(const Layer* layer) {
   (void)layer;
   return 0.0f;
