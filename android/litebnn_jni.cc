@@ -9,7 +9,7 @@
 
 namespace {
 
-// The callback of the C interface has no user data.
+// The last error message. It is a global variable, because the C interface passes no user data to its error callback.
 thread_local std::string reason;
 
 void Report(const char* message) {
@@ -20,7 +20,7 @@ void Report(const char* message) {
   }
 }
 
-// Throws a Java exception, once the native method returns.
+// Raises a Java exception, which Java throws when the native method returns.
 void Throw(JNIEnv* env, const char* name, const char* message) {
   jclass type = env->FindClass(name);
   if (type != nullptr) env->ThrowNew(type, message);

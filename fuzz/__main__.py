@@ -76,7 +76,7 @@ def targets() -> dict[str, Target]:
 
 
 def needs_of(target: Target) -> tuple[str, ...]:
-    """The names of the rows in toolchains/needs.py without which the target cannot be built or run."""
+    """The names of the tools that building or running the target needs, as in the rows of toolchains/needs.py."""
     if not target.is_cpp:
         return ("atheris",)
     return ("clang", "runtime") if target.name == "images" else ("clang",)

@@ -11,7 +11,8 @@ from typing import Any
 from toolchains.compilers import find_clang_tool
 from toolchains.targets import ROOT, ToolkitError
 
-# The source folders of each measured part. Code for the ISAs of other CPUs is not compiled here.
+# The source folders of each part whose coverage is measured. Kernels for CPUs of another architecture are not compiled,
+# so they do not count as uncovered.
 MEASURED = {
     "ops": (ROOT / "ops" / "tflite", ROOT / "ops" / "kernels"),
     "label_image": (ROOT / "examples" / "label_image",),
@@ -39,7 +40,7 @@ def cpp_coverage(runs: list[tuple[Path, Path]]) -> str:
 
 
 def covered_parts(files: list[dict[str, Any]]) -> str:
-    """One line of text for each part of MEASURED that has files in llvm-cov's export."""
+    """One line of text for each part of the code in MEASURED that has files in llvm-cov's export."""
     parts = []
     for part, folders in MEASURED.items():
         measured = [file for file in files if any(Path(file["filename"]).is_relative_to(folder) for folder in folders)]
@@ -68,7 +69,7 @@ def python_coverage(runs: list[tuple[Path, list[Path]]]) -> str:
         base = [sys.executable, "-m", "coverage"]
         data = str(Path(folder) / "data")
         for program, inputs in runs:
-            # The program runs each input once, and also an empty input, which libFuzzer adds.
+            # The number of runs is one more than the number of inputs, because libFuzzer also runs an empty input.
             count = 1 + sum(len(list(corpus.iterdir())) for corpus in inputs)
             measured = [*base, "run", "--branch", "--append", f"--data-file={data}", f"--include={parts}"]
             flags = [f"-atheris_runs={count}", f"-artifact_prefix={folder}/"]

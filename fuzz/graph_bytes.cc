@@ -64,7 +64,8 @@ GraphTensor ReadTensor(Reader& reader) {
   return tensor;
 }
 
-// The delegate has several op types for some builtin ops. The list has only one type for each name.
+// Returns the first of the library's op types for each op name. For some builtin ops, the library has several op types
+// with the same name.
 std::vector<const OpType*> OpsOfDifferentNames() {
   std::vector<const OpType*> ops;
   for (const OpType* type : kOpTypes) {

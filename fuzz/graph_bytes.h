@@ -8,7 +8,7 @@
 
 namespace litebnn::testing {
 
-// Reads a graph. Numbers are little endian; a count or a choice of n takes one byte, modulo n.
+// Reads a graph. Numbers are little endian. A "count of n" or a "choice of n" is one byte, which is reduced modulo n.
 //   tensors: count of 64, then each
 //     choice of FLOAT32, INT32, INT8, BOOL, INT64, none · rank of 6, int32 each · float32 scale, int32 zero point ·
 //     flags: 1 for a constant, with uint32 bytes and those; 2 for one at an odd address · if flag 4 is set, the

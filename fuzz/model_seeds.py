@@ -34,7 +34,8 @@ LARGEST = 20000
 # The largest seed of the target `reader`, in bytes. Some tests of the reader have models of thousands of parts, which
 # would be slow seeds.
 LARGEST_READ = 7000
-# The maximum size of a seed in bytes for each step that only this seed covers, because large seeds slow down every run.
+# A seed may have this many bytes for each step (pair of consecutive lines) of the converter that only this seed
+# executes. Large seeds slow down every run.
 BYTES_OF_A_STEP = 6000
 # The options to try, as bits of `options` in conversions_fuzz.py: none, all compatible ones, and combinations of int8
 # inputs and outputs.
@@ -64,8 +65,8 @@ def tested() -> tuple[list[bytes], list[bytes]]:
         check_model(model)
 
     FloatModel.model = record
-    # The functions are replaced before pytest collects the tests, because test modules import the functions at that
-    # time.
+    # The reader and the check are replaced before pytest collects the tests, because test modules import these
+    # functions when they are collected.
     litebnn.flatbuffer.read_model = record_read
     litebnn.graph.check_model = record_checked
     pytest.main(["-q", *TESTS])
@@ -73,10 +74,10 @@ def tested() -> tuple[list[bytes], list[bytes]]:
 
 
 def needed(target: Callable[[bytes], None], candidates: list[bytes], known: set[Any]) -> Iterator[tuple[str, bytes]]:
-    """Selects inputs one by one. Each selected input is the one that reaches the most new steps in proportion to its
-    size.
+    """Selects inputs one by one: next is always the input that reaches the most new steps per byte. A step is a pair of
+    consecutive lines that the converter executes.
 
-    The function adds the steps from line to line that the selected inputs reach to `known`.
+    The function adds to `known` the steps that the selected inputs reach.
     """
     steps = {candidate: _steps(target, candidate) for candidate in candidates if candidate}
     while steps:

@@ -142,7 +142,7 @@ def graph_bytes(graph: Graph) -> bytes:
 
 def tensor_bytes(tensor: Tensor) -> bytes:
     scale, zero_point = tensor.per_tensor_quantization or (0.0, 0)
-    # Only the scales of constant int8 tensors have an effect, so all other scales are left out.
+    # The ops read arrays of scales only of constant int8 tensors, so the seeds have no such arrays for other tensors.
     grids = tensor.quantization if tensor.is_constant and tensor.type == "INT8" else None
     data = b"" if tensor.buffer.data is None else tensor.buffer.data.tobytes()
     return (

@@ -1,5 +1,5 @@
-"""Fuzzes `verify` with graphs that bytes damage. It must compare them with intact graphs in a separate process, or
-refuse them."""
+"""Fuzzes the converter's command `verify` with graphs that bytes damage. The command must compare them with intact
+graphs in a separate process, or refuse them."""
 
 import sys
 from pathlib import Path

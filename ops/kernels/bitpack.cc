@@ -59,8 +59,8 @@ void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const
 template <typename T>
 void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
                  T* output) {
-  // The function looks values up in this table. For a conditional expression, compilers would emit a branch, and the
-  // CPU cannot predict branches on random bits.
+  // The array maps a bit to its value. For a conditional expression, compilers would emit a branch, and the CPU cannot
+  // predict branches on random bits.
   const T value_of[] = {plus_one, minus_one};
   ForRows(pool, rows, channels, [=](int64_t begin, int64_t count) {
     const uint32_t* words = input + begin * PackedWords(channels);

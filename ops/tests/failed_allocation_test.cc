@@ -17,8 +17,8 @@
 namespace {
 
 uintptr_t library_begin = 0, library_end = 0;
-// The number of allocations of the library that will still succeed; negative after the one that failed.
-// If `fails_from_then_on` is true, all later allocations fail too.
+// The number of allocations of the library that will still succeed. It is negative once an allocation has failed. After
+// that one, all later allocations fail too if `fails_from_then_on` is true.
 int64_t allocations_left = INT64_MAX;
 bool fails_from_then_on = false;
 
@@ -94,7 +94,7 @@ Result RunAll(const Graph& graph, EntryPoint entry_point, const std::vector<int>
   Result result = RunGraph(graph, entry_point, new_shape, delegate.get());
   const int64_t left = allocations_left;
   if (!result.all_well && left < 0) {
-    // The delegate of the failed allocation must work again afterwards.
+    // After the failed allocation, the same delegate must work again with enough memory.
     allocations_left = INT64_MAX;
     const Result again = RunGraph(graph, entry_point, new_shape, delegate.get());
     EXPECT_EQ(again.errors.find("out of memory"), std::string::npos) << again.errors;

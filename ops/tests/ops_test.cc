@@ -161,7 +161,8 @@ TEST(Pool, LargestOptions) {
   ExpectRefused(with({{contract::kFilterWidth, kMax}}), "input (tensor 0 'a tensor'): width: expected at most");
   ExpectRefused(with({{contract::kFilterHeight, 6}, {contract::kPadding, contract::kPaddingValid}}),
                 "input (tensor 0 'a tensor'): height: expected at least 6");
-  // One window covers the whole padded input. The op must compute its size without a loop over two billion rows.
+  // One window covers the whole padded input. The op must prepare and run without a loop over the filter's two billion
+  // rows.
   FakeRuntime runtime(with({{contract::kStrideHeight, 5}, {contract::kFilterHeight, kMax}}));
   ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
   EXPECT_TRUE(runtime.Invoke());
@@ -223,7 +224,7 @@ TEST(Conv, ShapesThatOverflow) {
        {std::vector<int>{kMax, kMax, kMax, 2}, {65536, 65536, 1, 2}, {0, 5, 6, 2}, {1, -5, 6, 2}, {1, 1 << 30, 1, 2}}) {
     Graph graph = ConvGraph({});
     graph.tensors[kInput].shape = shape;
-    // The tensor is not an input of the graph here, so that the runtime allocates no memory for it.
+    // The graph has no inputs, so that the runtime allocates no memory for the huge tensor.
     graph.inputs.clear();
     ExpectRefused(graph, "input (tensor 0 'a tensor'): expected 1 to 2147483647 values");
   }

@@ -45,7 +45,7 @@ void ExpectPreparedSoon(const Graph& graph) {
   });
 }
 
-// A model with `count` more copies of its first node.
+// Returns the graph with `count` more copies of its first node, each with an output of its own.
 Graph Repeat(Graph graph, int count) {
   const GraphNode node = graph.nodes[0];
   for (int i = 0; i < count; ++i) {
@@ -86,7 +86,7 @@ TEST(PrepareTime, OfLargeDilations) {
   params.channels_in = 32;
   params.channels_out = 1;
   params.changed = {{contract::kDilationHeightFactor, 8000}, {contract::kDilationWidthFactor, 8000}};
-  // The frame of each layer has a gigabyte, which must not be written to before the model runs.
+  // The padded input image of each layer takes a gigabyte, to which nothing may be written before the model runs.
   ExpectPreparedSoon(Repeat(ConvGraph(params), 30));
 }
 
@@ -145,8 +145,8 @@ TEST(PrepareTime, OfManyInt8Sums) {
     graph.outputs.push_back(copy(sum));
     for (int& input : graph.nodes.back().inputs) input = input == convolution.outputs[0] ? convolved : input;
   }
-  // These scales put half of all sums exactly halfway between two int8 values, where rounding needs the most
-  // exceptions.
+  // With these scales, half of all sums are exactly halfway between two int8 values. Computing the ADD in floats then
+  // needs the most corrections of single results.
   for (const GraphNode& node : graph.nodes) {
     for (int output : node.outputs) {
       GraphTensor& tensor = graph.tensors[static_cast<size_t>(output)];
@@ -178,7 +178,7 @@ TEST(PrepareTime, OfInt8NormsThatShareTheirConstants) {
 
 TEST(PrepareTime, OfCorrectionsThatManyNodesMakeFromOneFilter) {
   ExpectPreparedSoon(Repeat(ConvGraph(SameZero(490, 490)), 31));
-  // Each group has one output channel, so the packed filter is padded to a whole tile for each group.
+  // Each group has one output channel, so each group's filter is padded to a whole tile of channels when it is packed.
   ConvParams params = SameZero(16, 16);
   params.height = params.width = 31;
   params.groups = params.channels_out = 800;

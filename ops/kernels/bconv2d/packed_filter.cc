@@ -15,8 +15,8 @@ bool PackedFilter::Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t*
       SetParameters(spec, first + channel, slot);
       const uint32_t* tap_filter = group_filter + int64_t{channel} * words;
       for (int32_t tap = 0; spec.zero_padding && tap < taps; ++tap, tap_filter += tap_words) {
-        // The kernels compute each padded tap as if its input were +1, which adds channels - 2 * popcount to the dot
-        // product. With zero padding the tap must add 0, so its correction is the negative of this number.
+        // The kernels compute each padded tap as if its input were +1, which adds channels - 2 * popcount(weights) to
+        // the dot product. With zero padding the tap must add 0, so its correction is 2 * popcount(weights) - channels.
         int32_t popcount = 0;
         for (int32_t word = 0; word < tap_words; ++word) popcount += __builtin_popcount(tap_filter[word]);
         tap_sums.data()[int64_t{tap} * parameters + slot] = popcount - (channels - popcount);

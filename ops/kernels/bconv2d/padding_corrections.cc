@@ -30,7 +30,8 @@ struct TapClasses {
   }
 };
 
-// Multiplies the corrections of the taps [0, rows) x [0, columns) by `sign`, and adds them to `corrections`.
+// Multiplies the sum of the corrections of the taps [0, rows) x [0, columns) by `sign`, and adds it to `corrections`,
+// for each channel.
 void AddTaps(const PackedFilter& filter, int32_t filter_width, int32_t rows, int32_t columns, int32_t sign,
              int32_t* corrections) {
   if (rows == 0 || columns == 0) return;
@@ -39,7 +40,7 @@ void AddTaps(const PackedFilter& filter, int32_t filter_width, int32_t rows, int
   for (int32_t slot = 0; slot < filter.parameters; ++slot) corrections[slot] += sign * sums[slot];
 }
 
-// Multiplies class numbers by `factor`, which turns them into offsets.
+// Multiplies each class number by `factor`, the distance from one class to the next, so that it becomes an offset.
 void Scale(AlignedBuffer<int32_t>& values, int32_t count, int32_t factor) {
   for (int32_t i = 0; i < count; ++i) values.data()[i] *= factor;
 }

@@ -178,8 +178,8 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
   }
 
   if (ties.count == kMostPairs) return ties.Check(found) && found->exceptions == 0;
-  // The search ends as soon as it finds scales that have no exceptions and allow fused multiply-adds. If there are
-  // none, it takes the scales with the fewest exceptions.
+  // The search ends as soon as it finds scales with which no pair of operands needs a correction (an exception), and
+  // fused multiply-adds are allowed. Otherwise, it takes the scales with the fewest exceptions.
   FloatSum best = nearest;
   best.exceptions = FloatSum::kMostExceptions + 1;
   for (int distance = 0; distance <= kNeighbours; ++distance) {

@@ -17,7 +17,8 @@ namespace {
 constexpr int64_t kMaxSum = 1 << 29;
 // The upper limit for the bytes of a padded image.
 constexpr double kMaxFrameBytes = 1 << 30;
-// The last steps of a row may read this many bytes past the frame's end.
+// Kernels read several bytes of a frame (a padded image) at a time, so they may read up to this many bytes past its
+// end.
 constexpr size_t kSlack = 64;
 // Estimated cycles per output in addition to its multiply-adds, and per value that is copied into the padded frame.
 constexpr double kCyclesPerOutput = 0.3, kCyclesPerValue = 0.1;
@@ -128,7 +129,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
   void PackChannel(int32_t channel, int32_t row_taps, int32_t step_taps, size_t padded) {
     const int32_t lanes = kernel_.vector_channels;
     const int8_t* weight = spec_.filter + ptrdiff_t{channel} * spec_.filter_height * row_taps;
-    // The number of the channel if each group is padded to whole vectors.
+    // The position of the channel among all channels, if each group is padded to whole vectors.
     const int32_t padded_channel =
         channel / group_channels_out() * group_vectors_ * lanes + channel % group_channels_out();
     uint8_t* const vector = weights_.data() + padded_channel / lanes * task_.vector_bytes;
@@ -165,8 +166,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     floats_.data()[padded + slot] = floats.nudge;
   }
 
-  // Writes rows [begin, end) of the frame, which is the padded image of the group's channels. `image` is the first of
-  // these channels in pixel 0.
+  // Writes rows [begin, end) of the frame, which is the padded image of the group's channels. The argument `image`
+  // points to the group's first channel in pixel 0.
   void Stage(const int8_t* image, int64_t begin, int64_t end, uint8_t* frame) const {
     const int64_t channels = group_channels_in();
     const int64_t left = std::min<int64_t>(geometry_.pad_left * channels, row_values_);
@@ -225,8 +226,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 
 bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
   const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * (spec.channels_in / spec.groups);
-  // This limit leaves room for the zero weights that pad each row of the filter to a multiple of the inner loop's
-  // block.
+  // The limit is low enough to leave room for the zero weights that pad each row of the filter. The inner loop needs
+  // them, because it reads several taps at a time.
   if (depth > kMaxSum / (256 * 128)) return false;
   for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
     const int8_t* const weights = spec.filter + channel * depth;

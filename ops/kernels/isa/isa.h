@@ -86,7 +86,8 @@ struct Int8ConvTask {
 
   const uint8_t* weights;  // [vectors of channels][filter rows][steps][taps of a step / lane_taps][channels][lane_taps]
   ptrdiff_t vector_bytes;  // bytes of weights per vector of channels
-  // The six arrays from `bias` to `nudge` have one value per channel, padded to whole vectors of channels.
+  // The arrays `bias`, `scales`, `multiplier`, `shift`, `float_multiplier` and `nudge` have one value per channel, and
+  // are padded to whole vectors of channels.
   const int32_t* bias;
   const FixedPoint* scales;
   const int32_t *multiplier, *shift;      // the members of `scales`

@@ -295,7 +295,7 @@ class SharingThreadPool final : public ThreadPool {
     return (cycles >= limits_.least_loop_to_wake || !workers_->AllSleep()) && !account_.IsBackingOff();
   }
 
-  // True in a process that was forked after this pool was made. Such a child process has no workers.
+  // True in a child process that was forked after this pool was made. The child has no worker threads.
   bool IsInChild() const { return getpid() != process_; }
 
   std::unique_ptr<Workers> workers_;

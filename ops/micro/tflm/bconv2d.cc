@@ -2,8 +2,8 @@
 //
 // Filters are read from the model file, without a copy. The persistent memory of the arena holds the layer's
 // description. It also holds the multiplier and bias if the file has none, or if they must be divided by the scale of
-// an int8 output. For zero padding, the memory holds preset values of the popcount, one for each channel and each class
-// of pixels. A class is the pixels with the same padded taps.
+// an int8 output. For zero padding, the memory holds thresholds or offsets of the popcount, one for each channel and
+// each class of pixels. Pixels with the same padded taps form a class.
 #include <limits>
 
 #include "litebnn_micro.h"
@@ -194,8 +194,8 @@ int32_t OnesOf(uint32_t word) {
   return ones;
 }
 
-// Counts the one bits in a channel's filter at taps outside the input. The kernels read zero bits for the input at
-// these taps, so they count these one bits as differences.
+// Counts the one bits in a channel's filter at taps outside the input. The kernels read zero bits for the input at such
+// taps, so these one bits are included in the kernels' popcounts.
 int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Inside& rows, const Inside& columns) {
   const litebnn_bconv2d& l = state.layer;
   int32_t ones = 0;
@@ -208,8 +208,8 @@ int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Insi
   return ones;
 }
 
-// Allocates and computes the preset values for every class of pixels. They are thresholds or offsets of the popcount,
-// as litebnn_micro.h describes.
+// Allocates and computes the thresholds or offsets of the popcounts (the presets in litebnn_micro.h). There is one for
+// each channel and each class of pixels, which are pixels with the same padded taps.
 bool PresetClasses(const Node& node, Convolution* state, const int32_t* thresholds, int32_t depth) {
   litebnn_bconv2d& l = state->layer;
   Classes rows = {l.output_height, l.stride_height,   l.pad_top, l.input_height,

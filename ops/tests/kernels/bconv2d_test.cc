@@ -33,13 +33,13 @@ TEST_P(Bconv2dTest, WideImages) {
   }
 }
 
-// This test covers large images with deep filters and few output channels. For these, an ISA may make lookup tables of
-// the weights.
+// This test covers large images with deep filters and few output channels.
 TEST_P(Bconv2dTest, FewChannelsOfManyPixels) {
   struct Shape {
     int32_t height, width, channels_in, channels_out, filter_height, filter_width, dilation;
   };
-  // The windows of the last of these shapes span two strips of the image (groups of rows that are computed together).
+  // The filter of the last shape is two rows high and one column wide, so only windows that are above each other have
+  // common taps.
   const Shape shapes[] = {
       {20, 20, 192, 64, 3, 3, 1}, {24, 17, 320, 33, 3, 3, 1}, {31, 13, 250, 48, 3, 3, 2}, {40, 40, 864, 33, 2, 1, 1}};
   for (const Shape& shape : shapes) {
@@ -121,8 +121,8 @@ TEST_P(Bconv2dTest, RandomShapes) {
     c.gates = c.with_addend && pick({0, 1}) == 1 ? pick({1, c.batch}) : 0;
     c.rectify_sum = c.with_addend && c.gates == 0 && pick({0, 1}) == 1;
     c.seed = static_cast<uint32_t>(random());
-    // A padded tap counts as half its channels. If the number of channels is odd, half of it is no integer, so the op
-    // rejects packed output with zero padding.
+    // In a popcount, a tap in zero padding counts as half its channels. Half of an odd number of channels is no
+    // integer, so the op rejects it for packed output with zero padding.
     const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;
     if (half_channel) c.zero_padding = false;
     ExpectAsReference(isa(), c, pick({1, 1, 2, 3}));
@@ -189,8 +189,8 @@ TEST_P(Bconv2dTest, HugeStrides) {
   }
 }
 
-// In this test, a filter has so many rows that a byte cannot count the nibbles of odd parity. All nibbles have odd
-// parity, and the runs are shorter than a block.
+// In this test, a filter has so many rows that a byte cannot count the nibbles of odd parity. All nibbles of the input
+// have odd parity.
 TEST_P(Bconv2dTest, TallFilters) {
   for (int32_t filter_height : {15, 120, 127, 128, 200}) {
     BconvCase c;
@@ -203,7 +203,7 @@ TEST_P(Bconv2dTest, TallFilters) {
     for (uint32_t input : {0x11111111u, 0x7E7E7E7Eu}) {
       std::fill(data.input.begin(), data.input.end(), input);
       EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
-      // Without padding, all taps of the same case are inside the image.
+      // The same filter also runs without padding, so that all taps of its windows are inside the image.
       BconvCase inside = c;
       inside.same = false;
       inside.height = filter_height + 1;
@@ -277,7 +277,7 @@ TEST_P(Bconv2dTest, ManyOrLongRuns) {
   ExpectAsReference(isa(), c, 1);
 }
 
-// This test covers sums near every power of two up to the maximum of a 16-bit counter, and above it.
+// This test covers windows whose popcounts are near powers of two, up to the maximum of a 16-bit counter and above it.
 TEST_P(Bconv2dTest, EqualOrOppositeBits) {
   for (int32_t channels_in : {64, 256, 8160, 26208, 32768, 65535, 65536, 70000, 140000}) {
     for (uint32_t filter_bits : {0u, ~0u, 0x11111111u, 0xEEEEEEEEu}) {
@@ -421,7 +421,7 @@ TEST(Bconv2dTask, SaysWhetherItsInputIsStaged) {
     RunBconv(isa, c, data, 1);
     return task_given.is_staged;
   };
-  // If the kernels read packed words without staging, the input needs no staging for any kind of padding.
+  // The portable ISA reads packed words as they are, so it needs no staging, and the task's flag is always true.
   EXPECT_TRUE(is_staged({}));
   EXPECT_TRUE(is_staged(pixels));
   isa.staged_bytes = [](int32_t tap_words) { return static_cast<size_t>(tap_words); };

@@ -66,8 +66,8 @@ TEST(Schedule, RowsStayTogether) {
   isa.tile_pixels = 4;
   const Case c(1, 128);
   // Each of two threads gets two parts of whole rows, so a part has 14 of the large image's 56 rows. A quarter of the
-  // small image is 3.5 rows. Its parts have 4 rows, because only an even number of rows of 14 pixels consists of whole
-  // tiles of 4 pixels.
+  // small image is 3.5 rows. The small image's parts have 4 rows, because only an even number of rows of 14 pixels
+  // consists of whole tiles of 4 pixels.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(56, 56), 2).grain(), 14 * 56);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(14, 14), 2).grain(), 4 * 14);
 }

@@ -97,7 +97,8 @@ TEST(ThreadPool, ALoopGoesOnWithoutAThreadThatIsHeldUp) {
   for (int round = 0; round < 100; ++round) {
     std::atomic<int64_t> done{0};
     ParallelFor(*pool, {64, 1, 1}, [&](int thread, int64_t begin, int64_t end) {
-      // The other thread does not end its part before the caller has done all other parts.
+      // The worker thread does not end its part before the caller has done all other parts. Therefore the caller has to
+      // wait for the worker.
       while (thread == 1 && done + (end - begin) < 64) std::this_thread::yield();
       done += end - begin;
     });
@@ -110,8 +111,8 @@ TEST(ThreadPool, ThreadsThatCostTimeAreLeftOut) {
   limits.backoff_factor = 1000000;
   const auto pool = ThreadPool::Create(2, limits);
   ASSERT_NE(pool, nullptr);
-  // The caller waits for each part that the worker claims. Once the worker has cost too much time, the caller works
-  // alone.
+  // The worker spends a millisecond on each part, for which the caller waits. Once the worker has cost too much time,
+  // the caller works alone.
   std::atomic<bool> has_other{true};
   for (int round = 0; has_other && round < 100000; ++round) {
     has_other = false;

@@ -102,7 +102,8 @@ TEST(Arena, RefusesWhatDoesNotFit) {
   std::vector<ArenaBuffer> buffers = {{half, 0, 1, 0}, {half, 0, 1, 0}};
   size_t total = 0;
   EXPECT_FALSE(PlanArena(&buffers, &total));
-  // A buffer of half an arena's maximum size fits, but no larger buffer.
+  // A single buffer of `half` bytes, the largest size that an arena may have, fits. A buffer with one byte more does
+  // not.
   buffers.pop_back();
   EXPECT_TRUE(PlanArena(&buffers, &total));
   EXPECT_EQ(total, half);

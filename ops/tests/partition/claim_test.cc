@@ -41,10 +41,10 @@ class PlanOf {
     context_ = plan_.context();
   }
 
-  // Gives the last tensor an index that is out of range, although its memory exists.
+  // Shortens the runtime's list of tensors, so that the index of the last tensor is out of range.
   void HideLastTensor() { --context_.tensors_size; }
 
-  // Gives a node the name of another delegate's kernel, whose code may be that of a builtin op.
+  // Gives a node the name of another delegate's kernel, whose builtin code may be that of a builtin op.
   void NameNode(size_t index) { plan_.registration(index).custom_name = "SomeDelegate"; }
 
   std::vector<int> Claimed() const { return ClaimNodes(context_, plan_.nodes()); }
@@ -78,8 +78,8 @@ TEST(Claim, AdditionsAndPoolsOfWhatIsClaimed) {
   EXPECT_EQ(PlanOf(PooledGraph({1, 7, 7, 40}, pool, pool)).Claimed(), (Indices{0, 1, 2, 3}));
 }
 
-// If a runtime asks for the claimed nodes again after a resize, some shapes are old and some are new. The result must
-// not change.
+// After a resize, a runtime may ask the delegate again which nodes it claims. At that time some shapes are old and some
+// are new, and the delegate must give the same answer as before.
 TEST(Claim, TheSameWhicheverTensorsHaveBeenResized) {
   GatedParams rows;
   rows.gate = {1, 1, rows.image[2]};
@@ -142,7 +142,7 @@ TEST(Claim, PoolsOfWhichSignsAreMadeAndWhatIsOnTheWay) {
                      {"MAX_POOL_2D", {input}, {image}, {}, {kTfLitePaddingSame, 1, 1, 3, 3, kTfLiteActNone}});
   const Indices all = {0, 1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_EQ(PlanOf(graph).Claimed(), all);
-  // An op that the delegate does not run may also read one of these tensors, which does not change the claim.
+  // The delegate claims the same nodes if an op that it does not run also reads one of these tensors.
   for (const int tensor : {image, scaled, shifted}) {
     Graph read = graph;
     read.nodes.push_back({"Other", {tensor}, {add_like(&read, tensor)}, {}, {}});
@@ -159,7 +159,7 @@ TEST(Claim, PoolsOfWhichSignsAreMadeAndWhatIsOnTheWay) {
 
 TEST(Claim, BatchNormsOfFloatsOnly) {
   const Graph whole = BatchNormGraph(64, 40, false);
-  // The test changes the shape of the image, of the factors, and of their product, which the addition reads.
+  // The test sets the type of one tensor to int8: the image, the factors, or their product, which the addition reads.
   const std::vector<int> tensors = {whole.nodes[0].inputs[0], whole.nodes[0].inputs[1], whole.nodes[0].outputs[0]};
   for (size_t i = 0; i < tensors.size(); ++i) {
     Graph graph = whole;
@@ -503,8 +503,8 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.back() = zero_point; })) << zero_point;
   }
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points[0] = 1; }));
-  // In each of these graphs, an array of scales or zero points is missing, has a wrong length, or belongs to another
-  // dimension.
+  // In each of these graphs, the filter's array of scales or zero points is missing, has a wrong length, or belongs to
+  // another dimension.
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids = {}; }));
@@ -519,7 +519,7 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
           << member << " " << value;
     }
   }
-  // Each dimension of the filter in turn gets an invalid size.
+  // In each of these graphs, another dimension of the filter has an invalid size.
   for (const size_t axis : {0u, 1u, 2u, 3u}) {
     for (const int size : {-1, 0, 5, 41, kMost, kLeast}) {
       EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.shape[axis] = size; })) << axis << " " << size;
@@ -532,7 +532,8 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.input.type = kTfLiteUInt8; }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.type = kTfLiteInt32; }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.stem.type = kTfLiteFloat32; }));
-  // In each of these graphs, a constant is missing, cut off, misaligned or too large.
+  // In each of these graphs, the constant filter or bias is missing, cut off, misaligned or too large, or has the
+  // weight -128.
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.pop_back(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.back() = 0x80; }));
@@ -546,7 +547,7 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
   for (const int last : {0x7F, 0x80, 0x20, 0xE0}) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.bias.constant.back() = static_cast<uint8_t>(last); })) << last;
   }
-  // The bias is optional; the other inputs and the output are required.
+  // The bias of a CONV_2D is optional; the other inputs and the output are required.
   EXPECT_TRUE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs.pop_back(); }));
   EXPECT_TRUE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs[2] = kOptionalTensor; }));
   for (const size_t position : {0u, 1u}) {
@@ -596,7 +597,8 @@ TEST(Claim, Int8NormsThatOnlySignsRead) {
     wide.image = {1, 1, 1, channels};
     EXPECT_EQ(PlanOf(Int8NormGraph(wide)).Claimed(), channels == 4096 ? (Indices{0, 1, 2}) : (Indices{2})) << channels;
   }
-  // Another node reads the sum, or the product.
+  // In these graphs, another node also reads the product or the sum. The delegate then does not claim the op that
+  // writes this tensor, nor an op before it.
   for (const size_t node : {0u, 1u}) {
     Graph graph = Int8NormGraph({});
     graph.nodes.push_back({"Other", {graph.nodes[node].outputs[0]}, {graph.inputs[0]}, {}, {}});
@@ -628,7 +630,8 @@ TEST(Claim, NoInt8NormOfWrongNumbers) {
     const auto tensor = [&](Graph& graph, size_t i) -> GraphTensor& {
       return graph.tensors[static_cast<size_t>(tensors[i])];
     };
-    // The scale of the result is too small for the runtime's fixed-point numbers.
+    // With this tiny scale of the result, the factor of the sum or product is too large for the runtime's fixed-point
+    // numbers.
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 2).quantization.scale = 1e-9f; }));
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 1).constant.clear(); }));
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 1).shape = {39}; }));

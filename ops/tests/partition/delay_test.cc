@@ -148,8 +148,8 @@ TEST(Delay, WhatReadsAConvolutionWithItsReaderDoesToo) {
   }
 }
 
-// A plan in which the delegate claims nodes 0, 4 and 6. Each is its own partition, because the nodes 3 and 5 between
-// them are not claimed. Node 6 also reads the output of node 1. If `with_one_rung` is true, node 4 also reads the
+// A plan in which the delegate claims all nodes but 3 and 5. Nodes 0, 4 and 6 are in three partitions, because nodes 3
+// and 5 run between them. Node 6 also reads the output of node 1. If `with_one_rung` is true, node 4 also reads the
 // output of node 2.
 struct Ladder {
   explicit Ladder(bool with_one_rung) {

@@ -198,7 +198,7 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
 std::vector<Step> MakePackingSteps() {
   std::vector<Step> steps;
   for (const int image : {0, 10, 20}) {
-    // A batch norm's addend is optional; the packing of tensor 10 has none.
+    // The addend of a batch norm is optional, so the step that reads tensor 10 has none.
     const int addend = image == 10 ? kOptionalTensor : image + 2;
     steps.push_back(MakeStep(kAffineQuantizeOpType, {image, image + 1, addend}, image + 3));
   }
@@ -321,7 +321,7 @@ TEST(Fuse, Int8NormsIntoTheSigns) {
     EXPECT_EQ(steps[0].fused_outputs,
               (std::array<int, 2>{multiplies ? 2 : kOptionalTensor, adds ? 4 : kOptionalTensor}));
   }
-  // Another node reads the sum as well, so it cannot be fused.
+  // The runtime also reads tensor 4, the sum, so the ADD cannot be fused with the packing of its signs.
   std::vector<Step> steps = MakeSteps(MakeStep(kInt8ShiftOpType, {0, 3}, 4), MakeStep(kQuantizeOpType, {4}, 5));
   FuseBatchNorms({4, 5}, &steps);
   EXPECT_EQ(steps.size(), 2u);

@@ -19,8 +19,8 @@ class PartedOp final : public Op {
   size_t part_count_;
 };
 
-// A step that reads its first `part_count` inputs one by one, as its parts. If `part_count` is 0, it reads all
-// of `inputs` together. A step that copies writes as many bytes as it reads, any other step fewer.
+// Makes a step that reads its first `part_count` inputs one by one, as its parts. If `part_count` is 0, the step reads
+// all of `inputs` together. If `copies` is true, it writes as many bytes as it reads, otherwise fewer.
 Step MakeStep(const std::vector<int>& inputs, int output, size_t part_count = 0, bool copies = false) {
   constexpr size_t kBytes = 64;
   Step step = {&kAddOpType, 0, {}, {{output, true, copies ? part_count * kBytes : 1}}, nullptr, 0, nullptr};
@@ -29,7 +29,8 @@ Step MakeStep(const std::vector<int>& inputs, int output, size_t part_count = 0,
   return step;
 }
 
-// For each task in the order of execution: the tensor that it writes, and the number of its part.
+// Returns two numbers for each task, which is a step or one part of a step: the tensor that it writes, and the part's
+// number. Tasks are in the order of execution.
 std::vector<std::pair<int, size_t>> Outputs(const std::vector<Step>& steps) {
   std::vector<std::pair<int, size_t>> outputs;
   for (const Task& task : OrderTasks(steps)) outputs.emplace_back(steps[task.step].outputs[0].tensor, task.part);

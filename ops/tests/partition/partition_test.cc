@@ -264,8 +264,8 @@ TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
 }
 
 TEST(Prepare, ATensorThatTwoNodesWriteIsRefused) {
-  // The second layer overwrites the signs of the first layer. Depending on the order, this happens before or after
-  // their last use.
+  // Node 3, which packs the second layer's signs, overwrites the signs that node 0 packed. In the loop's second pass,
+  // node 4 then reads the overwritten tensor.
   Graph graph = ResidualGraph(2);
   const int words = graph.nodes[0].outputs[0];
   graph.nodes[3].outputs = {words};

@@ -24,7 +24,7 @@ class ReadingOp final : public Op {
   void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
 };
 
-// An op that reads its inputs one after another. An input may consist of several parts in separate buffers.
+// An op that reads its first `part_count` inputs, the parts of an image, one after another.
 class PartedOp final : public Op {
  public:
   explicit PartedOp(size_t part_count) : part_count_(part_count) {}
@@ -117,8 +117,7 @@ TEST(PlanMemory, PartsAreInUseUntilTheirOwnTaskAndTheWholeFromTheFirst) {
     const ArenaBuffer& buffer = plan.buffers[binding.buffer];
     return std::pair<int, int>{buffer.first, buffer.last};
   };
-  // The order of execution alternates between steps 0 to 2, which write the parts, and the parts of step 3, which read
-  // them. Step 4 is last.
+  // Each of the steps 0 to 2 writes one part of step 3, and this part of step 3 runs right after it. Step 4 is last.
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(life(steps[static_cast<size_t>(i)].outputs[0]), (std::pair<int, int>{2 * i, 2 * i + 1}));
   }
@@ -140,7 +139,7 @@ TEST(PlanMemory, LayersThatEachCopyAllPartsBeforeThemDoNotKeepTheirCopies) {
   }
   steps.push_back(MakeStep({100 + kLayers}, 200));
   steps.back().inputs[0].bytes = 1024 * kLayers;
-  // The arena holds all parts, and the copies of all parts that the last layer makes.
+  // The arena holds the outputs of all layers, and the last layer's copies of them, but no copies of earlier layers.
   EXPECT_EQ(Plan(&steps).arena_bytes, 2 * 1024u * kLayers);
 }
 

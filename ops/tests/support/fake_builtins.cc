@@ -126,8 +126,8 @@ bool Decompose(double scale, Multiplier* result) {
   return result->shift >= 0;
 }
 
-// Multiplies a value by a scale. The result is rounded to the nearest integer twice, the second time with halves away
-// from zero.
+// Multiplies a value by a scale. The product with the 31-bit multiplier is divided by 2^31 and rounded, halves upwards.
+// The result is shifted right and rounded again, halves away from zero.
 int64_t Scale(int64_t value, const Multiplier& scale) {
   const int64_t limited = std::clamp<int64_t>(value, std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
   const int64_t high = (limited * scale.multiplier + (int64_t{1} << 30)) >> 31;
@@ -135,7 +135,7 @@ int64_t Scale(int64_t value, const Multiplier& scale) {
   return high < 0 ? -magnitude : magnitude;
 }
 
-// Adds the zero point to a value, and clamps the result to the activation's levels.
+// Adds the zero point to a value, and clamps the result to the int8 values that the activation allows.
 int8_t ToLevel(int64_t value, int activation, const TfLiteQuantizationParams& grid) {
   const auto level = [&grid](float bound) {
     return std::clamp(static_cast<double>(std::round(bound / grid.scale)) + grid.zero_point, -128.0, 127.0);
@@ -148,8 +148,9 @@ int8_t ToLevel(int64_t value, int activation, const TfLiteQuantizationParams& gr
 
 bool IsActivation(int activation) { return activation >= kTfLiteActNone && activation <= kTfLiteActRelu6; }
 
-// The fixed-point factors of an int8 ADD. There is one for each operand: its scale divided by twice the larger scale. A
-// third factor leads from there to the output's scale.
+// The fixed-point factors of an int8 ADD. The factor of each operand is the operand's scale divided by u, which is
+// twice the larger of both scales. The factor of the sum is u / (2^20 * the output's scale), because operands are
+// shifted left by 20 bits.
 struct SumScales {
   Multiplier first, second, sum;
 };
@@ -193,7 +194,8 @@ TfLiteStatus RunAdd(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-// The factor by which an int8 MUL multiplies a product of levels. It is computed in floats, as in the reference kernel.
+// Finds the factor by which an int8 MUL scales the product of two values, from which the zero points were subtracted.
+// The factor is computed in floats, as in the reference kernel.
 bool FindProductScale(const TfLiteTensor& first, const TfLiteTensor& second, const TfLiteTensor& product,
                       Multiplier* scale) {
   return Decompose(static_cast<double>(first.params.scale * second.params.scale / product.params.scale), scale);
@@ -413,7 +415,7 @@ TfLiteStatus PrepareMaxPool(TfLiteContext* context, TfLiteNode* node) {
   return PreparePool(context, node, kTfLiteFloat32, kTfLiteActRelu);
 }
 
-// A substitute for the runtime's own int8 AVERAGE_POOL_2D. Its input and output have the same scale and zero point.
+// A substitute for the runtime's own int8 AVERAGE_POOL_2D. The input and the output have the same scale and zero point.
 TfLiteStatus PrepareAveragePool(TfLiteContext* context, TfLiteNode* node) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt8);
   if (tensors.size() != 2 || !IsGrid(*tensors[0]) || tensors[0]->params.scale != tensors[1]->params.scale ||

@@ -338,8 +338,8 @@ void FakeRuntime::FillInputs(uint32_t seed) {
     const TfLiteTensor& tensor = tensors_[static_cast<size_t>(input)];
     if (tensor.data == nullptr || tensor.allocation_type != kTfLiteArenaRw) continue;
     auto* bytes = static_cast<uint8_t*>(tensor.data);
-    // Each input gets its own random values. These depend only on the seed and the input's index, because which tensors
-    // exist depends on how the graph is run.
+    // The random values of each input depend only on the seed and the input's index. They must not depend on the other
+    // tensors, which differ if the graph runs through a delegate.
     uint32_t state = seed + static_cast<uint32_t>(input);
     for (size_t i = 0; i < tensor.bytes; ++i) {
       state = state * 1664525u + 1013904223u;

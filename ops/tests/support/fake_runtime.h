@@ -93,7 +93,7 @@ class FakeRuntime {
   void Delegate(::TfLiteDelegate* delegate);
   TfLiteStatus ReplaceNodes(const TfLiteRegistration& registration, const TfLiteIntArray& nodes,
                             litebnn::TfLiteDelegate* delegate);
-  // The indices of the tensors that exist, without the number that stands for a missing optional tensor.
+  // The given indices without kOptionalTensor, which stands for an optional tensor that is left out.
   std::vector<int> TensorsOf(const TfLiteIntArray& indices) const;
   int AddPartition(const TfLiteRegistration& registration, const std::vector<int>& members,
                    litebnn::TfLiteDelegate* delegate);

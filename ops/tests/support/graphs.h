@@ -72,7 +72,8 @@ struct GatedParams {
 Graph GatedGraph(const GatedParams& params);
 
 // The parameters of a graph with a CONV_2D of an int8 input, the packing of its signs, and a binary convolution to
-// int8. An ADD sums both images, or the convolution's output and another input. An AVERAGE_POOL_2D follows.
+// int8. An ADD sums the outputs of both convolutions, or the output of the binary convolution and another input. An
+// AVERAGE_POOL_2D follows.
 struct Int8Params {
   std::vector<int> image = {1, 5, 6, 3};
   int channels = 40, filter = 3, stride = 1;

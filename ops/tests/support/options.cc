@@ -22,8 +22,8 @@ std::vector<uint8_t> EncodeOptions(const Options& options) {
   append(options.size());
   const size_t values = bytes.size();
   for (const auto& [key, value] : options) append(static_cast<uint64_t>(value));
-  // One byte packs type and width of each value, and of the root. A value is an 8-byte integer, the root a map of
-  // 8-byte values.
+  // In a FlexBuffer, one byte has the type and the width of a value. Here each value is an 8-byte integer, and the root
+  // is a map of 8-byte values.
   bytes.insert(bytes.end(), options.size(), 1 << 2 | 3);
   append(bytes.size() - values);
   bytes.push_back(9 << 2 | 3);

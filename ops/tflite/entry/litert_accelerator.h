@@ -35,7 +35,7 @@ LiteRtStatus PrintOutOfMemory(Body body) {
 
 }  // namespace litebnn
 
-// LiteRT looks up this symbol in the libraries that it loads as accelerators.
+// The name under which LiteRT looks up the accelerator's definition in libraries that it loads as accelerators.
 extern "C" LITEBNN_EXPORT const litebnn::LiteRtAcceleratorDef LiteRtAcceleratorImpl;
 
 // LiteRT 2.1.6 does not know the version of the structure `LiteRtAcceleratorDef`, and calls this function instead. The

@@ -110,7 +110,8 @@ LiteRtStatus Add(const Registry& registry, LiteRtEnvironment environment, const 
   LiteRtAccelerator accelerator;
   const LiteRtStatus status = registry.create(&accelerator);
   if (status != kLiteRtStatusOk) return status;
-  // These setters fail only for a null argument.
+  // LiteRT's functions that set an accelerator's properties fail only for a null argument, so their results are
+  // ignored.
   registry.set_name(accelerator, definition.get_name);
   registry.set_version(accelerator, definition.get_version);
   registry.set_hardware_support(accelerator, definition.get_hardware_support);

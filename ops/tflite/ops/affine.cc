@@ -22,8 +22,8 @@ constexpr double kCyclesPerValue = 0.3;
 
 const float* From(const float* constants, int64_t first) { return constants == nullptr ? nullptr : constants + first; }
 
-// Computes MUL and ADD. The inputs of the op are the parts of an image, followed by the multiplier, the addend, or
-// both.
+// Computes a MUL and an ADD with constants. The inputs of the op are the parts of an image (which a CONCATENATION would
+// join), followed by the multiplier, the addend, or both.
 template <bool kHasMultiplier, bool kHasAddend>
 class AffineOp final : public Op {
  public:
@@ -32,7 +32,7 @@ class AffineOp final : public Op {
   bool Prepare(const Node& node) override {
     const size_t part_count = node.inputs.size() - kHasMultiplier - kHasAddend;
     if (!node.CheckOutputType({kTfLiteFloat32}) || !parts_.ReadWithConstants(node, part_count)) return false;
-    // MUL's options begin with the activation too.
+    // The options of MUL begin with the activation, as those of ADD do.
     rectify_ = static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
     node.outputs[0]->shape = parts_.shape;
     return true;
@@ -171,7 +171,7 @@ class Int8NormQuantizeOp final : public Op {
   }
 
  private:
-  // Positions of the node's inputs.
+  // The positions of the image and the constants in the node's list of inputs.
   enum : size_t { kImage, kMultiplier, kAddend };
 
   // Finds the threshold of each channel: the least int8 input for which the sign of the result differs from the sign
@@ -235,7 +235,7 @@ bool ReadsImages(const OpType& writer) {
 // too many channels.
 template <typename Arithmetic>
 bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
-  // MUL's options begin with the activation too.
+  // The options of MUL begin with the activation, as those of ADD do.
   if (static_cast<const TfLiteAddParams*>(node.builtin_data)->activation != kTfLiteActNone) return false;
   if (!HasChannelValues(context, node, kTfLiteInt8)) return false;
   const TfLiteIntArray& shape = *context.tensors[node.inputs->data[0]].dims;
@@ -247,7 +247,7 @@ bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
   return IsValid(image) && IsValid(constant) && IsValid(result) && Set(image, constant, result, &arithmetic);
 }
 
-// A batch norm of int8 is claimed only if it feeds signs.
+// The delegate claims a batch norm of int8 only if its result is packed to signs.
 bool FollowsNothing(const OpType&) { return false; }
 
 }  // namespace

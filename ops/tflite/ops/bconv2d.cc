@@ -69,8 +69,8 @@ class Bconv2dOp final : public Op {
   }
 
   bool Create(const Node& node, const Bconv2dGeometry& geometry) {
-    // The shape of an image with only one pixel may stand for an unknown size. The number of output pixels is then
-    // unknown, which is 0.
+    // Runtimes set unknown sizes to 1. If the image has only one pixel, its size may be unknown, so the number of
+    // output pixels is set to 0, which means unknown.
     const bool is_known = int64_t{geometry.input_height} * geometry.input_width > 1;
     spec_.output_pixels = is_known ? int64_t{geometry.output_height} * geometry.output_width : 0;
     convolution_ = Bconv2d::Create(isa_, spec_, static_cast<const uint32_t*>(node.Input(kFilter)->constant));
@@ -136,7 +136,8 @@ class Bconv2dOp final : public Op {
       return node.InputError(kFilter, "first dimension: expected a multiple of %d groups, found %d", spec->groups,
                              spec->channels_out);
     }
-    // A filter has at most INT32_MAX words. Its number of taps can therefore not overflow, but its number of bits can.
+    // A filter has at most INT32_MAX words. The filter's number of taps can therefore not overflow an int32_t, but its
+    // number of bits can.
     const int64_t taps = int64_t{spec->filter_height} * spec->filter_width;
     if (taps > kMax / (spec->channels_in / spec->groups)) {
       return node.InputError(kFilter, "shape: expected at most 2147483647 bits for an output channel, found %s",
@@ -183,8 +184,8 @@ class Bconv2dOp final : public Op {
         spec->output_scale = output.quantization.scale;
         spec->output_zero_point = output.quantization.zero_point;
         if (adds_int8_) {
-          // The convolution's own output was removed by the fusion. The ADD expects values in the quantization of that
-          // output.
+          // The convolution is fused with an ADD. The sum's first operand has the quantization of the tensor between
+          // the two nodes, which the fusion removed.
           const TfLiteQuantizationParams& own = node.context->tensors[node.fused_outputs[0]].params;
           spec->output_scale = own.scale;
           spec->output_zero_point = own.zero_point;

@@ -78,7 +78,7 @@ bool IsSum(const TfLiteContext& context, const TfLiteNode& node) {
          channels(0) <= kMaxOnes;
 }
 
-// The ops before which an ADD is claimed, because it can be fused with them.
+// True if an ADD can be fused with the op `writer`, which writes one of its addends. The delegate then claims the ADD.
 bool IsFusedWithAdd(const OpType& writer) {
   return &writer == &kBconv2dOpType || &writer == &kGateOpType || &writer == &kRectifiedGateOpType ||
          &writer == &kPReluOpType;

@@ -68,8 +68,8 @@ class BMaxPool2dOp final : public Op {
   MaxPool2dGeometry geometry_ = {};
 };
 
-// A max pool of floats. Its inputs are the parts of an image. If it is fused with a batch norm, multiplier and addend
-// follow, both optional.
+// A max pool of floats. The op's inputs are the parts of an image, which a CONCATENATION would join. If it is fused
+// with a batch norm, multiplier and addend follow, both optional.
 template <bool kIsChain, bool kRectifies>
 class MaxPool2dOp final : public Op {
  public:

@@ -43,9 +43,9 @@ class Op {
                    size_t part) const = 0;
 };
 
-// The part that a builtin op may have in a chain of ops that ends in a packing of signs. An op with the role kPasses is
-// claimed if its output leads to nothing but signs. An op with the role kBegins is claimed even if its output has other
-// consumers too.
+// The role of a builtin op in a chain of ops at whose end signs are packed. An op with the role kPasses is claimed if
+// its output leads to nothing but signs. An op with the role kBegins is claimed even if its output has other consumers
+// too.
 enum class SignFeed { kNone, kPasses, kBegins };
 
 struct OpType {
@@ -54,9 +54,10 @@ struct OpType {
   const char* input_names[kMaxInputNames];        // in the format of InputName
   std::unique_ptr<Op> (*create)(const Isa& isa);  // returns null if memory ran out
 
-  // The members below are for builtin ops. The delegate claims a node if `computes` is true, and if an input comes from
-  // a claimed node that `follows` accepts (any node if null). An op that feeds signs is also claimed. A node
-  // with `needs_reader` is claimed only if a claimed node reads it, because otherwise the runtime is as fast.
+  // All members from here on are for builtin ops. The delegate claims a node if `computes` is true, and if `follows`
+  // accepts the op of a claimed node that writes an input. A null `follows` accepts any op. An op that feeds signs is
+  // also claimed. A node with `needs_reader` is claimed only if a claimed node reads it, because otherwise the runtime
+  // is as fast.
   int32_t builtin_code = kTfLiteBuiltinCustom;
   bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
   bool (*follows)(const OpType& writer) = nullptr;

@@ -54,8 +54,8 @@ class QuantizeOp final : public Op {
   int32_t channels_ = 0;
 };
 
-// Packs the signs of batch norms. Each part of an image has three inputs: its values, multiplier and addend, the latter
-// two optional. The parts' packed signs are concatenated.
+// Computes batch norms, packs the signs of their results, and concatenates the packed signs. Each part of the result
+// has three inputs: values, multiplier and addend, the latter two optional.
 class AffineQuantizeOp final : public Op {
  public:
   explicit AffineQuantizeOp(const Isa& isa) : isa_(isa) {}

@@ -25,8 +25,8 @@ class TensorSet {
   std::vector<char> has_;
 };
 
-// Marks the nodes that the delegate claims whatever their neighbours are: custom ops, and some builtin ops. Such a
-// builtin op is faster in litebnn even alone, or its output leads to signs.
+// Marks the nodes that the delegate claims whatever their neighbours are: custom ops, and some builtin ops. These
+// builtin ops are faster in litebnn even alone, or begin a chain of ops at whose end signs are packed.
 std::vector<bool> FindSeeds(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                             const std::vector<const OpType*>& types) {
   std::vector<bool> is_seed(plan.size());

@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// The number of reads of a tensor, and the last node in the plan that reads it.
+// The number of times that nodes read a tensor, and the last node in the plan that reads it.
 struct Use {
   size_t reads = 0, reader = 0;
 };
@@ -73,7 +73,8 @@ bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan
          std::any_of(plan.begin(), plan.end(), runs_subgraph);
 }
 
-// Finds the nodes that should run in a later epoch, but not later than the first consumer of their output.
+// Finds the claimed nodes that should run in a later epoch than the first possible one. An epoch is a group of nodes of
+// one kind, claimed or not, between which the runtime runs no node of the other kind.
 class Delays {
  public:
   Delays(const TfLiteContext& context, const std::vector<PlannedNode>& plan, const std::vector<bool>& is_claimed)
@@ -86,9 +87,9 @@ class Delays {
     if (!HasState(context, plan)) FindLaterEpochs(FindReads());
   }
 
-  // Returns, for each node, the set (0 or 1) in which it is passed to the runtime. From each epoch for which a delayed
-  // node waits, the other set is used. A delayed node is in the set of the epoch for which it waits. If the set would
-  // change once more in between, the node is not delayed.
+  // Returns, for each node, the set (0 or 1) in which it is passed to the runtime. All nodes of an epoch that are not
+  // delayed are in one set. The set changes at each epoch to which some node is delayed, and the delayed node is in
+  // that epoch's set. A node is not delayed if the set changes more than once up to that epoch.
   std::vector<size_t> FindSets() const {
     std::vector<size_t> changes(*std::max_element(epochs_.begin(), epochs_.end()) + 1);
     for (size_t i = 0; i < plan_.size(); ++i) {
@@ -109,15 +110,15 @@ class Delays {
   size_t Reader(size_t i) const { return uses_[Output(i)].reader; }
 
   // True if the only reader of the node's output is claimed too, so that the node may run any time before the reader.
-  // The first node must not move, because its kind is that of the first epoch.
+  // The plan's first node is never delayed, because its kind (claimed or not) determines the kind of every epoch.
   bool MayWait(size_t i) const {
     if (i == 0 || !is_claimed_[i] || plan_[i].node->outputs->size != 1 || Output(i) >= uses_.size()) return false;
     return uses_[Output(i)].reads == 1 && is_claimed_[Reader(i)];
   }
 
-  // For each node that may wait, the number of bytes of its inputs, which earlier partitions must then keep for it. If
-  // the producer of an input may wait too, both nodes can move together. The input then counts at most as many bytes as
-  // its producer reads.
+  // Returns the bytes that earlier partitions must keep in memory for each node if the node is delayed. They are the
+  // bytes of its inputs. If the producer of an input can be delayed together with the node, the input adds at most the
+  // bytes that its producer reads.
   std::vector<double> FindReads() const {
     std::vector<double> reads(plan_.size()), needed = bytes_;
     for (size_t i = 0; i < plan_.size(); ++i) {

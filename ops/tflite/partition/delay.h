@@ -11,13 +11,13 @@ namespace litebnn {
 // CheckOrder must have accepted the plan.
 //
 // The runtime groups claimed nodes into partitions. Each node is in the first partition in which its inputs are
-// available. Some convolutions are read only by an ADD that waits for a builtin op. Such a convolution would write
-// floats for a later partition.
+// available. Therefore a convolution and the ADD that reads it are in different partitions if the ADD also waits for a
+// node that is not claimed. The convolution then writes floats for a later partition.
 //
-// Nodes can be passed to the runtime in two sets. A node waits for nodes of the other set, as it waits for the
-// runtime's own. So such a convolution is passed together with its consumer, and the partitions between them are in the
-// other set. The convolution then reads packed signs later, and may be fused with its consumer. Without such
-// convolutions there is only one set.
+// Claimed nodes can be passed to the runtime in two sets, and no partition has nodes of both sets. The convolution and
+// its ADD are passed in one set, the nodes of the partitions before the ADD in the other set. The convolution then runs
+// in the partition of the ADD, and may be fused with it. Only packed signs are kept for the later partition. Without
+// such convolutions there is only one set.
 std::vector<std::vector<int>> DelayNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                          const std::vector<int>& claimed);
 

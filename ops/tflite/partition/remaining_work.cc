@@ -8,7 +8,8 @@
 namespace litebnn {
 namespace {
 
-// The speed of XNNPACK on slow CPUs. Faster CPUs need less time, so the estimated work is an upper limit for them.
+// The multiply-adds per cycle that XNNPACK does on slow CPUs. Faster CPUs need less time, so the estimated work is an
+// upper limit for them.
 constexpr double kMultiplyAddsPerCycle = 8;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 

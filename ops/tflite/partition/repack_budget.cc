@@ -8,9 +8,9 @@
 namespace litebnn {
 namespace {
 
-// The limit for the memory that a model's nodes hold. It is a fixed number of bytes, and a number of bytes for each
-// byte of constants. The second number is large, because a layer with few channels and zero padding holds a dozen times
-// its own size.
+// The nodes of a model may hold kBytes bytes of memory, and kTimes bytes more for each byte of the model's constants.
+// The factor kTimes is large, because the node of a layer with few channels and zero padding holds a dozen times the
+// layer's size.
 constexpr uint64_t kBytes = uint64_t{1} << 27;
 constexpr uint64_t kTimes = 128;
 

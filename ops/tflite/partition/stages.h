@@ -21,7 +21,7 @@ namespace litebnn {
 // A Binding is an input or output of a step, with the memory that it gets.
 struct Binding {
   int tensor;  // kOptionalTensor if left out
-  // The next three members are set when the step is prepared.
+  // The members `internal`, `bytes` and `value_bytes` are set when the step is prepared.
   bool internal = false;  // written and read only within this partition
   size_t bytes = 0;
   size_t value_bytes = 0;

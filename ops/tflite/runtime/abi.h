@@ -174,9 +174,10 @@ struct TfLiteRegistration {
   void* zeroed_room[16];
 };
 
-// The structure as an argument by value. On 64-bit machines a hidden pointer passes it, so it may be longer than the
-// runtime's structure. On 32-bit machines it lies among the other arguments, so it has the size of the newest runtimes.
-// execution_plan.cc handles older ones.
+// The type with which a TfLiteRegistration is passed by value. On 64-bit machines, a pointer to the structure is
+// passed, so the structure may be longer than the runtime's own. On 32-bit machines, it is copied among the other
+// arguments, so its size must be that of the newest runtimes. For older runtimes, execution_plan.cc has types of other
+// sizes.
 struct TfLiteRegistration32 {
   void* members[10];
   uint64_t inplace_operator;

@@ -9,7 +9,8 @@ namespace {
 
 using NodeSets = std::vector<std::vector<int>>;
 
-// Calls the runtime with the first bytes of `kernel` as an `Argument`.
+// Asks the runtime to replace the nodes in `sets` by nodes with the delegate's `kernel`. `Argument` is the runtime's
+// version of TfLiteRegistration, which is passed by value and has the first bytes of `kernel`.
 template <typename Argument>
 TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& kernel, const NodeSets& sets,
                               TfLiteDelegate* delegate) {

@@ -72,8 +72,8 @@ struct Node {
   // The input at `position`, or null if it is left out.
   const Tensor* Input(size_t position) const { return position < inputs.size() ? inputs[position] : nullptr; }
 
-  // Each of these checks returns true, or reports a failure through the runtime's error reporter and returns false. The
-  // functions whose names end in Error always return false.
+  // The functions below check a node. Each returns true, or reports a failure through the runtime's error reporter and
+  // returns false. The functions whose names end in Error always return false.
   bool Error(const char* format, ...) const __attribute__((format(printf, 2, 3)));
   bool InputError(size_t position, const char* format, ...) const __attribute__((format(printf, 3, 4)));
   bool OutputError(const char* format, ...) const __attribute__((format(printf, 2, 3)));

@@ -24,8 +24,8 @@ namespace {
 
 using Offsets = TableOffsets<OffsetsTraits>;
 static_assert(kMaxWords <= Offsets::MaxWords());
-// The constant is the number of bytes of weights that are unpacked at a time, enough for one block of nibbles of a full
-// tile.
+// The constant is the number of bytes of weights that are unpacked at a time. They are the weights of a full tile of
+// channels for kMaxBlockNibbles nibbles (4-bit parts) of the filter.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 
 // The number of pixel pairs in a batch. The sums of a whole batch are computed before its outputs are written. The CPU
@@ -36,9 +36,9 @@ constexpr int32_t kBatchPairs = 8;
 struct Scratch {
   alignas(64) ByteSums batch[kBatchPairs * kTileVectors];  // [pairs of a batch][vectors]
   alignas(64) __m256i compensation[kTileVectors * 2];      // [vectors][2], minus the depth
-  // The sums over all blocks of nibbles but the last; the sums of the last block stay in `batch`. The numbers here have
-  // 16 bits. They are the sums of lookups times four, because a lookup counts four times in the dot product. The layout
-  // is [pixel pairs][vectors][2 pixels][even bytes, odd bytes].
+  // The sums of table lookups over a window, without its last block of nibbles, whose sums stay in `batch`. Each sum is
+  // multiplied by four, as the dot product needs it, and has 16 bits. The layout is [pixel pairs][vectors][2
+  // pixels][even bytes, odd bytes].
   alignas(64) __m256i sums[kMaxBlockPixels / 2 * kTileVectors * 4];
   alignas(64) uint8_t weights[kUnpackedBytes];  // [nibbles][vectors][kVectorChannels], one nibble a byte
   Offsets::Memory offsets;
@@ -66,8 +66,8 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
   }
 }
 
-// Adds the sums of a batch of pixel pairs over one block of nibbles to `sums`. For the first block of a window, the
-// function overwrites `sums` instead.
+// Adds the lookup sums of one block of nibbles, which `batch` has for a batch of pixel pairs, to `sums`. For a window's
+// first block, the function overwrites `sums` instead.
 void KeepSums(const ByteSums* batch, int32_t count, bool first, __m256i* sums) {
   const auto keep = [first](__m256i value, __m256i* sum) { *sum = first ? value : _mm256_add_epi16(*sum, value); };
   for (int32_t i = 0; i < count; ++i, sums += 4) {

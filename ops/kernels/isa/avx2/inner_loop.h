@@ -11,20 +11,20 @@
 #include "kernels/isa/shared/lookup_tables.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 constexpr int32_t kVectorChannels = 32;
-// The distance between two adjacent tables, in units of two bytes. With this unit, the distance of sixteen tables is
-// 128, which still fits the unsigned byte that an instruction multiplies.
+// The offset from one lookup table to the next, in units of two bytes. In this unit, sixteen tables take 128, which
+// still fits an unsigned byte, as the instruction that computes offsets requires.
 constexpr int32_t kTableStride = 8;
 
 alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F,
                                                  0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F};
 
 // The loop is in assembly, because a tile needs all 16 registers and compilers spill some. Operands %0 to %3 are
-// TileSums::even, %4 to %7 are TileSums::odd. Registers ymm8 to ymm11 are the sums of a group. Registers ymm12 to ymm15
-// hold tables, weights, values from tables and a mask.
+// TileSums::even, %4 to %7 are TileSums::odd. Registers ymm8 to ymm11 are the sums of a group of at most seven nibbles.
+// Registers ymm12 to ymm15 hold tables, weights, values from tables and a mask.
 // clang-format off
 #define LITEBNN_TABLE(pair, index, i, to)                  \
   "movzwl 2*" #i "(%[offsets" #pair "]), %%e" #index "\n"   \
@@ -37,7 +37,8 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "vpshufb " weights ", %%ymm" #table ", %%ymm" #spare "\n" \
   "vpaddb %%ymm" #spare ", %%ymm" #sum ", %%ymm" #sum "\n"
 
-// The macros look up nibble i of each pixel of a tile. There is one macro for tiles of 1, 2 and 4 pixel pairs each.
+// The macros look up nibble i of each pixel of a tile. The number at the end of a macro's name is the number of pixel
+// pairs in the tile: 1, 2 or 4.
 #define LITEBNN_NIBBLE_OF_1(DO, i)                                             \
   LITEBNN_TABLE(0, ax, i, 12)                                                  \
   DO(8, #i "*128(%[weights])", 12, 13) DO(9, #i "*128+32(%[weights])", 12, 13) \

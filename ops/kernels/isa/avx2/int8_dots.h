@@ -8,7 +8,7 @@
 #include "kernels/isa/shared/int8/conv.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 struct EightDots {

@@ -7,12 +7,12 @@
 #include "kernels/isa/isa.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
-// The class rounds floats to int8 values, as Int8Epilogue in shared/output.h does. If kAdds is true, the values of an
-// int8 tensor are then added, in a sum for which FloatSum needs no exceptions. If kFuses is true, this sum may use
-// fused multiply-adds.
+// The class rounds floats to int8 values, as Int8Epilogue in shared/output.h does. If kAdds is true, the class then
+// adds the values of an int8 tensor by a FloatSum (kernels.h) whose results need no corrections. If kFuses is true,
+// this sum uses fused multiply-adds.
 template <bool kAdds, bool kFuses>
 struct Levels {
   const __m256 low, high, first_scale, second_scale, offset;

@@ -9,14 +9,14 @@
 #include "kernels/isa/shared/output.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // Return the even or the odd bytes of a vector, multiplied by four, as 16-bit numbers.
 __m256i FourTimesEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
 __m256i FourTimesOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
 
-// A ByteSums has the sums of table lookups of a pair of pixels for one vector of channels. Its format is that of
+// A ByteSums has the sums of table lookups of a pair of pixels for one vector of channels. The format is that of
 // TileSums (inner_loop.h).
 struct ByteSums {
   __m256i even, odd;
@@ -64,8 +64,8 @@ struct PairDots {
   }
 
   // Calls write(index, channel, pixels, dots) for each pixel pair and vector of channels. `index` is the place of the
-  // first output, `pixels` is 1 or 2. dots(half, pixel) returns the dot products of 16 channels, plus kBias. If the low
-  // or the high halves of the 128-bit lanes are unpacked, they give 8 channels in order.
+  // first output, `pixels` is 1 or 2. The call dots(half, pixel) returns the dot products of 16 channels, plus the
+  // constant kBias. If the low or the high halves of the 128-bit lanes are unpacked, they give 8 channels in order.
   template <typename Write>
   __attribute__((always_inline)) static void ForEach(const BconvTask& task, const SummedPairs& pairs, int32_t channel,
                                                      int32_t count, Write write) {

@@ -194,7 +194,7 @@ struct Region {
   int64_t rows, columns;
 };
 
-// A StagedTask has a task and the shape of its staged windows.
+// A StagedTask has a task and the shape of its windows in staged input, which consists of table offsets.
 struct StagedTask {
   const BconvTask& task;
   const WindowShape shape{task};
@@ -227,8 +227,8 @@ struct StagedTask {
     WriteAny(task, tile, lanes, scratch.dots);
   }
 
-  // Computes a block of output pixels in each of four lanes. For the first pixel of each block, `windows` has the
-  // window and `first_lanes` the number of the pixel.
+  // Computes four blocks of output pixels at the same time, one in each lane. `windows` has the window of each block's
+  // first pixel, and `first_lanes` has the number of this pixel.
   void Blocks(const uint8_t* const* windows, const LanePixels& first_lanes, const Block& block) const {
     const int64_t row_taps = shape.row_taps(block.columns);
     const ptrdiff_t window_bytes = ptrdiff_t{shape.stride_taps} * shape.tap_chunks * kTableBytes;

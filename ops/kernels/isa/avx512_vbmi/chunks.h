@@ -11,7 +11,7 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // One vector has the 16-bit offsets of this many chunks, which are cut from six whole words.
@@ -27,21 +27,21 @@ size_t StagedBytes(int32_t tap_words) { return static_cast<size_t>(StagedLength(
 
 constexpr __mmask32 FirstBits(int32_t count) { return static_cast<__mmask32>((uint64_t{1} << count) - 1); }
 
-// A ChunkCutter cuts the words of several taps at once into table offsets.
+// A ChunkCutter cuts the words of several taps into chunks at once, and converts the chunks to table offsets.
 struct ChunkCutter {
   alignas(64) uint8_t bytes[2 * kCutChunks] = {};
   alignas(64) uint16_t shifts[kCutChunks] = {};
   alignas(64) uint16_t masks[kCutChunks] = {};
 
-  // The argument `length` is the number of elements from one tap's offsets to the next tap's. If `length` is one more
-  // than the number of chunks of a tap, the last element of each tap has no chunk.
+  // The argument `length` is the number of 16-bit elements for each tap in the output. If it is one more than the
+  // number of chunks of a tap, the tap's last element gets no chunk.
   constexpr ChunkCutter(int32_t tap_words, int32_t length) {
     for (int32_t i = 0, chunk = 0, first_byte = 0; i < kCutChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));
       const int32_t bit = chunk * kChunkBits, bits = Max(Min(tap_words * kBitsPerWord - bit, kChunkBits), 0);
       bytes[2 * i] = static_cast<uint8_t>(first_byte + bit / 8);
       bytes[2 * i + 1] = static_cast<uint8_t>(bytes[2 * i] + 1);
-      // The shift multiplies the number of a chunk's table by 64, the bytes of a table.
+      // The shift multiplies a chunk's value by 64, the size of a table in bytes.
       shifts[i] = static_cast<uint16_t>(kChunkBits - bit % 8);
       masks[i] = static_cast<uint16_t>(((1 << bits) - 1) * kTableBytes);
     }
@@ -106,10 +106,10 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   stage_taps(words, taps, tap_words, reinterpret_cast<uint16_t*>(staged));
 }
 
-// Returns the number of vectors of 64 channels. For each such vector, the packed weights have 64 compensations (int32),
-// and then bytes with the layout [taps][chunks][64]. A dot product is depth + compensation + 4 * E + 2 *
-// parity(window), where E is the sum of the window's lookups. The compensation is -12 * chunks - 2 * parity(filter).
-// parity() is the number of odd-parity chunks.
+// Returns the number of vectors of 64 channels that `channels` channels fill. For each such vector, the packed weights
+// have 64 compensations (int32), and then bytes with the layout [taps][chunks][64]. A dot product is depth +
+// compensation + 4 * E + 2 * parity(window), where E is the sum of the window's lookups. The compensation is -12 *
+// chunks - 2 * parity(filter). parity() is the number of odd-parity chunks.
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
 size_t VectorBytes(int32_t taps, int32_t tap_words) {

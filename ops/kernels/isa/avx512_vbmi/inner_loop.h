@@ -22,7 +22,7 @@
 #include "kernels/isa/avx2/intrinsics.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 constexpr int32_t kVectorChannels = 64;
@@ -31,12 +31,12 @@ constexpr int32_t kChunkBits = 6;
 constexpr int32_t kLanePixels = 4;
 constexpr int32_t kMaxVectors = 4;
 constexpr int32_t kMaxWindows = 2;
-// In packed weights, each vector of channels begins with this many bytes of compensations, one int32 per
-// channel (chunks.h).
+// In packed weights, each vector of channels begins with this many bytes of compensations. A compensation is an int32
+// per channel that is added to the channel's dot products (chunks.h).
 constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
 // The largest number of chunks whose lookups add up to a number that fits a byte. A lookup adds at most 3.
 constexpr int32_t kMaxByteChunks = 255 / 3;
-// The largest number of chunks whose lookups add up to a number that fits a ByteSums. Its member `high` counts
+// The largest number of chunks whose lookups add up to a number that fits a ByteSums. The member `high` counts
 // multiples of 16, and grows by at most 3 in sixteen chunks.
 constexpr int32_t kMaxChunks = 16 * kMaxByteChunks;
 
@@ -173,8 +173,8 @@ struct ChannelLookups {
   }
 };
 
-// GroupCounts has the bit counters of kVectors result vectors. It also has the multiples of sixteen that were counted
-// already, and removed from the bit counters.
+// GroupCounts has the 4-bit counters of kVectors result vectors. For each counter, `high` has the number of carries out
+// of the counter, each of which stands for sixteen.
 template <int kVectors>
 struct GroupCounts {
   BitCounts<kVectors> counts;
@@ -207,9 +207,9 @@ struct GroupCounts {
   }
 };
 
-// Sums the lookups of `run_count` runs, which together have at most kMaxChunks chunks. If they have at most
-// kMaxByteChunks chunks, the sum is in `low` alone. Result vectors are summed in groups of two, because the registers
-// hold the counters of only one group. After sixteen chunks of one group, the loop turns to the next group.
+// Sums the lookups of `run_count` runs (contiguous chunks), which together have at most kMaxChunks chunks. If they have
+// at most kMaxByteChunks chunks, the sum is in `low` alone. Result vectors are summed in groups of two, because the
+// registers hold the counters of only one group. After sixteen chunks of one group, the loop turns to the next group.
 template <int kGroups, typename Lookups>
 __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t run_count, int32_t run_chunks,
                                                       ByteSums& sums) {
@@ -261,9 +261,9 @@ __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t r
   }
 }
 
-// Sums the lookups of kWindows windows over runs of tables, for kGroups * kVectors * 64 channels. `vector_bytes` is the
-// distance in bytes between the weights of two vectors. `window_bytes` is the distance in bytes between the tables of
-// two windows.
+// Sums the lookups of kWindows windows over runs (sequences of contiguous tables), for kGroups * kVectors * 64
+// channels. The distance from one vector's weights to the next is `vector_bytes` bytes, and from one window's tables to
+// the next `window_bytes` bytes.
 template <int kGroups, int kVectors, int kWindows>
 __attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks,
                                          ptrdiff_t window_bytes, const uint8_t* weights, ptrdiff_t vector_bytes,

@@ -15,14 +15,14 @@
 #include "kernels/isa/isa.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // The largest number of tables, for each vector of channels, that are kept for the next windows. With a larger limit,
 // fewer tables would be made twice, but they would not stay in the L1 cache.
 constexpr int32_t kMaxSharedTables = 360;
-// At most this many tables are in memory at a time. A single window needs fewer, so that even windows with many chunks
-// can share tables.
+// The largest number of tables in memory at a time. It is larger than the number of tables for any single window, so
+// that adjacent windows of many chunks can share tables.
 constexpr int32_t kMaxTables = 2048;
 static_assert(kMaxTables >= kMaxChunks, "");
 
@@ -54,8 +54,8 @@ struct WindowShape {
 // A Block is the shape of the block of output pixels that one lane computes.
 struct Block {
   int64_t rows, columns;
-  // This flag is for the last blocks, if fewer than four are left for the four lanes. If it is true, the four lanes
-  // compute pixels of the same block, one pixel each.
+  // If the flag is true, the last blocks, which are fewer than the four lanes, are split. Each lane then computes
+  // another pixel of the same block.
   bool splits_remainder;
 };
 
@@ -127,8 +127,8 @@ struct LaneTables {
   alignas(64) int32_t parity[kMaxTaps][kLanePixels];  // number of odd-parity chunks of each tap
   const uint8_t* runs[kMaxTaps];                      // tables of the current window's runs
 
-  // Makes the tables of a row of taps, and stores them in row `slot` of the ring buffer. `staged` has the row's address
-  // for each lane.
+  // Makes the tables of a row of taps, and stores them in row `slot` of the ring buffer. For each lane, `staged` has
+  // the address of the row's table offsets.
   void WriteRow(const WindowShape& shape, const uint8_t* const* staged, int64_t row_taps, int64_t slot) {
     const uint8_t* tap[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
     for (int64_t i = slot * row_taps; i < (slot + 1) * row_taps; ++i) {
@@ -146,7 +146,8 @@ struct LaneTables {
     return reinterpret_cast<const uint16_t*>(tap)[shape.tap_chunks];
   }
 
-  // Sets `runs` to the tables of the window that begins at row `first` of the ring buffer and at tap `tap`.
+  // Sets `runs` to the addresses of the tables of one window. The window begins at row `first` of the ring buffer and
+  // at tap `tap` of the row.
   void FindRuns(const WindowShape& shape, int64_t row_taps, int32_t first, int64_t tap) {
     for (int32_t run = 0, slot = first; run < shape.runs; ++run, ++slot) {
       if (slot == shape.runs) slot = 0;

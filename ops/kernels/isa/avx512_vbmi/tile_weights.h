@@ -11,7 +11,7 @@
 #include "kernels/isa/shared/arithmetic.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // TileWeights points to the packed weights of a tile of channels.
@@ -29,8 +29,8 @@ struct TileWeights {
     vectors = task.weights + channel / kVectorChannels * vector_bytes;
   }
 
-  // Sums the table lookups of adjacent windows over `runs`, some of the runs of the windows. `chunk` is the position of
-  // their first chunk in the whole window.
+  // Sums the table lookups of adjacent windows over some runs (contiguous taps) of the windows. `runs` has the runs'
+  // tables, and `chunk` is the position of the first run's first chunk in the whole window.
   void Sum(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks, int64_t chunk, int32_t windows,
            ptrdiff_t window_bytes, ByteSums& sums) const {
     const uint8_t* const first = vectors + kCompensationBytes + chunk * kVectorChannels;
@@ -41,7 +41,8 @@ struct TileWeights {
     sum_chunks(runs, run_count, run_chunks, window_bytes, first, vector_bytes, sums);
   }
 
-  // Returns the numbers that are added to the sums of 16 channels: those of one quarter of a vector of 64 channels.
+  // Returns the compensations, which are added to dot products, of 16 channels. They are one quarter of a vector of 64
+  // channels.
   __m512i Compensation(int32_t vector, int quarter) const {
     return _mm512_load_si512(reinterpret_cast<const int32_t*>(vectors + vector * vector_bytes) + 16 * quarter);
   }

@@ -38,8 +38,8 @@ constexpr int64_t kBlockPixels = 64;
       LITEBNN_PAIR("s2", "s3", "q12", "q10", "q11") LITEBNN_PAIR("s4", "s5", "q13", "q8", "q9")                       \
           LITEBNN_PAIR("s6", "s7", "q13", "q10", "q11")
 
-// Adds `words` words to the byte sums of two pixels. The loop is in assembly, because compilers load the weights one
-// register at a time.
+// Adds the popcounts of `words` words of two pixels' windows to the pixels' byte sums. The loop is in assembly, because
+// compilers load the weights one register at a time.
 inline void AddWords(int32_t words, const uint16_t* (&x)[2], const uint8_t*& weights,
                      uint8x16_t (&s)[2][kTileVectors]) {
   __asm__ volatile("1:\n" LITEBNN_HALF LITEBNN_HALF

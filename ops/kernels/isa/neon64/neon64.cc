@@ -21,8 +21,8 @@ namespace {
 // windows of its pixels stay in the L1 cache. A block may have more pixels if their windows fit kBlockBytes.
 constexpr int64_t kBlockPixels = 64;
 constexpr int64_t kBlockBytes = 8192;
-// The size in bytes of a staged block, for convolutions whose windows are single pixels. A block of this size stays in
-// the L1 cache.
+// The maximum size in bytes of a block of staged (broadcast) pixels, for convolutions whose windows are single pixels.
+// The block then stays in the L1 cache.
 constexpr int32_t kStagedBlockBytes = 16384;
 
 size_t StagedBytes(int32_t tap_words) { return kStagedWordBytes * static_cast<size_t>(tap_words); }
@@ -99,7 +99,7 @@ int32_t StagedBlockPixels(int32_t words) {
 
 size_t PlanBytes(int32_t words) { return (static_cast<size_t>(words) * sizeof(int64_t) + 63) / 64 * 64; }
 
-// The memory of a thread holds the increments of a Plan, and then a staged block.
+// The scratch memory of a thread holds the pointer increments of a Plan, and then a block of staged pixels.
 size_t ScratchBytes(int32_t words) {
   const auto word_bytes = static_cast<size_t>(words) * kStagedWordBytes;
   return PlanBytes(words) + static_cast<size_t>(StagedBlockPixels(words)) * word_bytes;

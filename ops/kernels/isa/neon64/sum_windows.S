@@ -14,7 +14,7 @@
 //   x4         weights: two half-words of four vectors per word
 //   x5         pointer increments from each chunk to the next, 0 after the last
 //   v0 to v15  sums: four vectors per pixel
-// The functions overwrite x6 and v16 to v31. Their caller saves v8 to v15.
+// All functions of this file overwrite x6 and v16 to v31. Their caller saves v8 to v15.
 
 #if defined(__aarch64__)
 

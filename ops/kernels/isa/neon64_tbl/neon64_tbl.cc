@@ -47,7 +47,8 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Multiplies the byte sums of a pixel by four. If kHasBefore is true, the function adds `before`.
+// Multiplies the byte sums of a pixel by four, and widens them to 16 bits. If kHasBefore is true, the function adds the
+// sums in `before`, which earlier blocks of nibbles gave.
 template <bool kHasBefore>
 __attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x8_t* before, uint16x8_t* wide) {
   if (kHasBefore) {
@@ -183,8 +184,8 @@ __attribute__((noinline)) void WritePixel(const TileOfChannels& tile, const Summ
   WriteOutputs<FourLanes>(tile.task, summed.pixel + i, tile.channel, tile.channels, popcounts);
 }
 
-// Lookups has the arguments of SumTiles. They describe the table lookups for the weights that are unpacked at the time:
-// one block of nibbles for one tile of channels.
+// Lookups has the arguments of SumTiles. They describe the table lookups for the weights of one tile of channels that
+// are unpacked at the time. These weights belong to one or several blocks of nibbles.
 struct Lookups {
   SumLookupsCode* loop;
   const NibbleBlock *first, *last;  // blocks of nibbles whose sums go to `sums`
@@ -289,8 +290,8 @@ void WithWriter(const TileOfChannels& tile, Body body) {
   });
 }
 
-// Sets the constants of a channel tile from `packed`. Returns the address of the tile's packed weights, which follow
-// the compensations in memory.
+// Sets the constants of a channel tile. Compensations, which are part of the dot products, come from `packed`. Returns
+// the address after them, where the tile's packed weights begin.
 const uint8_t* SetConstants(const TileOfChannels& tile, const uint8_t* packed, ChannelConstants* constants) {
   const BconvTask& task = tile.task;
   const float *multiplier = task.multiplier + tile.channel, *bias = task.bias + tile.channel;

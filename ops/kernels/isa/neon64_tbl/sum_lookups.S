@@ -12,7 +12,7 @@
 //   x4   the tables
 //   x5   destination of the sums, [pairs][vectors]
 //   x20  one of the endings below, which store the sums
-// The functions overwrite x1 to x17, x19 and all vector registers.
+// The functions that sum lookups overwrite x1 to x17, x19 and all vector registers.
 
 #if defined(__aarch64__)
 

@@ -10,7 +10,7 @@
 #include "kernels/isa/shared/lanes.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // Computes the maxima of a window in groups of kVectors vectors of channels, from `channel` on. Returns the first of

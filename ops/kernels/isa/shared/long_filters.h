@@ -1,6 +1,6 @@
-// The templates compute convolutions whose filters are too long for the 16-bit sums of the table lookup kernels. Such a
-// filter is packed in pieces, each in the layout of a separate filter (lookup_weights.h). The dot product of a window
-// is the sum of the dot products of the pieces.
+// The templates compute convolutions whose filters are too long for the 16-bit sums of the table lookup kernels. A
+// filter of this kind is packed in pieces, each in the layout of a separate filter (lookup_weights.h). The dot product
+// of a window is the sum of the dot products of the pieces.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include "kernels/isa/shared/output.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // The largest number of pixels that are computed together, so that each piece of the filter is loaded once for all of

@@ -17,13 +17,13 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 constexpr int32_t kNibblesPerWord = kBitsPerWord / 4;
 constexpr int32_t kGroupNibbles = 7;
 // Sums in bytes are widened to 16 bits after this many nibbles. A byte can hold the sum of 127 entries, each at most 2.
-// The constant is the largest even multiple of a group's nibbles below this limit.
+// The constant is the largest even multiple of kGroupNibbles below this limit.
 constexpr int32_t kMaxBlockNibbles = 126;
 
 // A Piece is a number of consecutive nibbles of a window whose table offsets are contiguous. `first` is the index of

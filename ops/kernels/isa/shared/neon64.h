@@ -9,7 +9,7 @@
 #include "kernels/isa/shared/pack_signs.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // Packs the signs of floats. If rows need no padding, four words are packed at a time, which saves most of the

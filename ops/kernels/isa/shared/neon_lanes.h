@@ -7,7 +7,7 @@
 #include <cstring>
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 struct FourLanes {

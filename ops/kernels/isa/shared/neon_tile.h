@@ -8,7 +8,7 @@
 #include "kernels/isa/shared/tiled_weights.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // A tile has four vectors of eight channels, whose sums have 16 bits.

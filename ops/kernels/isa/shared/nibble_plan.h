@@ -8,7 +8,7 @@
 #include "kernels/isa/shared/lookup_tables.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // The number of words in the longest window whose dot products fit 16 bits. Each nibble adds at most 10 to a dot
@@ -32,7 +32,7 @@ struct NibblePlan {
     const auto round_up = [](int32_t value, int32_t unit) { return (value + unit - 1) / unit * unit; };
     block = round_up((nibbles + count - 1) / count, 2);
     // Each byte of packed weights has two nibbles. Therefore a block must have an even number of nibbles: it consists
-    // of whole runs, or of an even number of whole groups.
+    // of whole runs, or of an even number of groups of seven nibbles.
     const int32_t units[] = {run_nibbles, 2 * kGroupNibbles};
     for (const int32_t unit : units) {
       if (round_up(block, unit) > kMaxBlockNibbles) continue;

@@ -1,5 +1,5 @@
 // The file converts popcount sums to outputs. Every ISA uses these operations in this order, on the vectors of its own
-// lanes.h, so that all ISAs compute the same bits. Where code uses another order, a comment gives the reason.
+// lanes.h, so that all ISAs compute the same bits. If code uses another order, a comment gives the reason.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "kernels/isa/shared/arithmetic.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // Writes `count` (at most 32) bits at bit `offset` of a pixel's words. The first write to a word clears it, so one
@@ -123,8 +123,8 @@ struct Int8Epilogue {
         sum(task.epilogue.int8_sum),
         exceptions(kAdds && sum.exceptions > 0 ? &task.epilogue.int8_sum : nullptr) {}
 
-  // Adds the exceptions of the int8 sum `sum` to rounded results. The function is not inlined, because few sums have
-  // exceptions.
+  // Corrects the rounded results of the pairs of operands for which the float sum `sum` differs from the reference
+  // kernel (its exceptions). The function is not inlined, because few sums have exceptions.
   __attribute__((noinline)) static Ints AddExceptions(const FloatSum& sum, Ints results, Ints first, Ints second) {
     for (int32_t i = 0; i < sum.exceptions; ++i) {
       const FloatSum::Exception& e = sum.exception[i];
@@ -218,7 +218,7 @@ struct TileOutputs {
   // Calls store(first channel, output index, values, count) for all channels of all pixels.
   template <typename Store>
   __attribute__((always_inline)) void ForEachValues(Store store) const {
-    // The value is copied to a local variable, which can stay in a register, because no store can modify it.
+    // The object is copied to a local variable, whose members can stay in registers, because no store can modify them.
     const TileOutputs tile = *this;
     const float* const multipliers = task.multiplier + channel;
     const float* const biases = task.bias + channel;

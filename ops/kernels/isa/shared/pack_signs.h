@@ -8,7 +8,7 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // Packs rows of values; a value below `limit` becomes a 1 bit. pack_word(values) returns the bits of 32 values.

@@ -6,10 +6,10 @@
 #include "kernels/isa/isa.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
-// A WindowWalk iterates over the staged windows of consecutive output pixels, without a division per pixel.
+// A WindowWalk finds the addresses of the windows of consecutive output pixels, without a division per pixel.
 struct WindowWalk {
   const BconvTask& task;
   int64_t pixel;  // the first pixel

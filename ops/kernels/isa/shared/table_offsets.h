@@ -14,15 +14,16 @@
 #include "kernels/isa/shared/pixel_walk.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
-// The largest number of runs for which a byte can count the nibbles of odd parity, because each run adds at most 2.
+// The largest number of runs (rows of a window) whose odd-parity nibbles are counted. For each byte of a run, a byte
+// adds up the counts of all runs, which are at most 2.
 constexpr int32_t kMaxRuns = 127;
 constexpr int32_t kMaxBlockPixels = 448;
 // The largest number of copies of the last pixel pair at the end of a block. The copies fill the last tile.
 constexpr int32_t kSparePairs = 3;
-// The size in bytes of the memory for the offsets of a block, which then stays in the L2 cache.
+// The bytes of memory for the table offsets of a block of pixels, few enough to stay in the L2 cache.
 constexpr int32_t kTableOffsetsBytes = 160 << 10;
 
 // TableOffsetsMemory has the table offsets and the parities of one block of output pixels.
@@ -51,7 +52,7 @@ int32_t TwiceInHalves(int32_t parity) { return parity * 2 * 0x10001; }
 //   kWritesShortWindows
 //                      true if the traits have WriteShortWindows<words>(windows, offsets, parity), which writes the
 //                      offsets and `parity` (see TableOffsetsMemory) of 2 * kWords / words windows of 2 or 4 words
-// Each of these functions of `Traits` may write up to kWords results too many, past the end of its output.
+// Each function of `Traits` that writes results may write up to kWords of them past the end of its output.
 template <typename Traits>
 class TableOffsets {
  public:
@@ -61,12 +62,12 @@ class TableOffsets {
   // Returns the number of words in the longest supported window.
   static constexpr int32_t MaxWords() { return (kTableOffsetsBytes - kSlack) / kWordOffsetsBytes; }
 
-  // The constructor prepares for computing the output pixels [first, last). `first` must be even.
+  // The constructor plans the table offsets of the output pixels [first, last). `first` must be even.
   TableOffsets(const BconvTask& task, int64_t first, int64_t last, Memory& memory)
       : task_(task), memory_(memory), words_(task.runs * task.run_words) {
     constexpr auto kWordBytes = static_cast<ptrdiff_t>(sizeof(uint32_t));
-    // Sharing offsets saves time only if windows overlap; otherwise half of a row's offsets would be unused. An
-    // overlapping window reads one run of each input row.
+    // Sharing offsets saves time only if windows overlap; otherwise half of a row's offsets would be unused. If windows
+    // overlap, each of their runs (contiguous words) is in another input row.
     if (task.run_words * kWordBytes <= task.pixel_stride) return;
     input_row_bytes_ = task.runs > 1 ? task.run_offsets[1] : task.row_stride;
     const int64_t width = task.output_width;
@@ -90,7 +91,7 @@ class TableOffsets {
     row_offsets_ = reinterpret_cast<Offset*>(row_parity_ + rows * row_bytes() + kSlack);
   }
 
-  // The functions runs(), run_nibbles() and run_stride() describe the layout of a window's offsets.
+  // The functions runs(), run_nibbles() and run_stride() describe the layout of a window's table offsets.
   int32_t runs() const { return shared_ ? task_.runs : 1; }
   int32_t run_nibbles() const { return words_ / runs() * kNibblesPerWord; }
   ptrdiff_t run_stride() const { return shared_ ? row_offsets() : 0; }
@@ -198,8 +199,8 @@ class TableOffsets {
       for (int64_t i = 0; i < end - begin; i += 2) {
         memory_.pairs[(begin - first + i) / 2] = offsets + (column + i) * pixel_words_ * kNibblesPerWord;
       }
-      // The numbers of odd-parity nibbles are first added over the rows of windows, because adjacent windows share
-      // these sums.
+      // The odd-parity nibbles of a window are counted in two steps. First, the counts of all input rows that the
+      // window reads are added, column by column. Adjacent windows share these column sums.
       Traits::SumParity(row_parity_ + staged * row_bytes(), row_bytes(), task_.runs, words, parity_before_);
       const int32_t* window = parity_before_ + column * pixel_words_;
       for (int64_t i = 0; i < end - begin; ++i, window += pixel_words_) {
@@ -212,7 +213,7 @@ class TableOffsets {
   Memory& memory_;
   const int32_t words_;
   bool shared_ = false;
-  // The members below are used only if windows share offsets.
+  // All members from here to the end of the class are used only if windows share offsets.
   ptrdiff_t input_row_bytes_ = 0;
   int64_t stride_rows_ = 0;           // input rows from one output row to the next
   int32_t pixel_words_ = 0;           // input words from one output pixel to the next

@@ -8,7 +8,7 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // The layout of weights is [tiles][words][elements of a word][channels of the tile]. Every tile but the last has

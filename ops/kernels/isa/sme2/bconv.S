@@ -101,8 +101,8 @@ members corrections, row_correction, column_correction, column, panel, tile
 3:
 .endm
 
-// The macro stores the addresses of the next x8 windows in `tile`. It advances the registers of the next pixel: x3 to
-// x5, x19 and x20. The last window is repeated until the number of windows is a multiple of four.
+// The macro stores the addresses of the next x8 windows in `tile`. It advances x3 to x5, x19 and x20, which describe
+// the next pixel. The last window is repeated until the number of windows is a multiple of four.
 .macro find_windows
   member_of x9, tile
   member_of x10, pixel_stride

@@ -114,8 +114,8 @@
   ldr x14, [sp]
 .endm
 
-// The macro writes the packed signs of all pixels of the tile. As in StoreBits of shared/output.h, the first write to a
-// word of the output overwrites it, and later writes add bits.
+// The macro writes the packed signs of all pixels of the tile. The first write to a word of the output overwrites it,
+// and later writes add bits, as in StoreBits of shared/output.h.
 .macro write_bits
   member_of x10, first_bit
   add x10, x10, x26

@@ -14,7 +14,7 @@
 namespace litebnn {
 namespace {
 
-// A tile has this many pixels on CPUs whose vectors have 512 bits.
+// The number of pixels in a tile on CPUs whose streaming vectors have 512 bits.
 constexpr int32_t kTilePixels = 16;
 
 using Weights = TiledWeights<uint32_t, kTileChannels, 16>;
@@ -40,8 +40,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
       is_bits ? pixel_begin * PackedWords(task.output_channels) : OutputIndex(task, pixel_begin, channel_begin);
   const int64_t value_bytes = is_bytes ? sizeof(int8_t) : sizeof(uint32_t);
   Sme2Layer layer = {};
-  // The number `base` may overflow, which wraps it around. bconv.S adds to it with the same wrap-around, so the final
-  // results are correct.
+  // The number `base` may overflow an int32_t and wrap around. bconv.S computes dot products from it modulo 2^32 too,
+  // so they are correct.
   const int64_t all_bits = int64_t{words} * kBitsPerWord;
   layer.base = static_cast<int32_t>(is_bits ? all_bits : task.depth - 2 * all_bits);
   layer.clamp_min = task.clamp_min;

@@ -32,7 +32,7 @@ int32_t RoundFused(const FloatSum& sum, int32_t first, int32_t second) {
 }
 
 // Scales of operands are up to four times the scale of the sum. Half of the scales are simple fractions of the sum's
-// scale, which put many sums halfway between two levels.
+// scale, with which many sums are halfway between two int8 values.
 Int8SumSpec RandomSpec(std::mt19937& random) {
   const auto pick = [&random](int32_t low, int32_t high) {
     return low + static_cast<int32_t>(random() % static_cast<uint32_t>(high - low + 1));

@@ -125,7 +125,7 @@ Layer RandomLayer(std::mt19937& random) {
   const bool has_bias = random() % 4 != 0;
   for (int32_t channel = 0; channel < s.channels_out; ++channel) {
     if (has_bias) layer.bias.push_back(Between(random, -20000, 20000));
-    // Every third ratio of scales is a power of two, for which sums are often halfway between two levels.
+    // A third of the ratios of scales are powers of two, for which sums are often halfway between two int8 values.
     const double fraction = random() % 3 == 0 ? 0.5 : Between(random, 500000, 999999) * 1e-6;
     layer.scales.push_back(std::ldexp(fraction, -Between(random, 0, 14)));
   }

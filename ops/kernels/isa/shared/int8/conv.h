@@ -14,7 +14,7 @@
 #include "kernels/isa/shared/arithmetic.h"
 
 namespace litebnn {
-// Internal linkage keeps the linker from merging copies that are compiled for different CPUs.
+// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 template <typename Dots, int kPixels, int kVectors>
