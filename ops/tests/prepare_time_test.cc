@@ -145,7 +145,7 @@ TEST(PrepareTime, OfManyInt8Sums) {
     graph.outputs.push_back(copy(sum));
     for (int& input : graph.nodes.back().inputs) input = input == convolution.outputs[0] ? convolved : input;
   }
-  // With these scales, half of all sums are exactly halfway between two int8 values. Computing the ADD in floats then
+  // These scales put half of all sums exactly halfway between two int8 values. Computing the ADD in floats then
   // needs the most corrections of single results.
   for (const GraphNode& node : graph.nodes) {
     for (int output : node.outputs) {

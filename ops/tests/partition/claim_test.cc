@@ -630,8 +630,8 @@ TEST(Claim, NoInt8NormOfWrongNumbers) {
     const auto tensor = [&](Graph& graph, size_t i) -> GraphTensor& {
       return graph.tensors[static_cast<size_t>(tensors[i])];
     };
-    // With this tiny scale of the result, the factor of the sum or product is too large for the runtime's fixed-point
-    // numbers.
+    // This scale of the result is so tiny that the factor of the sum or product is too large for the runtime's
+    // fixed-point numbers.
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 2).quantization.scale = 1e-9f; }));
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 1).constant.clear(); }));
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 1).shape = {39}; }));

@@ -88,8 +88,8 @@ def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
     """True if +1 should stand for the lower of two values.
 
     If another layer already reads one of the two possible signs, both layers share it. For example, a transposed
-    convolution becomes several layers that read the same input. Otherwise the sign is the one that LceQuantize computes
-    directly: x >= 0 for an int8 x, and x < 0 for a boolean.
+    convolution becomes several layers that read the same input. Otherwise LceQuantize computes the sign directly, which
+    is x >= 0 for an int8 x, and x < 0 for a boolean.
     """
     tensor, values = next(iter(few.sources.items()))
     decides = graph.producer(few.x)
