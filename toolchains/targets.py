@@ -27,7 +27,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 class ToolkitError(Exception):
-    """A problem that the user can fix, in one line."""
+    """A problem that the user can fix. The message has one line."""
 
 
 @dataclass(frozen=True)

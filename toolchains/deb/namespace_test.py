@@ -12,7 +12,7 @@ LIBRARY = b"\x7fELF\1\1\1\3" + bytes(8) + struct.pack("<HH", 3, 40)
 
 
 def matches(line: str, header: bytes) -> bool:
-    """True if the kernel would run a file with this header by the line's emulator."""
+    """True if Linux, with this line of binfmt_misc, would run a file with this header by an emulator."""
     _, _, kind, _, magic, mask, _, flags = line.split(":")
     assert (kind, flags) == ("M", "F")
     wanted, bits = (bytes.fromhex(text.replace("\\x", "")) for text in (magic, mask))

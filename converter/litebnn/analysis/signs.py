@@ -198,6 +198,6 @@ def _never_negative(graph: Graph, tensor: Tensor) -> bool:
     return _keeps_range(op) and op.inputs[0] is not None and is_never_negative(graph, op.input(0))
 
 
-# The answer to this question is True if no value of the tensor can be negative. The reason is the op that computes the
-# tensor, or the tensor's quantization.
+# True if no value of a tensor can be negative, as is known from the op that computes the tensor or from the tensor's
+# quantization.
 is_never_negative = Question(_never_negative, lambda op: op.inputs[:1] if _keeps_range(op) else ())

@@ -105,8 +105,8 @@ values_of = Question(partial(_values, kind="tensors"), partial(_followed, kind="
 # The answer to this question is like that to `values_of`, but the search upstream also ends at a boolean tensor. The
 # answer may then be a step function of the boolean.
 choices_of = Question(partial(_values, kind="booleans"), partial(_followed, kind="booleans"))
-# The answer to this question is like that to `values_of`, except for a quantized tensor that has no known values. This
-# tensor is described as a step function of itself, with an edge at each of its levels, instead of by a linear term.
+# This question differs from `values_of` for a quantized tensor that has no known values. The answer is then the
+# identity as a step function: the steps are at the levels that the quantization allows.
 _levels_of = Question(partial(_values, kind="levels"), partial(_followed, kind="levels"))
 _QUESTIONS = {"tensors": values_of, "booleans": choices_of, "levels": _levels_of}
 

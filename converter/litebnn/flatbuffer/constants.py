@@ -110,7 +110,7 @@ def check_external(carried: Any, tensors: Iterable[Tensor]) -> None:
     """Checks constants in external files against the model's list of external buffers.
 
     Args:
-        carried: the schema's model; older schemas have no such list.
+        carried: the model as the schema's object API reads it. Models of older schemas have no such list.
 
     Raises:
         ConversionError: a buffer does not fit; the message names the tensor.

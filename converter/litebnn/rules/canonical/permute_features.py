@@ -30,7 +30,7 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
     if found is None:
         return False
     readers, reached = found
-    # Without the TRANSPOSE, feature i is the element columns[i] of the flattened image.
+    # Feature i of the transposed and flattened image is feature columns[i] of the image flattened without a TRANSPOSE.
     columns = np.arange(size).reshape(features).transpose([axis - 1 for axis in order[1:]]).reshape(-1)
     own = np.argsort(columns)
     for reader, index in readers:

@@ -21,7 +21,7 @@ _SIGN_ONLY_ZOOM = 16
 _FINEST = 1 / 128
 # The range of a sum of two tensors is widened by this factor. The ranges of binary layers are often whole numbers. The
 # ratio of the scales would then be a fraction of small numbers, and many sums would lie halfway between two levels. The
-# library cannot compute such sums in floats.
+# library computes sums in floats, which can round such a sum to the wrong level, so it would not take them.
 _OFF_TIES = 1.000317
 # A range narrower than this number counts as zero. The products of so small scales would underflow.
 _ZERO_RANGE = 1e-30

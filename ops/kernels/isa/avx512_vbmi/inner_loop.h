@@ -7,10 +7,10 @@
 // both chunks. An entry is a number from 0 to 3, which takes two bits, so a byte serves four pixels. With the combined
 // table of four pixels, one permutation does 4 x 6 x 64 binary multiply-adds.
 //
-// The four entries fill a byte and leave no room for a sum, so full adders count each bit position separately. A full
-// adder is two ternary logic instructions. The first full adder adds two entries to bit 0 of the counts, which gives a
-// carry. Another full adder adds two carries to bit 1 of the counts, and so on. After sixteen chunks the counts are
-// unpacked and added.
+// The four entries of two bits fill a byte and leave no room for a sum. Full adders therefore count how many of the
+// looked-up vectors have a 1 at each bit position. A full adder is two ternary logic instructions. The first full adder
+// adds two looked-up vectors to the ones digits of all counts, which gives a vector of carries. Another full adder adds
+// two such vectors to the twos digits, and so on. After sixteen chunks the counts are unpacked and added.
 //
 // If there are two adjacent windows, each loaded vector of weights serves both. The weights of many channels come from
 // the L2 cache, whose loads are slower than the lookups.

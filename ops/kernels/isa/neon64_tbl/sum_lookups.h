@@ -29,7 +29,7 @@ namespace {
 constexpr int32_t kVectorChannels = 16;
 constexpr int kTileSums = 8;
 
-// ByteSums has the lookup sums of a pixel pair in one vector of channels.
+// ByteSums has the lookup sums of two pixels for one vector of channels. Each sum has 8 bits.
 struct ByteSums {
   uint8x16_t both;  // sums of pixel 0 plus 16 times those of pixel 1, modulo 256
   uint8x16_t pixel1;
@@ -37,7 +37,7 @@ struct ByteSums {
   uint8x16_t Pixel0() const { return vmlsq_u8(both, pixel1, vdupq_n_u8(16)); }
 };
 
-// WideSums has the lookup sums of a pixel pair in one vector of channels, multiplied by four.
+// WideSums has the lookup sums of two pixels for one vector of channels, as 16-bit numbers that are multiplied by four.
 struct WideSums {
   uint16x8_t pixels[2][2];
 };
