@@ -34,6 +34,7 @@ from tests.support.documents import (
 )
 from toolchains.emulate import SUITE
 from toolchains.fetch.lock import find
+from toolchains.formats.exports import EXPORTS
 from toolchains.release.checks import CHECKS
 from toolchains.runtime_library import LITERT_VERSION
 from toolchains.targets import ROOT, TOOLCHAINS, load_targets, read_toml
@@ -105,6 +106,10 @@ def test_every_target_says_how_it_was_tried() -> None:
         assert ("(Wine)" in tried) == (target.system == "Windows"), name
         # The toolchain `docker` has the same compiler as `zig`.
         assert {BUILDERS[word] for word in BUILDERS if word in builders} == {*target.toolchains} - {"docker"}, name
+
+
+def test_the_exported_names() -> None:
+    assert sorted(name for names, _ in table("docs/library.md", "name") for name in code(names)) == EXPORTS
 
 
 def test_cpus_of_the_targets() -> None:

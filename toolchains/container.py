@@ -23,6 +23,8 @@ from toolchains.needs import needs
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError
 
 RECIPE = ROOT / "docker"
+# The base image that docker/base_image.sh makes. The Dockerfile names another one, of a registry, by its digest.
+LOCAL_BASE = "litebnn-base:bookworm-slim"
 ZIG = "/opt/ziglang/zig"
 # For each name that the Docker engine has for a CPU, the platform tag of zig's wheel.
 WHEEL_PLATFORMS = {"amd64": "manylinux_2_12_x86_64", "arm64": "manylinux_2_17_aarch64"}
@@ -68,14 +70,16 @@ def build_image() -> str:
     if client.images.list(name=name):
         return name
     start = time.monotonic()
-    print(f"docker: building the image {name}, which takes a few minutes", flush=True)
+    base = {"BASE": LOCAL_BASE} if client.images.list(name=LOCAL_BASE) else {}
+    on = f" on {LOCAL_BASE}" if base else ""
+    print(f"docker: building the image {name}{on}, which takes a few minutes", flush=True)
     context = BUILD / "docker"
     shutil.rmtree(context, ignore_errors=True)
     context.mkdir(parents=True)
     shutil.copy2(RECIPE / "Dockerfile", context)
     _unpack_compiler(context, client.version()["Arch"])
     try:
-        image, _ = client.images.build(path=str(context), tag=name, network_mode="host", rm=True)
+        image, _ = client.images.build(path=str(context), tag=name, network_mode="host", rm=True, buildargs=base)
     except DockerException as error:
         raise ToolkitError(
             f"the image {name} cannot be built: {_first_line(error)} "

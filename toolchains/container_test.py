@@ -2,6 +2,8 @@ import importlib
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -55,3 +57,29 @@ def test_the_image_is_named_after_its_recipe(monkeypatch: pytest.MonkeyPatch, tm
     zig = container.find("ziglang")
     monkeypatch.setattr(container, "find", lambda name: replace(zig, version="0.1"))
     assert image_name() != before
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_a_base_image_of_this_machine_is_preferred(
+    is_local: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    need("docker")
+    asked: list[Any] = []
+
+    def build(**options: Any) -> tuple[Any, list[Any]]:
+        asked.append(options["buildargs"])
+        return SimpleNamespace(attrs={"Size": 1}), []
+
+    images = SimpleNamespace(build=build, list=lambda name: [name] if is_local and name == container.LOCAL_BASE else [])
+    client = SimpleNamespace(images=images, version=lambda: {"Arch": "amd64"})
+    monkeypatch.setattr(container, "connect", lambda: client)
+    monkeypatch.setattr(container, "_unpack_compiler", lambda context, cpu: None)
+    monkeypatch.setattr(container, "BUILD", tmp_path)
+    assert container.build_image() == image_name()
+    assert asked == [{"BASE": container.LOCAL_BASE} if is_local else {}]
+
+
+def test_the_base_image_has_the_name_that_is_looked_for() -> None:
+    script = (container.RECIPE / "base_image.sh").read_text(encoding="utf-8")
+    assert f"\nimage={container.LOCAL_BASE}\n" in script
+    assert "\nARG BASE=" in (container.RECIPE / "Dockerfile").read_text(encoding="utf-8")

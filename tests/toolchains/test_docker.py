@@ -7,7 +7,7 @@ import pytest
 
 from tests.needs import need
 from toolchains.build import build
-from toolchains.container import build_image, connect, image_name, run_in_container
+from toolchains.container import LOCAL_BASE, build_image, connect, image_name, run_in_container
 from toolchains.formats.elf import exported_symbols, floors
 from toolchains.needs import missing
 from toolchains.targets import BUILD, ROOT
@@ -19,8 +19,7 @@ pytestmark = pytest.mark.deep
 def image() -> str:
     need("docker-engine", "pypi")
     client = connect()
-    base = (ROOT / "docker" / "Dockerfile").read_text().split("FROM ")[1].split()[0]
-    if not client.images.list(name=base) and not missing("debootstrap") and os.getuid() == 0:
+    if not client.images.list(name=LOCAL_BASE) and not missing("debootstrap") and os.getuid() == 0:
         subprocess.run([ROOT / "docker" / "base_image.sh"], check=True)
     return build_image()
 

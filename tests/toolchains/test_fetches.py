@@ -92,6 +92,15 @@ def test_every_locked_package_is_used() -> None:
     assert set(read_toml(TABLE)) == used - {"no-such-package"}
 
 
+def test_a_base_image_is_pinned_by_its_digest() -> None:
+    recipes = [read(path) for path in (ROOT / "docker").iterdir() if path.name.endswith("Dockerfile")]
+    bases = dict(re.findall(r"^ARG (\w+)=(.+)$", "\n".join(recipes), re.MULTILINE))
+    taken = [base for text in recipes for base in re.findall(r"^FROM (\S+)", text, re.MULTILINE)]
+    assert taken
+    for base in taken:
+        assert re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", bases.get(base.strip("${}"), base)), base
+
+
 def test_another_name_lists_the_known() -> None:
     with pytest.raises(ToolkitError, match=r"^lock\.toml has no row no-such-package; the rows are ziglang, "):
         find("no-such-package")

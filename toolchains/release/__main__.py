@@ -52,8 +52,8 @@ def choose(what: str, names: str, known: list[str]) -> list[str]:
 
 
 def release(check: bool, only: str, target: str) -> None:
-    """Builds the products, or checks them and prints a line for each check and product: the result, the seconds by the
-    clock and of the processor, and what was found.
+    """Builds the products, or checks them and prints a line for each check and product. The line has the result, the
+    seconds by the clock and of the processor, and what the check found.
 
     Raises:
         ToolkitError: an option is wrong, or a check failed.
