@@ -65,8 +65,8 @@ def tested() -> tuple[list[bytes], list[bytes]]:
         check_model(model)
 
     FloatModel.model = record
-    # The reader and the check are replaced before pytest collects the tests, because test modules import these
-    # functions when they are collected.
+    # The functions read_model and check_model are replaced by recording ones before pytest collects the tests, because
+    # test modules import the functions when they are collected.
     litebnn.flatbuffer.read_model = record_read
     litebnn.graph.check_model = record_checked
     pytest.main(["-q", *TESTS])

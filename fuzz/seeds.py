@@ -167,7 +167,8 @@ def option_bytes(op: Op) -> bytes:
     if op.name.startswith("Lce"):
         data = bytes(op.custom_options or b"")
         return struct.pack("<H", len(data)) + data
-    # Other ops get zeros or BUILTIN_OPTIONS, because fuzzing needs their tensors and not their options.
+    # A seed does not contain a builtin op's own options, because fuzzing needs only the op's tensors. The options are
+    # six integers: those in BUILTIN_OPTIONS, then zeros.
     return struct.pack("<6i", *(*BUILTIN_OPTIONS.get(op.name, ()), *(0,) * 6)[:6])
 
 
@@ -197,7 +198,7 @@ def files() -> Iterator[tuple[str, bytes]]:
         data = path.read_bytes()
         if len(data) <= LARGEST // 2:
             yield path.stem, data
-    # This file contains the parts of the .tflite schema that no golden model contains.
+    # The seed with the name `everything` contains the parts of the .tflite schema that no golden model contains.
     yield "everything", pack(everything())
 
 

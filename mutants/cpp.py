@@ -137,18 +137,19 @@ class Workshop:
             return mutant, outcome
 
     def _link_tests(self, compiled: Path, programs: Sequence[str], linked: Path) -> None:
-        """Links the programs' tests into one program. From the libraries, the linker takes only symbols that the
-        mutant's file does not define.
+        """Links the tests of several test programs and the mutant's object file into one program. From the project's
+        libraries, the linker takes only symbols that the mutant's file does not define.
         """
         objects = [path for program in programs for path in sorted((TEST_FILES / f"{program}.dir").rglob("*.o"))]
-        # Each test program has its own copy of some object files. If several copies exist, only one is linked.
+        # Several test programs may have a copy of the same object file. Only one of the copies is linked into the joint
+        # program.
         shared = {path.name: path for path in objects}
         sources = [self._compiler, *shared.values(), compiled]
         libraries = ["-Wl,--start-group", *sorted(WORK.rglob("*.a")), "-Wl,--end-group", "-ldl", "-pthread"]
         subprocess.run([*map(str, sources + libraries), "-o", str(linked)], check=True, capture_output=True)
 
     def _link_library(self, mutant: Mutant, compiled: Path, linked: Path) -> None:
-        """Links the library from its own objects, but with the mutant's file."""
+        """Links the shared library. The mutant's object file replaces the object file of the original source."""
         objects = {
             file: WORK / command[command.index("-o") + 1]
             for file, command in self._commands.items()

@@ -117,7 +117,7 @@ def mutated(site: Site) -> tuple[Mutant, str, str] | None:
 
 
 def copy_sources(folder: Path) -> None:
-    """Copies everything that the tests need."""
+    """Copies the files and folders of COPIED, which the tests need, into a new folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in COPIED:

@@ -114,12 +114,12 @@ class Recording:
         os._exit(0)
 
     def pytest_runtest_protocol(self, item: Any) -> None:
-        """Begins the recording of a test."""
+        """Begins to record which lines a test executes, and its CPU time."""
         self._coverage.switch_context(item.nodeid)
         self.seconds[item.nodeid] = -time.process_time()
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Ends the recording of a test."""
+        """Ends the recording of a test's lines and CPU time."""
         self.seconds[nodeid] += time.process_time()
         self._coverage.switch_context("")
 
@@ -143,7 +143,7 @@ class Recording:
 
 
 def statement_lines(text: str, line: int) -> range:
-    """The lines of the innermost statement that contains this line. For a compound statement, only its head."""
+    """The lines of the innermost statement that contains `line`; of a compound statement, only the head's lines."""
     found = range(line, line + 1)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
@@ -204,7 +204,7 @@ class Collected:
         self._theirs.close()
 
     def outcome(self, before: str, after: str, tests: Sequence[str]) -> Outcome:
-        """Runs the tests on a module whose new text differs only in functions."""
+        """Runs `tests` on a module whose text changes from `before` to `after`. The texts differ only in functions."""
         self._ours.send((before, after, tests))
         return Outcome(self._ours.recv())
 

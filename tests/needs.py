@@ -13,7 +13,8 @@ from toolchains.needs import missing
 
 
 def need(*names: str) -> None:
-    """Skips the test, or the module that is being imported, if this machine lacks one of `names`."""
+    """Skips the test, or the module that is being imported, if this machine lacks one of the requirements (programs and
+    packages) in `names`."""
     for name in names:
         if reason := missing(name):
             pytest.skip(reason, allow_module_level=True)

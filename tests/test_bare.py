@@ -1,7 +1,7 @@
 """Tests that the quick tier does not fail on a machine that lacks any one of the optional tools.
 
-CI also tries a machine that lacks all of these tools. Here only one tool is hidden at a time, because a test that
-another missing tool skips cannot fail.
+CI also tries a machine that lacks all of these tools. On that machine, a test that needs two tools is skipped, even if
+it does not check for one of them. Therefore the tests of this file hide only one tool at a time.
 """
 
 import re

@@ -101,8 +101,8 @@ def test_the_kernels_of_another_cpu_are_counted() -> None:
 def test_nobody_is_sent_to_make_a_model_that_nothing_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For 32-bit Arm, instructions cannot be counted, even if the network's file exists, because no runtime for it
-    runs in the emulator.
+    """For 32-bit Arm, no runtime runs in the emulator, so instructions cannot be counted. The benchmark says so without
+    looking for the network's file.
     """
     monkeypatch.setattr(kernels, "model_file", lambda *_: pytest.fail("the model is looked for"))
     kernels.count_model(SimpleNamespace(), find_target("armv7"), Path("liblitebnn.so"), "QuickNet")
@@ -111,7 +111,8 @@ def test_nobody_is_sent_to_make_a_model_that_nothing_runs(
 
 def test_loops_are_told_by_how_often_they_are_executed() -> None:
     instructions = {0: "ldr q0, [x0]", 4: "tbl v1.16b, {v0.16b}, v2.16b", 8: "b.ne #0", 12: "ret"}
-    # The last block of the log belongs to another program, and is not counted.
+    # The last block, which was executed twice, is not among `instructions`. Therefore its 5 * 2 executed instructions
+    # are counted in `others`.
     blocks = model.Blocks({(0, 3): 1, (4, 2): 9, (12, 1): 1, (4096, 5): 2})
     loops, others = model.loops_of(blocks, instructions)
     assert [(loop.executions, len(loop.instructions), loop.macs) for loop in loops] == [

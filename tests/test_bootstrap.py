@@ -232,7 +232,7 @@ TASKS = {name: Collection.from_module(tasks)[name] for name in Collection.from_m
 
 @pytest.mark.parametrize("task", TASKS)
 def test_options_and_their_defaults_are_those_of_the_task(task: str) -> None:
-    """For every possible value of an option, the table has a row, or the value needs no extra."""
+    """The table of options in bootstrap.py has a row for each value of a task's option that needs an extra."""
     arguments = {argument.name: argument for argument in TASKS[task].get_arguments()}
     rows = {(option, value) for name, option, value in bootstrap.OPTIONS if name == task}
     wanted = {("toolchain", "docker")} if "toolchain" in arguments else set()
@@ -297,7 +297,7 @@ def test_extras_without_wheels_for_a_newer_python_are_named(
 
 
 def test_an_older_python_is_refused_in_a_line() -> None:
-    """Old Pythons must be able to parse the whole file, and to run all code before the check of the version."""
+    """Old Pythons must be able to parse all of bootstrap.py, and to run it up to the check of Python's version."""
     source = Path(bootstrap.__file__).read_text(encoding="utf-8")
     ast.parse(source, feature_version=(3, 6))
     above, found, _ = source.partition("    sys.exit(1)\n")

@@ -151,7 +151,8 @@ def python_uses() -> dict[str, list[str]]:
 @pytest.mark.parametrize(("uses", "layers"), [(cpp_uses(), CPP_LAYERS), (python_uses(), PYTHON_LAYERS)])
 def test_dependencies_point_one_way(uses: dict[str, list[str]], layers: Layers) -> None:
     assert violations(uses, layers) == []
-    # If every layer has a file, and most files use another file, the parser of imports works.
+    # The following assertions check that the imports were found: every layer has a file, and most files use another
+    # file.
     assert {layer_of(file, layers) for file in uses} == set(layers)
     assert sum(bool(used) for used in uses.values()) > len(uses) / 2
 

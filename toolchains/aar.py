@@ -54,8 +54,8 @@ def aar() -> Path:
         library = build(row.name)
         libraries[row] = [library, work_folder(row, find_compiler(row, "auto")) / NATIVE_METHODS]
     (ROOT / "dist").mkdir(exist_ok=True)
-    # The variable ANDROID_NDK_HOME is set, because the builds above have found the compiler in the folder that it
-    # names.
+    # The variable ANDROID_NDK_HOME names the NDK's folder. It is set, because the builds of the libraries have used the
+    # compiler in that folder.
     ndk = ndk_version(Path(os.environ["ANDROID_NDK_HOME"]))
     return pack(libraries, ndk, compile_class(), ROOT / "dist")
 

@@ -36,7 +36,7 @@ What they ask of the board's system (its own versions: `ldd --version`, and the 
 
 
 def bundle(target: str, toolchain: str = "auto") -> Path:
-    """Fetches and builds missing parts, and packs all of them.
+    """Fetches or builds the missing parts of a target's bundle, and packs the bundle.
 
     Args:
         target: a row of targets.toml.

@@ -26,7 +26,7 @@ from toolchains.targets import Target, ToolkitError, find_system_target, load_ta
 # have a 32-bit system.
 MACHINES = {"aarch64": ("aarch64", "arm64"), "x86_64": ("x86_64",), "armv7l": ("armv7l", "armv8l", "aarch64")}
 BITS = {"aarch64": 64, "x86_64": 64, "armv7l": 32}
-# The columns of the table. Each has the name that board_state.sh gives to its value.
+# The columns of the table of boards. Each has the name that board_state.sh gives to its value.
 COLUMNS = {
     "CPU": "cpu",
     "clock, MHz": "clock_mhz",
@@ -167,7 +167,7 @@ def make_folder(target: Target, board: Board, folder: str) -> None:
 
 
 def unpack(archive: Path, models: list[Path], folder: str, board: Board) -> str:
-    """Unpacks an archive in a folder of the board and copies models next to its content; returns the new folder."""
+    """Unpacks a bundle in `folder` on the board, copies models into the unpacked bundle, and returns its path."""
     check_room(archive, models, folder, board)
     bundle_folder = f"{folder}/{archive.name.removesuffix('.tar.gz')}"
     packed = f"{folder}/{archive.name}"
@@ -225,7 +225,8 @@ def cpu_of(board: Board) -> tuple[str, int]:
         ToolkitError: the board does not report its CPU.
     """
     answer = board.check("uname -m && getconf LONG_BIT", "tell its CPU")
-    # The answer is the last two words. A login script may have printed other text before them.
+    # The last two words of the output are the CPU and the number of bits. A login script may have printed other text
+    # before them.
     machine, bits = answer.split()[-2:] if len(answer.split()) > 1 else (answer, "")
     if not bits.isdecimal():
         raise ToolkitError(f"{board.host} does not tell its CPU: {' '.join(answer.split())}")

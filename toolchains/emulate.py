@@ -246,7 +246,8 @@ class Emulation:
             if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted.hexdigest():
                 return
             shutil.rmtree(self.user, ignore_errors=True)
-            # Few modules are imported, and an emulated Python takes long to compile them all.
+            # The option --no-compile saves time: an emulated Python takes long to compile all modules, and the tests
+            # import only a few.
             options = ("--user", "--break-system-packages", "--only-binary=:all:", "--no-compile", "--quiet")
             run = self.python("-m", "pip", "install", *options, *requirements)
             if run.returncode:

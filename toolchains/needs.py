@@ -28,8 +28,8 @@ QUICKNET = ROOT / "build" / "zoo" / "QuickNet.float.tflite"
 MAKE_QUICKNET = (
     "build/peer-venv/bin/python -m bench.zoo.make_models QuickNet (bench/zoo/make_models.py says how to make peer-venv)"
 )
-# larq-zoo must be installed without its dependencies: it asks for a protobuf that is older than TensorFlow's. Its
-# folder `tests` would hide the project's folder `tests`.
+# larq-zoo must be installed without its dependencies: it asks for a protobuf that is older than TensorFlow's. The
+# folder `tests` that larq-zoo installs is removed, because it would hide the project's folder `tests`.
 _TESTS = Path(sysconfig.get_path("purelib"), "tests")
 INSTALL_LARQ_ZOO = f"pip install --no-deps larq-zoo zookeeper && pip install typeguard click && rm -r {_TESTS}"
 

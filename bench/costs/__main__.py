@@ -84,7 +84,7 @@ def fitted(
 
 
 def cycles_of(works: Iterable[Workload], cycles: Mapping[str, Mapping[str, float]]) -> float:
-    """The cycles that the work takes according to a table of costs."""
+    """The cycles of all `works`: the amount of each kind of work, times its cost in `cycles`."""
     return sum(cycles[work.kind].get(name, 0.0) * amount for work in works for name, amount in work.amounts.items())
 
 

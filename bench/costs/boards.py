@@ -44,7 +44,7 @@ class BoardFacts:
     # The memory bandwidth of copying data, in GB/s.
     gigabytes: float
     tile: int
-    # An ISA for 64-bit whose loops llvm-mca models instead, if it cannot model the loops of `isa`; "" if it can.
+    # If llvm-mca cannot model the loops of `isa`, the 64-bit ISA whose loops it models instead; otherwise "".
     counted: str = ""
 
 

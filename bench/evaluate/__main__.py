@@ -46,8 +46,8 @@ def make_images(model: Path, seconds: float, path: Path) -> int:
 
 
 def evaluate(model: Path, data: Path, workers: int) -> tuple[tuple[float, float, float], str]:
-    """Runs the command. Returns the seconds of the command, of its inferences and of processor time, and the results
-    as JSON.
+    """Runs `litebnn evaluate` with `workers` processes. Returns the seconds of the command, of its inferences and of
+    processor time, and the results as JSON.
     """
     command = [sys.executable, "-m", "litebnn", "evaluate", str(model), f"--data={data}", f"--workers={workers}"]
     started, before = time.perf_counter(), os.times()
@@ -62,7 +62,7 @@ def evaluate(model: Path, data: Path, workers: int) -> tuple[tuple[float, float,
 
 
 def compare(model: Path | None, workers: int, seconds: float, rounds: int) -> None:
-    """Prints the times of one process and of `workers` processes, and their ratios."""
+    """Prints how long `litebnn evaluate` takes with one process and with `workers` processes, and the ratios."""
     chosen = (model or model_file("QuickNet", "lce")).absolute()
     with tempfile.TemporaryDirectory(prefix="litebnn") as folder:
         data = Path(folder) / "images.npz"

@@ -137,7 +137,9 @@ class Layer:
 def count_layer(
     counter: Counter | LogCounter, program: Path, isa: str, name: str, which: str = "only", output: str = "float"
 ) -> Layer:
-    """Counts one run of a layer. `name` is the name of a layer in kernels_bench, or a shape if `which` is "layer"."""
+    """Counts the instructions of one run of a layer. `name` is the name of a layer in kernels_bench, or a shape if
+    `which` is "layer".
+    """
 
     def command(iterations: int) -> Command:
         chosen = [f"--output={output}", *([f"--isa={isa}"] if isa else [])]

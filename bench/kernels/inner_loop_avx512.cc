@@ -9,7 +9,7 @@ int64_t InnerLoopAvx512(int64_t macs) {
   alignas(64) static uint32_t weights[kWords * kVectors * kVectorChannels];
   static uint32_t words[kPixels][kWords];
   const uint32_t* const input[kPixels] = {words[0], words[1], words[2], words[3], words[4], words[5]};
-  // This statement hides from the compiler that the arrays contain zeros.
+  // This statement hides from the compiler that `weights` and `words` contain only zeros.
   __asm__ volatile("" : : "r"(weights), "r"(words) : "memory");
   const int64_t macs_per_tile = int64_t{kPixels} * kWords * 32 * kVectors * kVectorChannels;
   int64_t done = 0;

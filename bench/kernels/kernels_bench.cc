@@ -1,6 +1,6 @@
 // The benchmark times the kernels on the layer shapes of real networks, on this CPU, as in the following line:
 //   kernels_bench [--isa=NAME] [--against=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
-// For an emulator that counts instructions, it runs exactly N iterations of one layer:
+// For an emulator that counts instructions, the program runs exactly N iterations of one layer:
 //   kernels_bench --only=NAME --iterations=N
 // The option --layer times one layer of any shape instead of the networks' layers. Its value has eight numbers: image
 // width, input channels, output channels, filter width, stride, dilation, groups, and padding. The padding is 1 if the
@@ -174,7 +174,7 @@ struct BconvBench {
   double macs = 0;
 };
 
-// Measures the times of a layer's two lower bounds.
+// Measures two lower bounds of a layer's time: the inner loop alone, and the inner loop with the writing of outputs.
 struct BoundTimes {
   explicit BoundTimes(const Loops& isa_loops) : loops(isa_loops) {}
 
@@ -288,7 +288,7 @@ void TimeBounds(const Isa& isa, const Options& options) {
     outputs.Add([&] { loops.output(kOutputs); });
     from.data()[static_cast<size_t>(round) % kCopied] += 1;
     copies.Add([&] { std::memcpy(to.data(), from.data(), kCopied * sizeof(float)); });
-    // This statement prevents the compiler from removing the copy.
+    // This statement prevents the compiler from removing the call of memcpy, whose result is never read.
     __asm__ volatile("" : : "r"(to.data()) : "memory");
     reads.Add([&] { sink = sink + ReadLines(weights.data(), kWeights); });
   }

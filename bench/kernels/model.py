@@ -80,7 +80,8 @@ def parse_listing(listing: str) -> dict[int, str]:
 
 
 def loops_of(blocks: Blocks, instructions: dict[int, str]) -> tuple[list[Loop], int]:
-    """Splits executed blocks into loops. Also returns the number of executed instructions outside of `instructions`.
+    """Splits the executed blocks of a program into loops. Also returns the number of executed instructions that are not
+    among the program's `instructions`.
 
     >>> loops_of(Counter({(0, 2): 1, (4, 1): 5, (99, 2): 3}), {0: "nop", 4: "add x0, x0, #1"})
     ([Loop(instructions=('nop',), executions=1), Loop(instructions=('add x0, x0, #1',), executions=6)], 6)

@@ -30,8 +30,7 @@ from toolchains.targets import Target, ToolkitError, find_system_target
 
 # The number of output channels in one tile of each Arm ISA.
 TILES = {"neon64_tbl": 32, "neon64": 32, "neon64_in_order": 32, "neon32": 32}
-# For each ISA, the core on which llvm-mca models prices in cycles. SME2 has no such core, because llvm-mca models no
-# core with SME2.
+# For each ISA, the core whose cycles llvm-mca models. SME2 has no such core, because llvm-mca models no core with SME2.
 CORE = {"neon64_tbl": "neoverse-n1", "neon64": "cortex-a72", "neon64_in_order": "cortex-a53"}
 
 
@@ -86,7 +85,9 @@ def _layers(
 
 
 def replace_prices(target: str, passes: int, only: str) -> None:
-    """Measures the prices for a target, and replaces its rows in the table of prices and in the page."""
+    """Measures the price of each rule on a target: what breaking the rule costs. Replaces the target's rows in the
+    table of prices (`FILE`) and in the page `PAGE`.
+    """
     chosen = [pair for pair in pairs() if only in pair.rule]
     if not chosen:
         raise ToolkitError(f"no rule has {only} in its name")

@@ -55,7 +55,7 @@ def _value(price: Price | None) -> str:
 
 
 def rewritten(page: str, prices: Iterable[Price]) -> str:
-    """Returns the page with its tables replaced."""
+    """Returns the page with new tables of `prices` in place of its old tables."""
     for name, table in tables(prices).items():
         begin, end = _BEGIN.format(name), _END.format(name)
         pattern = re.compile(rf"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)

@@ -34,7 +34,8 @@ class Pair:
     broken: Side
     # Returns how strongly the network `broken` breaks the rule (`Finding.degree`), for tiles of `tile` channels.
     degree: Callable[[int], float] = lambda tile: 1.0
-    # True if the price is the cost of moving one more value through memory.
+    # True if breaking the rule costs time for each value that is written to memory and read again. False if it makes
+    # each multiply-add slower.
     per_value: bool = False
 
 
@@ -54,7 +55,7 @@ def _signs(size: int, channels: int) -> Chain:
 
 
 def pairs() -> Iterator[Pair]:
-    """Yields the pairs of all rules, in the order of the page."""
+    """Yields the pair of networks of each rule, in the order of docs/rules-for-models.md."""
     yield Pair(
         "input channels",
         "3×3, 28×28: 64 channels, or 40",

@@ -53,7 +53,7 @@ def print_table(title: str, measured: list[Measurement]) -> None:
 
 
 def compare(models: list[Path], threads: int, turns: int) -> None:
-    """Measures and prints two tables: with nothing else running, and beside a busy process."""
+    """Measures and prints two tables: one while nothing else runs, and one while another process is busy."""
     files = models or [DIGITS, model_file("QuickNet", "lce")]
     contenders = [Contender(file, threads=count) for file in files for count in (1, threads)]
     try:

@@ -35,8 +35,8 @@ def test_the_likeliest_classes_come_first(classify: litebnn.Classifier) -> None:
     [("UINT8", 1 / 40, 100), ("INT8", 1 / 40, -28), ("INT8", 1 / 16, 3), ("UINT8", 0, 0), ("INT8", 0, 0)],
 )
 def test_a_quantized_model_gets_levels_and_gives_real_scores(dtype: str, scale: float, zero_point: int) -> None:
-    """The model returns its input as scores. An input without a quantization scale gets the pixels themselves, and the
-    scores are pixels divided by 255.
+    """The model returns its input as scores. If its tensors have no quantization scale, the model gets the pixels
+    themselves (minus 128 for int8). The classifier then divides the model's output by 255.
     """
     pixels = np.random.default_rng(1).permutation(4 * 6 * 3).astype(np.uint8).reshape(4, 6, 3) * 3
     mean, std = np.array([120.0, 115, 100]), np.array([60.0, 55, 50])

@@ -56,7 +56,7 @@ def _range(name: str, value: Any) -> tuple[float, float] | None:
 
 def _range_of_images(name: str, value: Any) -> tuple[float, float] | None:
     limits = _range(name, value)
-    # A scale outside of these limits, or its product with another such scale, is not a normal float32.
+    # Outside of these limits, the scale of the range, or the product of two such scales, might not be a normal float32.
     if limits is not None and (max(map(abs, limits)) > _LARGEST or limits[1] - limits[0] < 1 / _LARGEST):
         raise ValueError(f"{name} is {value}, expected numbers up to {_LARGEST:g} that differ by {1 / _LARGEST:g}")
     return limits

@@ -52,7 +52,7 @@ def test_every_option_is_documented() -> None:
 
 
 def _inputs_of(function: Any) -> list[Any]:
-    """A value for each argument of a conversion function that is not an option."""
+    """Values for the positional arguments of a conversion function, which are the arguments that are not options."""
     kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
     return [b""] * kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -17,8 +17,8 @@ _MOST_CHANNELS = 4
 # The range of a convolution's outputs for synthetic input windows is multiplied by this factor. The product is then
 # limited to the range that the outputs have for all possible images.
 _MARGIN = 1.5
-# The largest number of synthetic input windows of one kind. The second number limits the values in these windows, and
-# the outputs that a convolution has for them.
+# Two limits: the number of synthetic input windows of one kind, and the number of values in all these windows. The
+# second limit also holds for the number of outputs that a convolution has for these windows.
 _WINDOWS, _MOST_VALUES = 2048, 1 << 22
 # Side lengths in pixels. Some synthetic input windows consist of squares with one of these side lengths, and each
 # square has one random color.

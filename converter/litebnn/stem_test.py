@@ -190,9 +190,10 @@ def test_random_inputs_of_a_verification_are_in_range() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_signs_of_a_stem_that_only_signs_read() -> None:
-    """Only signs read the output, so its scale is finer around zero.
+    """If only signs read the stem's output, the converter chooses a scale for values near zero, and larger values
+    saturate.
 
-    With a scale for the whole range, far more signs would differ.
+    A scale for the whole range of values would flip far more signs.
     """
     rng = np.random.default_rng(0)
     model = FloatModel()

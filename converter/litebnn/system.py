@@ -39,7 +39,8 @@ class System:
         return f"libLiteRt{self.suffix}"
 
 
-# For each operating system, its file names. The keys are the names that CMake gives to the systems.
+# The names of litebnn's library, and the endings of shared libraries and of programs, on each operating system. The
+# keys are CMake's names of the operating systems.
 SYSTEMS = {
     "Linux": System("liblitebnn.so", ".so"),
     "Android": System("liblitebnn.so", ".so"),

@@ -71,7 +71,7 @@ def frames_of(capture: Any) -> Iterator[Any]:
 
 
 def raspberry_pi_frames() -> Iterator[Any] | None:
-    """Yields the frames of a Raspberry Pi's camera; returns None if picamera2 is not installed or finds no camera."""
+    """Returns an iterator of the frames of a Raspberry Pi's camera; None if picamera2 is missing or finds no camera."""
     try:
         from picamera2 import Picamera2
     except ImportError:

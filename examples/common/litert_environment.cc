@@ -32,7 +32,8 @@ LiteRtStatus WrapDelegate(void*, LiteRtEnvironment, LiteRtAccelerator accelerato
   return LiteRtWrapDelegate((*delegates_of_environment)[index].get(), [](::TfLiteDelegate*) {}, wrapper);
 }
 
-// An accelerator that LiteRT calls to get the delegate with the same index.
+// An accelerator is registered for each delegate. LiteRT calls it to get the delegate at the same position in the list
+// of delegates.
 constexpr LiteRtAcceleratorDef kDelegateAccelerator = {
     {sizeof(LiteRtAcceleratorDef), 1, 0, 0},
     [](LiteRtAccelerator, const char** name) {

@@ -177,8 +177,8 @@ def _random(*numbers: int) -> np.random.Generator:
 
 
 def _read(batches: Iterable[tuple[int, list[_Sample]]], workers: int) -> Iterator[Batch]:
-    """Yields a batch for each pair of the number of real images in the whole batch and the samples to read. Threads
-    read some batches ahead."""
+    """Yields a batch for each pair in `batches`. A pair has the batch's `count` and the samples to read. Threads read
+    some batches ahead."""
     waiting: deque[tuple[int, list[_Sample], list[Future[Array]]]] = deque()
 
     def first() -> Batch:

@@ -1,4 +1,4 @@
-"""The order of a training's work, which is the same for both frameworks."""
+"""The steps of a training that Keras and PyTorch have in common, in their order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-// Fuzzes graphs of litebnn's ops and of builtin ops that the delegate claims. Every ISA, as custom ops and through the
-// delegate, must refuse a graph with a message or give the same bits.
+// Fuzzes graphs of litebnn's ops and of builtin ops that the delegate claims. A graph runs with every ISA, as custom
+// ops and through the delegate. All runs must refuse the graph with a message, or give the same bits.
 #include "fuzz/graph_bytes.h"
 #include "fuzz/run_graph.h"
 #include "tests/support/graphs.h"

@@ -1,5 +1,5 @@
-"""Fuzzes the converter's command `verify` with graphs that bytes damage. The command must compare them with intact
-graphs in a separate process, or refuse them."""
+"""Fuzzes the converter's function `verify_apart` with two models, of which one or both are damaged. The function must
+compare the models in a separate process, or refuse them."""
 
 import sys
 from pathlib import Path

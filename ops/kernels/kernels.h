@@ -154,9 +154,9 @@ struct FloatSum {
 
   float first_scale, second_scale;
   int32_t second_zero_point, zero_point, low, high;
-  // True if two fused multiply-adds give the same results as separate operations. The first one computes second *
-  // second_scale - second_zero_point * second_scale, where the zero point is still included in `second`. The second one
-  // adds the first operand's product. Halves are rounded to even.
+  // True if a faster computation gives the same results: two fused multiply-adds, whose sum is rounded with halves to
+  // even. The first one computes second * second_scale - second_zero_point * second_scale, where `second` is the
+  // operand including its zero point. The second one adds the product of the first operand and its scale.
   bool may_fuse;
   int32_t exceptions;
   Exception exception[kMostExceptions];

@@ -98,7 +98,7 @@ TEST(Conv, LargestOptions) {
     options[option] = value;
     return WithOptions(ConvGraph(params), options);
   };
-  // If the stride leads beyond the end of the input, there is one output, which is valid.
+  // A stride beyond the end of the input is accepted: the output then has a single row or column.
   ExpectAccepted(with(contract::kStrideHeight));
   ExpectAccepted(with(contract::kStrideWidth));
   ExpectRefused(with(contract::kDilationHeightFactor), "input (tensor 0 'a tensor'): height: expected at most");

@@ -145,8 +145,8 @@ TEST(PrepareTime, OfManyInt8Sums) {
     graph.outputs.push_back(copy(sum));
     for (int& input : graph.nodes.back().inputs) input = input == convolution.outputs[0] ? convolved : input;
   }
-  // These scales put half of all sums exactly halfway between two int8 values. Computing the ADD in floats then
-  // needs the most corrections of single results.
+  // An output scale twice that of the operands puts half of all sums exactly halfway between two int8 values. Computing
+  // the ADD in floats then needs the most corrections of single results.
   for (const GraphNode& node : graph.nodes) {
     for (int output : node.outputs) {
       GraphTensor& tensor = graph.tensors[static_cast<size_t>(output)];
@@ -321,7 +321,8 @@ TEST(PrepareTime, OfManyAdditions) {
 }
 
 TEST(PrepareTime, OfNodesThatAreDelayed) {
-  // Claimed nodes and other nodes alternate. One node of each partition waits for the next partition.
+  // Claimed nodes and other nodes alternate. Each partition has a node whose output only the next partition reads, so
+  // the node is delayed.
   Plan plan;
   std::vector<int> claimed;
   for (int image = plan.AddTensor({1, 1, 1, 32}), node = 0; node < 120000; node += 4) {

@@ -262,9 +262,10 @@ def test_a_product_of_levels_of_signs(grid: Grid) -> None:
     ],
 )
 def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) -> None:
-    """For each int8 level, the source model rounds the sign differently.
+    """In the source model, the value of a sign differs a little between the int8 levels of `x`, because its int8 sums
+    are rounded.
 
-    In the output of the layer, these differences add up to at most two levels.
+    In the output of the layer that reads the sign, these differences add up to at most two levels.
     """
     model = Int8Model()
     source = layer_of(model, form(model, model.input8((1 / 16, 3), *SHAPE)))
@@ -287,8 +288,8 @@ def test_levels_are_followed_through_a_bounded_count_of_ops(count: int, is_binar
 @pytest.mark.parametrize("form", [two_casts, cast_less_one, one_less_cast, moved_to_another_grid])
 @pytest.mark.parametrize("padding", [None, 0.0, 1.0, -1.0])
 def test_signs_that_levels_are_computed_to(form: Callable[[Int8Model, Tensor], Tensor], padding: float | None) -> None:
-    """At a padded border, an error of one level in the signs becomes several levels in the layer's output, if most
-    weights are +1.
+    """The padding value of int8 signs may be one level off. At a padded border, these errors add up to several levels
+    of the layer's output if most weights are +1.
     """
     model, rng = Int8Model(), np.random.default_rng(0)
     signs = form(model, model.input8((1 / 16, 3), *SHAPE))

@@ -17,8 +17,8 @@ from tests.support.float_models import op_names
 
 FOLDER = Path(__file__).parents[1] / "golden_trainers"
 FILES = sorted(FOLDER.glob("*.tflite"))
-# The output types of each network's binary layers: bits, or FLOAT32. A network that is missing here has the types in
-# BITS.
+# The output types of each network's binary layers: bits, or FLOAT32. For a network that OUTPUTS does not list, BITS has
+# the types.
 BITS = ["bits", "FLOAT32"]
 OUTPUTS = {
     "concatenation": ["FLOAT32", "FLOAT32"],

@@ -67,6 +67,6 @@ def expected_counts(images: np.ndarray, labels: np.ndarray) -> dict[str, object]
 
 
 def counted(evaluation) -> dict[str, object]:
-    """The counts of an evaluation's first model, in the form of `expected_counts`."""
+    """The counts of an evaluation's first model, with the same keys as the result of `expected_counts`."""
     found = evaluation.to_dict()
     return {"samples": found["samples"], **{name: found["models"][0][name] for name in ("top_1", "top_5", "confusion")}}

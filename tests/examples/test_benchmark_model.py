@@ -206,8 +206,8 @@ def test_a_mistake_is_one_line(benchmark_model, flags, message):
 
 @pytest.mark.parametrize("output", ["/nowhere/o.json", "/", "", "link"])
 def test_an_output_that_cannot_be_written_fails_before_the_runs(benchmark_model, tmp_path, output):
-    """The model file does not exist. If the program opened the model before the output file, it would print another
-    message.
+    """The model file does not exist either. The message about the output file shows that the program opens the output
+    file before the model.
     """
     (tmp_path / "link").symlink_to("/nowhere/o.json")
     path = f"{tmp_path}/{output}" if output in ("", "link") else output

@@ -115,8 +115,8 @@ def _layouts(graph: Graph) -> int:
 
 
 def _signs(graph: Graph) -> list[int]:
-    """Returns the distance from the graph's inputs of the sign ops whose operand does not already hold signs, and the
-    number of fused activations."""
+    """Returns two numbers. The first is the distance (`_distance`) between the graph's inputs and its sign ops, except
+    sign ops whose operand already holds signs. The second is the number of fused activations."""
     distance = _distance(lambda op: op.name in SIGNS and not holds_signs(graph, op.input(0)), upstream=True)
     return [distance(graph), sum(bool(fused_activation(op)) for op in live(graph))]
 
@@ -126,8 +126,8 @@ def _size(tensor: Tensor) -> int:
 
 
 def _work_on_constants(graph: Graph) -> int:
-    """Returns the number of ops that compute with constants only, each counted once for every path to another op or to
-    an output."""
+    """Returns the number of ops that compute with constants only. Such an op counts once for each path to an op that
+    also reads other tensors, or to an output."""
     lengths: dict[Tensor, int] = {}
     total = 0
     for op in live(graph):

@@ -58,7 +58,8 @@ def _binary_conv(model: FloatModel, rng: Rng, x: Tensor, channels: int, stride: 
     taps = int(rng.choice([1, 3]))
     weights = sign_weights(rng, channels, taps, taps, x.channels)
     if isinstance(model, Int8Model):
-        # This form of a sign has only ops that can be exported, even if the converter leaves the layer int8.
+        # If the converter leaves the convolution int8, the ops of its sign stay in the model. An export supports all
+        # ops of the form "ste_sign".
         signs = model.sign8(x, "ste_sign", EXACT_GRID)
         bias = rng.standard_normal(channels)
         return model.conv8(signs, weights, bias, out, same=True, activation="none", stride=stride)

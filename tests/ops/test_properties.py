@@ -323,8 +323,8 @@ def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
     rng = np.random.default_rng(3)
     special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, np.finfo(np.float32).max], np.float32)
     if activation == 1:
-        # The delegate's RELU turns a NaN into +0, but not every runtime's does. Therefore the special numbers are only
-        # zeros here. The test that compares the results replaces each -0 by +0 before.
+        # Inputs of RELU are never NaN, because the delegate's RELU turns a NaN into +0, and some runtimes' RELU does
+        # not. The test replaces each -0 in the results by +0 before it compares them.
         special = special[:2]
 
     def values(*sizes: int) -> Any:

@@ -106,7 +106,7 @@ LiteRtTensorBuffer MakeBuffer(void* litert, LiteRtEnvironment environment, int t
   return buffer;
 }
 
-// Runs a model with LiteRT's CompiledModel, which finds litebnn's accelerator in the folder.
+// Runs a model with LiteRT's CompiledModel, which finds litebnn's accelerator in `folder`.
 void RunByFolder(void* litert, const std::string& folder, const Job& job) {
   constexpr int kRuntimeLibraryDir = 22, kString = 8, kRead = 0, kUInt8 = 3;
   const std::string input = Read(job.input), content = Read(job.model);

@@ -83,7 +83,7 @@ def natives() -> Path:
 
 def test_java_makes_and_frees_delegates(classes: Path, natives: Path) -> None:
     options = ["num_threads", "2", "isa", "portable", "num_threads", "no", "colour", "red", "isa", "null"]
-    # The option makes the virtual machine check the arguments of all JNI calls.
+    # The option -Xcheck:jni makes the virtual machine check the arguments of all JNI calls.
     java = [find_program("java"), "-Xcheck:jni", f"-Djava.library.path={natives}", "-cp", classes, "Program", *options]
     run = subprocess.run(java, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

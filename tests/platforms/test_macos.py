@@ -55,8 +55,8 @@ def test_names_are_taken_out_of_the_exports(tmp_path: Path) -> None:
     subprocess.run([find_clang_tool("clang++"), "--target=arm64-apple-macos14", "-c", "-o", code, source], check=True)
     linker = [find_clang_tool("ld64.lld"), "-dylib", "-arch", "arm64", "-platform_version", "macos", "14.0", "14.0"]
     subprocess.run([*linker, "-undefined", "dynamic_lookup", "-o", path, code], check=True)
-    # The check also accepts the signature that the linker wrote, so it computes the hashes in the same way as the
-    # linker.
+    # The linker has signed the library. The function is_signed must accept the linker's signature, which shows that it
+    # computes the hashes as the linker does.
     assert is_signed(path)
     before = lief.parse(str(path))
     addresses = {export.symbol.name: export.address for export in before.dyld_exports_trie.exports}

@@ -131,8 +131,8 @@ def chains() -> Iterator[Case]:
 
 
 def shortcuts(name: str, activation: int) -> Case:
-    """A model of binary layers with residual additions. The delegate claims these additions, and fuses those whose
-    input has one consumer."""
+    """A model of binary layers with residual additions, all of which the delegate claims. The delegate fuses an
+    addition into a binary layer if only this addition reads the layer's output."""
     shape = (2, 4, 5, 40)
     graph = Graph()
     options = schema.AddOptionsT()
@@ -312,8 +312,8 @@ def delayed() -> Case:
 
 
 def between_float_ops() -> Iterator[Case]:
-    """Yields models of a binary layer between float ops, which stay with the runtime, and a dynamic tensor before the
-    layer."""
+    """Yields two models of a binary layer between float ops that stay with the runtime. In the second model, the
+    layer's signs are packed from a dynamic tensor."""
     conv = Conv((1, 4, 5, 32), 16)
     for dynamic in (False, True):
         graph = Graph()

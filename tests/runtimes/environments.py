@@ -92,7 +92,9 @@ def c_library() -> str:
 def run_python(
     python: Path, arguments: list[str], runtime: str, library: Path, variables: dict[str, str] | None = None
 ) -> int:
-    """Runs a Python that has the runtime, with the environment variables for `backends.py`. Returns the exit code."""
+    """Runs a Python in which `runtime` is installed, with the environment variables that `backends.py` reads. Returns
+    the exit code.
+    """
     environment = {
         "LITEBNN_RUNTIME": runtime,
         "LITEBNN_LIBRARY": str(library),
@@ -104,7 +106,7 @@ def run_python(
 
 
 def run_suite(python: Path, runtime: str, cases: Path, library: Path, variables: dict[str, str] | None = None) -> int:
-    """Runs the suite with a Python that has the runtime, and returns pytest's exit code."""
+    """Runs tests/runtimes/suite.py in a Python in which `runtime` is installed, and returns pytest's exit code."""
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "tests/runtimes/suite.py"]
     return run_python(python, arguments, runtime, library, {"LITEBNN_CASES": str(cases), **(variables or {})})
 

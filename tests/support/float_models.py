@@ -319,8 +319,8 @@ def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = F
     rng = np.random.default_rng(seed)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, size, size, channels)), channels)
-    # The bias cancels one possible value of the dot product, so that the sum is exactly zero. The factor is a power of
-    # two, so the product is exact.
+    # Each bias is 0.1 times -16, -8, 8 or 16, and cancels one possible dot product, so that the exact sum is zero. The
+    # bias has no rounding error of its own, because 8 and 16 are powers of two.
     bias = np.float32(0.1) * rng.choice([-16, -8, 8, 16], channels)
     if channels_first:
         sign = model.sign(model.elementwise("ADD", model.transpose(x, 0, 3, 1, 2), model.const(bias.reshape(-1, 1, 1))))
@@ -356,7 +356,8 @@ def run_pass(one: Any, model: Model) -> tuple[bool, list[str]]:
 
 
 def _run(one: Any, graph: Graph, notes: Notes) -> bool:
-    """Runs a rule. Checks that the rule returns True exactly if it has changed the graph, and lowers its measure."""
+    """Runs a rule. Checks that the rule returns True exactly if it has changed the graph, and that a change lowers the
+    measure that the rule names (`lowers`)."""
     before = _ops(graph)
     changed = bool(measured(one)(graph, notes))
     assert changed == (_ops(graph) != before), one.__name__

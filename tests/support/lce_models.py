@@ -221,7 +221,7 @@ class Conv:
         return output
 
     def model(self) -> bytes:
-        """A model of this op alone, with packed input."""
+        """A model of this LceBconv2d alone, with packed input."""
         graph = Graph()
         *pixels, channels = self.input_shape
         source = graph.tensor((*pixels, (channels + 31) // 32), name="input")

@@ -52,7 +52,7 @@ class Int8Model(FloatModel):
         return self._on(grid, self.input(*shape, type=self.level_type, signature=signature))
 
     def sign8(self, x: Tensor, form: str, grid: Grid) -> Tensor:
-        """A sign of ±1, or of 0 and 1 for "heaviside", which is quantized. `form` is the form of the float op."""
+        """Adds the ops that `form` names, which compute an int8 sign of `x`: ±1, or 0 and 1 for "heaviside"."""
         if form == "heaviside":
             condition = self.elementwise("GREATER_EQUAL", self.dequantize8(x), self.const(0), type="BOOL")
             return self.quantize8(self.op("CAST", [condition], x.dims), NO_MINUS_GRID)

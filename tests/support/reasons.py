@@ -165,11 +165,11 @@ def _is_ternary(left: Left) -> bool:
 
 
 def _is_no_sign(left: Left, reason: str) -> bool:
-    """True if the observed values of the input may be those of something other than a sign.
+    """True if the observed values of the input do not prove that the input is a sign.
 
-    The output of a sign takes two clearly different values, and differs between samples. Two values prove no sign if
-    one of them may be padding. The same holds for two values of a clamped sum, and for two nearly equal values, which
-    a clamp and a coarse quantization may leave.
+    The output of a sign takes two clearly different values, and differs between samples. Two values are no proof if
+    one of them may be padding, if they come from a clamped sum, or if they are nearly equal. A clamp followed by a
+    coarse quantization may leave only two nearly equal values.
     """
     largest, smallest = max(left.values), min(left.values)
     hardly_differ = largest - smallest < 0.1 * max(abs(largest), abs(smallest))
@@ -184,8 +184,8 @@ def _takes_two_others(left: Left, reason: str) -> bool:
 
 def _is_what_it_says(left: Left, reason: str) -> bool:
     """True if the layer's input is always the number in the reason's text, apart from padding."""
-    # The zeros with which a SPACE_TO_BATCH_ND pads are at different positions in each of its parts, so zeros are
-    # ignored.
+    # SPACE_TO_BATCH_ND pads each batch of its output with zeros at other positions. Therefore the observed zeros do not
+    # count as values of the input.
     within = replace(left, values=left.values - {0.0}) if left.spaced else left
     return _takes_no_others(within, reason) or (left.padded and not left.moves)
 
@@ -219,8 +219,8 @@ def _is_no_constant_matrix(left: Left, reason: str) -> bool:
 
 
 def _is_of_signs(left: Left, reason: str) -> bool:
-    """True if the input takes at most four values, apart from rounding and padding, and the layer's kind matches the
-    reason."""
+    """True if the reason's text names the layer's op, and the layer's input takes at most four values, apart from
+    rounding and padding."""
     distinct = {round(value, 4) for value in left.values}
     return left.op.name in reason and len(distinct) <= (6 if left.padded else 4)
 

@@ -67,7 +67,7 @@ def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
 
 @pytest.mark.deep
 def test_the_torch_backend_has_everything_that_tensorflow_has(torch_keras: str, tmp_path: Path) -> None:
-    """The test checks values, gradients, training with Bop, flip ratios and saved models."""
+    """The test checks the quantizers' values and gradients, training with Bop, flip ratios and saved models."""
     result = run(torch_keras, "torch", "-m", "tests.support.keras_backend", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
 

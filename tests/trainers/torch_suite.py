@@ -149,7 +149,8 @@ def test_a_convolution_is_one_of_signs(padding, stride: int, pad_values: int) ->
     nn.init.normal_(layer.bias)
     x = torch.randn(2, 4, 7, 8)
     sides = {"valid": (0, 0, 0, 0), 1: (1, 1, 1, 1), (2, 0): (0, 0, 2, 2)}
-    # For stride 2, SAME padding adds one value after an axis of 8, and one value on each side of an axis of 7.
+    # The filter has width 3. For stride 2, SAME padding adds one value after an axis of 8, and one value on each side
+    # of an axis of 7.
     sides["same"] = (1, 1, 1, 1) if stride == 1 else (0, 1, 1, 1)
     padded = F.pad(sign(x), sides[padding], value=pad_values)
     expected = F.conv2d(padded, sign(layer.weight), layer.bias, stride, groups=2)

@@ -6,8 +6,8 @@ Usage:
     python -m tests.trainers.train_processes FRAMEWORK IMAGES OUTPUT
 
 Rounding must not flip any sign, because one flipped sign would flip many more. PyTorch's batch norms round differently
-in one and in two processes, so PyTorch computes in float64. Biases are not zero, because a sum of signs may equal the
-mean of such sums, and their difference would be 0.
+in one and in two processes, so PyTorch computes in float64. The parameters of batch norms get random offsets. Without
+these, a sum of signs that is equal to the mean would be normalized to 0, where rounding decides the sign.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def keras_recorder(options: Options) -> Any:
 
 
 def torch_recorder(network: Any, options: Options) -> list[Any]:
-    """An optimizer that changes nothing, because PyTorch itself keeps the gradients."""
+    """A list of one optimizer that changes no weights. PyTorch keeps the gradients in the weights' attribute `grad`, so
+    the optimizer need not store them."""
     import torch
 
     return [torch.optim.SGD(network.parameters(), 0.0)]

@@ -57,7 +57,7 @@ def roff(markdown: str) -> str:
     text = re.sub(r"\*\*(.+?)\*\*", r"\1", text)
     text = text.replace("-", r"\-")
     text = re.sub(r"`(.+?)`", r"\\fB\1\\fR", text)
-    # A line that begins with a dot or an apostrophe would be a command.
+    # In roff, a line that begins with a dot or an apostrophe would be a command.
     return rf"\&{text}" if text.startswith((".", "'")) else text
 
 

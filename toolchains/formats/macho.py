@@ -20,7 +20,7 @@ N_EXT = 1
 NLIST = struct.Struct("<IBBHQ")
 CODE_DIRECTORY = 0xFADE0C02
 
-# Names that zig's linker exports in addition.
+# Names of its own that zig's linker adds to the exports of every library.
 LINKER_NAMES = ("___dso_handle", "__mh_dylib_header")
 
 

@@ -50,7 +50,8 @@ def _second_checkout() -> Path:
 
 @functools.cache
 def _built_again(product: Product) -> dict[str, Path]:
-    """The files of a second build, by their names. A target's products share one build, as in the first checkout."""
+    """The files of a product that was built in the second checkout, by their names. The products of a target share the
+    same build folder, as in the first checkout."""
     folder = _second_checkout()
     fetched = runtime_folder(product.target.name)
     if fetched.is_dir():
@@ -110,7 +111,7 @@ CHECKS = (
 
 
 def subjects(check: Check, chosen: list[Product]) -> list[Product | None]:
-    """The products to which a check applies. For a check of the project as a whole, it is only None."""
+    """The products to which a check applies. For a check of the project as a whole, the list is [None]."""
     return [product for product in chosen if product.kind in check.kinds] if check.kinds else [None]
 
 

@@ -61,7 +61,7 @@ def _resolves(wheel: Path, platform: str, python: str) -> bool:
 
 
 def tags(product: Product, file: Path) -> str:
-    """pip takes the wheel for each Python on its platform, and for no other platform."""
+    """pip takes the wheel for each supported Python on the platform in the wheel's name, and for no other platform."""
     platform = file.stem.rpartition("-")[2]
     expect(platform == product.target.wheel, f"expected the tag {product.target.wheel}, found {platform}")
     refused = [python for python in pythons() if not _resolves(file, platform, python)]

@@ -87,8 +87,8 @@ def test_levels_of_narrow_types_are_read_as_they_are_packed(type: str) -> None:
 def ops_with_int8_results(activation: str, *, binary: bool = True, read_by_layer: bool = False) -> set[str]:
     """Returns the ops of a model whose results may become int8.
 
-    The model has a convolution, a sign, and a second convolution. The chain after it is a MUL by a gate, `activation`,
-    and an ADD of the first convolution's output. A max pool reads the sum.
+    The model has a convolution, a sign, and a second convolution. After the second convolution follow a MUL by a gate,
+    `activation`, and an ADD of the first convolution's output. A max pool reads the sum.
     """
     model, rng = FloatModel(), np.random.default_rng(0)
     stem = model.conv(model.input(1, 4, 4, 3), rng.standard_normal((32, 3, 3, 3)), same=True)

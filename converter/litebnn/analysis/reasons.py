@@ -88,7 +88,7 @@ def _keeps_values(op: Op) -> bool:
 
 
 def _clamps(op: Op) -> bool:
-    """True if an op that only passes values clamps them by its fused activation."""
+    """True if an op is a MAX_POOL_2D whose fused activation clamps the values."""
     return op.name == "MAX_POOL_2D" and fused_activation(op) != 0
 
 

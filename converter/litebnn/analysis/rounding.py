@@ -40,8 +40,8 @@ def _monotone(graph: Graph, tensor: Tensor) -> tuple[Tensor, bool, tuple[Op, ...
     return parts[0][0], falls.pop(), (*ops, op)
 
 
-# The answer to this question describes a tensor as a monotone function of a tensor x, which is as far upstream as
-# possible. The answer has three parts: x, a bool that is True if the function falls, and the ops that compute the
+# _monotone_in(graph, tensor) describes a tensor as a monotone function of a tensor x, which is as far upstream as
+# possible. The result has three parts: x, a bool that is True if the function falls, and the ops that compute the
 # tensor from x. If there is no such function, x is the tensor itself.
 _monotone_in = Question(_monotone, lambda op: [op.input(index) for index in _moving(op)])
 
@@ -54,10 +54,10 @@ def _rounded(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array] | None
     return None if found is None else (x, *found)
 
 
-# The answer to this question describes a tensor that is a rounded, monotone function of another tensor x. It is x, the
-# edges (numbers at which the function changes), and the values between the edges; None for other tensors. Each op of
-# such a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If the function is equal at
-# two numbers, it is equal between them, so bisection finds the numbers at which it changes.
+# rounded_steps(graph, tensor) describes a tensor that is a rounded, monotone function of another tensor x. It returns
+# x, the edges (numbers at which the function changes), and the values between the edges; None for other tensors. Each
+# op of such a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If the function is
+# equal at two numbers, it is equal between them, so bisection finds the numbers at which it changes.
 rounded_steps = Question(_rounded)
 
 

@@ -144,8 +144,8 @@ def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     """
     if tensor.type == "BOOL":
         return None
-    # The search tries a boolean before an unpacked sign, because several comparisons may turn the same unpacked sign
-    # into different booleans.
+    # First, the tensor's values are sought as a function of a single boolean. If several comparisons of one unpacked
+    # sign give different booleans, the values may still be a function of this sign.
     of_signs = values_of(graph, tensor)
     found = next((one for one in (choices_of(graph, tensor), of_signs) if _are_chosen(graph, tensor, one)), None)
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
@@ -176,7 +176,8 @@ def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
 
 
 def find_two_levels(graph: Graph, tensor: Tensor) -> Values | None:
-    """Returns the two values of a tensor and their threshold, if neither a boolean nor a sign selects the values."""
+    """Returns the step function of a tensor that takes only two values: the values, and the threshold of an upstream
+    tensor that selects between them. None for other tensors, or if the upstream tensor is boolean."""
     values = values_of(graph, tensor)
     has_two = values.x is not None and values.x.type != "BOOL" and len(values.edges) == 1 and values.is_known
     return values if has_two else None

@@ -88,12 +88,13 @@ class FewValues:
     """FewValues describes a tensor whose elements take few different values. It has the tensors in which these values
     first occur, and the ops after them, which only move or round the values."""
 
-    # The field `sources` has the tensors in which the values first occur. It is one tensor with more than two values,
-    # or one or more tensors with two values each.
+    # The tensors in which the values first occur: one tensor with more than two values, or one or more tensors with two
+    # values each.
     sources: Mapping[Tensor, Values]
-    # The ops between the sources and the tensor, in order of execution.
+    # The ops between the tensors in `sources` and the described tensor, in order of execution.
     ops: tuple[Op, ...]
-    # The values of the tensor itself. Two values are ascending. More values have the order of the values in `sources`.
+    # The values that the tensor takes after `ops`. Two values are ascending. More than two values have the order of the
+    # values in `sources`.
     numbers: Array
     # The values with which the ops in `ops` pad.
     pads: tuple[float, ...] = ()
@@ -206,7 +207,7 @@ def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
     return FewValues(sources, ops, stored[:2], tuple(stored[2:].tolist()), step)
 
 
-# The answer to this question is a tensor's `FewValues`; None if the tensor takes many values.
+# few_values(graph, tensor) returns the `FewValues` of a tensor; None if the tensor takes many values.
 few_values = Question(_few_values, lambda op: [op.optional(index) for index in handed_on(op)])
 
 
@@ -300,5 +301,5 @@ def why_no_sum(few: FewValues) -> str:
 
 
 def of_few(few: FewValues) -> str:
-    """Returns the beginning of a reason, which says which values the layer's input takes."""
+    """Returns the first words of a reason for a message: the values that the layer's input takes."""
     return "its input takes " + ("several levels" if few.are_levels else "{:g} and {:g}".format(*few.numbers))

@@ -36,7 +36,8 @@ class Threshold:
     number: str = ""
     # True if a SUB computes the difference of x and `level`, False if an ADD of the negated `level` computes it.
     subtracts: bool = False
-    # True if the source model rounds the values before it compares them. The threshold may then be rounded once more.
+    # True if the source model rounds between x and the comparison, so that the threshold is not exact. A rule may then
+    # fold the threshold into a bias, which rounds it once more.
     is_rounded: bool = False
 
     @property
@@ -46,17 +47,17 @@ class Threshold:
 
     @property
     def key(self) -> tuple[bytes, ...]:
-        """Returns a key that is equal for thresholds with the same condition."""
+        """Returns `level` and `falls` as a key. Thresholds with equal keys give the same sign for every x."""
         return () if self.is_plain else (self.level.tobytes(), self.falls.tobytes())
 
     @property
     def rising(self) -> Threshold:
-        """Returns the same thresholds, with `falls` false in all channels. The caller must negate the channels in which
-        it was true."""
+        """Returns a threshold with this `level`, for which `falls` is false in all channels. The caller must negate the
+        sign in the channels in which `falls` was true."""
         return replace(self, falls=np.zeros(1, np.bool_))
 
     def of_channels(self, channels: slice | Array, suffix: str) -> Threshold:
-        """Returns the threshold of some of the channels."""
+        """Returns the threshold for a selection of the sign's channels. `suffix` is appended to the names."""
         level, falls = (each if each.size == 1 else each[channels] for each in (self.level, self.falls))
         name = derived(self.name, suffix)
         return replace(self, level=level, falls=falls, name=name, number=derived(name, "/constant"))
@@ -67,7 +68,8 @@ class Threshold:
         return max(self.level.size, self.falls.size) == 1
 
     def fits(self, before: Tensor, after: Tensor) -> bool:
-        """True if the same threshold applies after an op that moves the elements of `before` to `after`."""
+        """True if this threshold of the tensor `before` also applies to `after`, the output of an op that only moves
+        elements."""
         return self.is_uniform or before.channels == after.channels
 
 
@@ -95,12 +97,13 @@ def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | No
 
 
 def crossing(scale: Array, shift: Array, level: Array) -> tuple[Array, Array, Array]:
-    """Returns the x at which scale · x + shift reaches the threshold `level`: the nearest float32, or the next one
-    above. The next one is returned if, without any rounding, the nearest does not reach the threshold.
+    """Returns the threshold for x at which scale · x + shift reaches the threshold `level`. The threshold for x is the
+    float32 nearest to the exact number, or the next float32 above.
 
     Returns:
         The thresholds for x, float32 [n], and two arrays bool [n]. The first array is true where `level` is reached
-        below that x, and false where it is reached at x and above. The second array is true where nothing is rounded.
+        below the threshold for x, and false where `level` is reached at this threshold and above. The second array is
+        true where float32 computes scale · x + shift without rounding, for the x nearest to the exact number.
     """
     with np.errstate(all="ignore"):
         nearest = normal_level(((level - shift) / scale).astype(np.float32), up=True)
@@ -130,8 +133,8 @@ def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _limited(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Describes a MINIMUM or MAXIMUM with a number near a threshold of its output as x itself. None if the number may
-    affect which outputs reach the threshold.
+    """Describes a MINIMUM or MAXIMUM of x and a number as x itself, if the number does not change which outputs reach
+    the threshold. Otherwise returns None.
     """
     limit = uniform(op.input(1))
     is_free = limit is not None and np.all(level <= limit if op.name == "MINIMUM" else level > limit)
@@ -139,9 +142,9 @@ def _limited(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Describes an op near a threshold as x itself if the same threshold applies to its input and its output; otherwise
-    None. A clamp does not change a threshold between its limits. An op that keeps the signs of values does not change
-    the threshold 0.
+    """Describes an op as x · 1 + 0 if its output reaches the threshold `level` exactly where its input x does. Returns
+    None for other ops. A clamp does not change a threshold between its limits. An op that keeps the signs of values
+    does not change the threshold 0.
     """
     clamp = facts(op).clamp
     if clamp is None:

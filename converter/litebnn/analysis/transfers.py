@@ -28,12 +28,14 @@ class Values:
     `values[0]` below `edges[0]`, and `values[i + 1]` from `edges[i]` on.
     """
 
-    # The field `x` is the tensor that the values depend on. It is FLOAT32, quantized (then the edges lie on its grid)
-    # or BOOL, read as 0 and 1. For a function without edges, `x` is None.
+    # The field `x` is the tensor on which the values depend: FLOAT32, quantized, or BOOL, read as 0 and 1. The edges
+    # are the numbers of `x` at which the values change. If `x` is quantized, it can represent its edges exactly. For a
+    # function without edges, `x` is None.
     x: Tensor | None
     edges: Array  # float32 [k], ascending
     values: Array  # float64 [k + 1]
-    # The tensors that are added to the values. Each is multiplied by factors, float64 [k + 1]: one for each value.
+    # The tensors that are added to `values`, each multiplied by its factors. The factors are float64 [k + 1], one for
+    # each element of `values`.
     linear_terms: Mapping[Tensor, Array] = field(default_factory=dict)
     # The coarsest quantization scale to which the values were rounded; 0 without rounding.
     step: float = 0.0

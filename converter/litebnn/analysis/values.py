@@ -45,7 +45,8 @@ _MOST_TERMS = 16  # a sum with more terms counts as unknown; residual networks a
 
 
 def rounded_values(graph: Graph, tensor: Tensor) -> Values | None:
-    """Returns the few values of a rounded, monotone function of a float tensor; None for other tensors."""
+    """Returns the values of a tensor that is a rounded, monotone function of a float tensor and takes few values; None
+    for other tensors."""
     steps = rounded_steps(graph, tensor)
     return None if steps is None else Values(*steps)
 
@@ -99,14 +100,14 @@ def _computed(graph: Graph, op: Op, transfer: Transfer, operands: list[Values]) 
         return None if result is None else _stored(op, parts, result)
 
 
-# The answer to this question is the values of a tensor, as a step function of an upstream tensor. The upstream tensor
-# is the farthest one from which only ops that this module knows lead to the tensor.
+# The question `values_of` asks for the values of a tensor, as a step function of an upstream tensor. The upstream
+# tensor is the farthest one from which only ops that this module knows lead to the tensor.
 values_of = Question(partial(_values, kind="tensors"), partial(_followed, kind="tensors"))
-# The answer to this question is like that to `values_of`, but the search upstream also ends at a boolean tensor. The
-# answer may then be a step function of the boolean.
+# The question `choices_of` is the same as `values_of`, but the search upstream also ends at a boolean tensor. The
+# answer may then be a step function of this boolean tensor.
 choices_of = Question(partial(_values, kind="booleans"), partial(_followed, kind="booleans"))
-# This question differs from `values_of` for a quantized tensor that has no known values. The answer is then the
-# identity as a step function: the steps are at the levels that the quantization allows.
+# The question `_levels_of` differs from `values_of` for a quantized tensor that has no known values. The answer is then
+# the identity as a step function: the steps are at the levels that the quantization allows.
 _levels_of = Question(partial(_values, kind="levels"), partial(_followed, kind="levels"))
 _QUESTIONS = {"tensors": values_of, "booleans": choices_of, "levels": _levels_of}
 

@@ -83,8 +83,7 @@ class _Delegate(Structure):
         ("CopyToBufferHandle", c_void_p),
         ("FreeBufferHandle", c_void_p),
         ("flags", c_int64),
-        # In newer runtimes, this structure has more members at its end, and the runtimes read them. The zeros stand for
-        # these members.
+        # Zeros for the members that newer runtimes have at the end of their TfLiteDelegate, and read.
         ("zeroed_room", c_void_p * 16),
     )
 
@@ -180,7 +179,8 @@ class Stopwatch:
     def _costs_of_watching(self) -> tuple[int, int]:
         """The overhead of timing, in nanoseconds: the part inside a node's measured time, and the part outside it."""
         nothing = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)(("abs", ctypes.CDLL(None)))
-        # The timing function is wrapped in another one, which measures the total overhead of the inner one.
+        # An outer timing function times the whole call of an inner timing function, and thereby measures the inner
+        # one's total overhead.
         watched = _Invoke(self._watched(self._watched(int(ctypes.cast(nothing, c_void_p).value or 0))))
         costs = []
         for _ in range(_RUNS_OF_NOTHING):

@@ -118,8 +118,8 @@ def copy_of(graph: Graph, op: Op, x: Tensor, suffix: str, *, before: Op | None =
     If such a copy exists already, returns its output."""
     end = len(graph.ops) if before is None else graph.ops.index(before)
     for other in graph.consumers(x):
-        # A copy shares the options object of the original op. A later call recognizes an existing copy by this shared
-        # object.
+        # Each copy has the same options object as the op `op`. Therefore an op with this object that reads x is an
+        # earlier copy.
         if other.options is op.options and other is not op and graph.ops.index(other) < end:
             return other.output
     moved = like(x, derived(op.output.name, suffix), dims=op.output.dims)

@@ -43,7 +43,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: 
     from rich.console import Console
     from rich.table import Table
 
-    # Widths are computed after encoding, because the text that replaces a missing letter may be longer.
+    # Widths are computed after encoding, because a letter that stdout's encoding lacks is replaced by text that may be
+    # longer.
     shown, ranged_right = [[as_shown(printable(cell)) for cell in row] for row in rows], set(numbers)
     width = None if sys.stdout.isatty() else _WIDTH_OF_A_FILE
     console = Console(width=width, markup=False, emoji=False, highlight=False)

@@ -1,5 +1,5 @@
-"""Standard streams and signals of a command. They work with closed streams and with encodings of few letters, and end
-cleanly.
+"""Prepares the standard streams and the signals of a command. The streams may be closed, or their encoding may lack
+letters. If a signal ends the command, its `finally` blocks still run.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ def together(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _installer(command: str) -> str:
-    """The beginning that the commands of findings must share to be merged: "apt install ", or else the whole
-    command.
+    """The part of an install command that must be equal for findings to be merged. For a command that only installs
+    packages by apt, this is "apt install "; for any other command, it is the whole command.
     """
     return _APT if command.startswith(_APT) and "&&" not in command else command
 

@@ -20,7 +20,7 @@ _SECONDS, _MEMORY = 120, 1 << 36
 
 
 def look_at_runtime() -> Iterator[Finding]:
-    """Yields findings on the runtime that litebnn uses, which is loaded, and on other installed ones."""
+    """Loads the runtime that litebnn uses, and yields findings on this runtime and on other installed runtimes."""
     from litebnn.runtime.find import RUNTIMES
 
     installed = [name for name, module in RUNTIMES.items() if importlib.util.find_spec(module.partition(".")[0])]
@@ -41,7 +41,7 @@ def look_at_runtime() -> Iterator[Finding]:
 
 
 def look_at_library(checkout: bool) -> Iterator[Finding]:
-    """Yields findings on the op library, which is loaded, and on the ISA that it selects.
+    """Loads the op library, and yields findings on the library and on the ISA that it selects.
 
     `checkout` is true if litebnn runs from a source checkout, which can build the library.
     """

@@ -130,8 +130,8 @@ class DaskCluster:
 
         with _asking_scheduler(distributed):
             client.register_plugin(Carrier(work), name=name)
-        # Threads of the Dask client put finished tasks and messages about lost workers into this queue. Only the thread
-        # that runs this method reads the queue.
+        # The queue `news` gets finished tasks and messages about lost workers from threads of the Dask client. Only the
+        # thread that runs `_results` reads the queue.
         news: SimpleQueue[tuple[int, Any] | str] = SimpleQueue()
 
         def submit(batch: Batch) -> None:
@@ -229,7 +229,7 @@ def _quiet_logs() -> Iterator[None]:
         for logger in loggers:
             logger.setLevel(logging.CRITICAL + 1)
         with warnings.catch_warnings():
-            # Only Dask's modules are silenced, because `on_warning` issues warnings by default.
+            # Only warnings of Dask's modules are silenced. The user must see the warnings that `on_warning` issues.
             warnings.filterwarnings("ignore", module=r"(distributed|dask|tornado|asyncio)\b")
             yield
     finally:

@@ -286,8 +286,8 @@ def _details(tensor: Tensor, index: int, tensors: list[Tensor]) -> QuantizationD
 
 
 def _quantization(carried: Any) -> Quantization | None:
-    """Removes the quantization from a tensor's schema object, and returns it. Returns None if it is absent or does
-    not fit the shape.
+    """Returns the scales and zero points of a tensor, and removes them from the tensor's schema object. Returns None if
+    they are absent, have details, or do not fit the shape.
     """
     q, rank = carried.quantization, 0 if carried.shape is None else len(carried.shape)
     scale = np.zeros(0, np.float32) if q is None or q.scale is None else np.asarray(q.scale, np.float32)

@@ -32,8 +32,8 @@ def plain(value: Any) -> Any:
 
 
 def normalised(data: bytes) -> Any:
-    """Removes differences that are allowed from a model: the position of large data, and the narrow copy of operator
-    codes.
+    """Unpacks a file for a comparison. Differences that rewriting a file may cause are removed, such as the position of
+    large data, and the deprecated 8-bit field for operator codes.
     """
     model = unpacked(data)
     for code in model.operatorCodes or ():

@@ -14,7 +14,7 @@ TABLES: dict[str, Any] = {
     for name, kind in vars(schema).items()
     if inspect.isclass(kind) and name.endswith("T") and hasattr(kind, "Pack")
 }
-# True for the schema of the newest runtime; TensorFlow's own schema is older.
+# True if the installed schema is that of the newest runtime. TensorFlow's own schema is older.
 IS_NEWEST = schema.__name__.startswith("ai_edge_litert") and "MultiAxisQuantization" in TABLES
 
 

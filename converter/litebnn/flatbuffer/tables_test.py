@@ -69,7 +69,8 @@ def test_damages_are_errors_or_other_values() -> None:
 def test_tables_that_contain_themselves_end() -> None:
     content = bytearray(SCHEMA.pack("Tree", {"trees": [{}, {}]}, b"TREE"))
     root = int.from_bytes(content[:4], "little")
-    # The test damages a file with a tree. Each element of the tree's list of trees becomes that tree itself.
+    # The file has a tree with two subtrees. The test changes the positions of both subtrees to the position of the tree
+    # itself.
     vector = next(at for at in range(8, len(content), 4) if content[at : at + 4] == b"\2\0\0\0")
     for at in (vector + 4, vector + 8):
         content[at : at + 4] = ((root - at) % (1 << 32)).to_bytes(4, "little")

@@ -158,7 +158,7 @@ def _encoded(text: str | None) -> bytes | None:
 
 
 def _schema_object(kind: str, carried: Any = None, **fields: Any) -> Any:
-    """Makes a schema object with these fields set: a copy of `carried`, or a new object."""
+    """Makes a schema object with the given `fields`: a changed copy of `carried`, or a new object."""
     item = getattr(schema, kind + "T")() if carried is None else copy.copy(carried)
     for key, value in fields.items():
         setattr(item, camel_case(key), value)

@@ -142,8 +142,9 @@ def _keyed_call(model: Any, structure: Any, tree: Any) -> tuple[Callable[[Sequen
 
 
 def _layers_of(layer: Any) -> Iterator[Any]:
-    """Yields all nested layers, containers first. The layers of a model come from Keras's list, those of other layers
-    from torch's."""
+    """Yields all nested layers, containers first. A model lists its layers in Keras's attribute `layers`. In any other
+    layer, they are found by torch's method `children`.
+    """
     for below in layer.layers if hasattr(layer, "layers") else layer.children():
         if hasattr(below, "compute_output_spec"):
             yield below
@@ -198,7 +199,8 @@ def _names(side: str, structure: Any, tensors: list[Any], given: list[str]) -> d
     if len(given) != len(tensors):
         given = [f"{side}_{index}" for index in range(len(tensors))]
     own = [keys[id(tensor)].pop(0) if keys.get(id(tensor)) else "" for tensor in tensors]
-    # The keys of dictionaries come first, so that they stay unchanged if a name of Keras is equal to one of them.
+    # Tensors with a dictionary's key are named before the others. If Keras's name of a tensor is equal to a key, a
+    # number is then appended to Keras's name, and not to the key.
     order = sorted(range(len(own)), key=lambda index: not own[index])
     names = dict(zip(order, unique_names(own[index] or given[index] for index in order), strict=True))
     return {_key(side, index): names[index] for index in range(len(tensors))}

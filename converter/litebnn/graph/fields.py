@@ -41,7 +41,8 @@ class Field:
         return ""
 
 
-# The largest valid count. Runtimes multiply sizes as int32, so the limit is far below the maximum of int32.
+# The largest valid value of a field that counts elements, such as a stride or an amount of padding. Runtimes multiply
+# such values as int32, so the limit is far below the maximum of int32.
 _MOST = 1 << 24
 
 VALUE = Field()
@@ -214,7 +215,7 @@ _WITHOUT = """ATan2 Abs AddN AssignVariable BatchToSpaceND Bitcast BitwiseXor Br
     Square SquaredDifference Tile TopKV2 Transpose UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd
     UnsortedSegmentSum Where ZerosLike"""
 
-# The fields of the options of all other builtin ops.
+# The fields of the options of all builtin ops except those of StableHLO.
 _OPTIONS: dict[str, dict[str, Field]] = {
     "Conv2DOptions": _fields(f"{_SAME} quantized_bias_type", **_CONV),
     "Conv3DOptions": _fields(_SAME, stride_d=STEP, dilation_d_factor=STEP, **_CONV),

@@ -227,7 +227,7 @@ class Graph:
         self.outputs = outputs
         self.ops: list[Op] = []
         self.carried = carried
-        # Signatures refer to these tensors, so rewrites must keep the tensors and their values.
+        # The tensors that signatures name as inputs or outputs. Rewrites must keep these tensors and their values.
         self.pinned: set[Tensor] = set()
         stored = {tensor.buffer for tensor in tensors if tensor.is_constant}
         self._work = _WORK + _WORK_PER_BYTE * sum(buffer.data.size for buffer in stored if buffer.data is not None)

@@ -68,8 +68,8 @@ class Counted:
 
     middle: float
     scales: tuple[float, ...]
-    # True for each sign that is +1 at and above its threshold, False for each sign that is +1 below its threshold.
-    # Several signs replace one level.
+    # One bool for each sign that replaces an activation level. It is true if the sign is +1 at and above its threshold,
+    # and false if the sign is +1 below its threshold.
     rising: tuple[bool, ...]
 
     def done(self, values: Array) -> Array:
@@ -91,7 +91,7 @@ Move: TypeAlias = Transposed | Reshaped | Negated | Counted
 class Origin:
     """The tensor of the source model from which a tensor's values come, and the transformations applied to them."""
 
-    # The name of the source model's tensor from which the values come.
+    # The name of the source tensor: the tensor of the source model from which this tensor's values come.
     source: str
     # The transformations that were applied to the source tensor's values, or to their signs, in order.
     moves: tuple[Move, ...] = ()

@@ -22,7 +22,7 @@ _READ_SPARSE = {"FULLY_CONNECTED": 1, "DENSIFY": 0}
 _BRANCHES = ("IF", "STABLEHLO_CASE")
 _LOOPS = ("WHILE", "STABLEHLO_WHILE")
 _CALLS = ("CALL", "CALL_ONCE", "STABLEHLO_COMPOSITE")
-# Operands that may be left out. Runtimes do not check the operands of other ops before they read them.
+# The ops whose operands may be left out. Runtimes read all operands of any other op, without checking that they exist.
 _LEAVE_OUT = {
     *("CONV_2D", "CONV_3D", "CONV_3D_TRANSPOSE", "CUSTOM", "DELEGATE", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"),
     *("BIDIRECTIONAL_SEQUENCE_LSTM", "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "SVDF", "TRANSPOSE_CONV"),

@@ -1,4 +1,4 @@
-"""Tests the checks of references to tensors and subgraphs other than an op's list of inputs."""
+"""Tests references.py: the checks of scales that are tensors, of omitted inputs, and of references to subgraphs."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def prototype(placement: Placement, name: str) -> str:
 
 
 def emit(placement: Placement, name: str, title: str, version: str) -> Emitted:
-    """Writes a network whose memory has been planned as C text."""
+    """Writes C text for a network. The memory of the network has been planned already."""
     writer = _Writer(placement, name)
     body, sizes = "", []
     for index, step in enumerate(placement.steps):

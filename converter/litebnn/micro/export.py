@@ -220,7 +220,8 @@ def _converted(model: bytes | str | os.PathLike[str], title: str) -> tuple[bytes
     from litebnn.convert import convert_tflite
 
     with warnings.catch_warnings():
-        # The warning is ignored, because a network without binary layers can be exported, too.
+        # The converter's warning of a model without binary layers is ignored, because such a network can be exported,
+        # too.
         warnings.filterwarnings("ignore", message="no binary layer")
         content: bytes = convert_tflite(model)
     is_path = isinstance(model, str | os.PathLike)

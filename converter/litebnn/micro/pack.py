@@ -206,8 +206,8 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
         planes = way.first_planes
         planes += max(-(-(bits_of_count - planes) // way.carried_planes), 0) * way.carried_planes
         in_planes = _threshold_planes(presets, planes) if thresholds is not None else _summand_planes(presets, planes)
-        # The axis of the bit planes moves before the axis of the lanes: kernels read the planes of a block one after
-        # the other.
+        # Kernels read the bit planes of a block of channels one after the other. Therefore the axis of the planes moves
+        # before the axis of the lanes.
         presets = np.moveaxis(words_of(by_block(in_planes)), 0, -2)
     records = -(-window_words // 3) * way.record_words
     numbers = max(-(-way.lanes // 2), -(-geometry.group_outputs // BITS_PER_WORD))

@@ -1,4 +1,4 @@
-"""Tests the adapter in the real Model Explorer, if that is installed. It takes hundreds of megabytes."""
+"""Tests the adapter in the real Model Explorer, if that is installed. Model Explorer takes hundreds of megabytes."""
 
 import sys
 from pathlib import Path

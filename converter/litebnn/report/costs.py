@@ -71,8 +71,8 @@ def estimate(op: Op, costs: Costs, delegated: Collection[Op], adds: bool) -> flo
 
 
 def row_for(op: Op, costs: Costs) -> Costs:
-    """The row of costs for the ISA that computes an op. It is the row of the board itself, or its `without` if the
-    board's ISA leaves the layer to another ISA."""
+    """The row of costs for the ISA that computes an op. The result is `costs`, or the row `costs.without` if the
+    board's ISA leaves an LceBconv2d to another ISA."""
     if costs.without is None or op.name != LCE_BCONV_2D:
         return costs
     is_left = windows_share_little(op, costs.tables, costs.shared_tables, costs.tile)
@@ -113,7 +113,8 @@ def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
 
 
 def read_costs(content: str) -> tuple[Costs, ...]:
-    """Parses the rows of `costs.json`. In the file, `without` is the name of the ISA in a later row, or ""."""
+    """Parses the rows of `costs.json`. In the file, `without` is the ISA of a later row for the same board; "" stands
+    for None."""
     rows: list[Costs] = []
     for row in reversed(json.loads(content)):
         below = (other for other in rows if (other.board, other.isa) == (row["board"], row["without"]))

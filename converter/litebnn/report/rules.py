@@ -1,4 +1,4 @@
-"""Rules for models that run fast. They find the ops of a graph that break them, and the cost of each break.
+"""Rules for models that run fast. Each rule finds the ops of a graph that break the rule, and the cost of breaking it.
 
 `python -m bench.rules` measures each cost with two networks that differ in one rule, for each instruction set (ISA).
 `rules.json` has the figures, and docs/rules-for-models.md shows them.
@@ -53,7 +53,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Price:
-    """The measured cost of a rule: two figures, for a million multiply-adds or for one value."""
+    """The measured cost of breaking a rule: figures of two networks, for a million multiply-adds or for one value."""
 
     # The name of the rule and the name of the ISA.
     rule: str
@@ -63,7 +63,7 @@ class Price:
     # The figures of the network that follows the rule, and of the network that breaks it.
     kept: float
     broken: float
-    # The extra work in the network that breaks the rule, relative to the useful work.
+    # In the network that breaks the rule, the extra work relative to the useful work.
     degree: float
     # True if the figures are for writing one value to memory and reading it again.
     per_value: bool
@@ -74,7 +74,8 @@ class Price:
         return 1 - self.kept / self.broken
 
     def share(self, degree: float) -> float:
-        """The share of a layer's time that is lost if the layer breaks the rule to this degree."""
+        """The share of a layer's time that is lost by breaking the rule, if `degree` is the layer's extra work relative
+        to its useful work."""
         if not self.degree:
             return 0.0
         longer = max(self.broken / self.kept - 1, 0.0) * degree / self.degree

@@ -36,8 +36,8 @@ class Verification:
     """The result of running two models side by side."""
 
     # The largest difference of an output, relative to the output's largest value (for int8, relative to the root mean
-    # square). If flipped signs change an output by more than `TOLERANCE`, the difference is measured with the source's
-    # signs.
+    # square). If flipped signs change an output by more than `TOLERANCE`, the difference is measured again. Each
+    # layer of the converted model then reads the source's signs.
     difference: float
     # The number of samples that were compared.
     samples: int

@@ -27,7 +27,7 @@ class Workload:
 
     # The kind of op: a row of the cost table.
     kind: str
-    # The amount of each kind of work, which is a column of the cost table; `calls` is 1.
+    # The amount of each kind of work, by the names of the cost table's columns. The amount of `calls` is always 1.
     amounts: Mapping[str, float]
 
 

@@ -21,9 +21,10 @@ from litebnn.graph import Graph, Op, Tensor
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
 # The maximum number of channels of an int8 batch norm.
 _MOST_INT8_CHANNELS = 1 << 12
-# The maximum number of input channels of an int8 convolution without groups, and the allowed numbers in each group.
+# For an int8 convolution without groups, the maximum number of input channels. For one with groups, the allowed numbers
+# of input channels in each group.
 _MOST_STEM_CHANNELS, _GROUP_CHANNELS = 4, range(4, 9)
-# Other maxima for an int8 convolution: output channels, weights, and weights of each output.
+# The maximum numbers of output channels, of weights, and of weights for each output, in an int8 convolution.
 _MOST_STEM_OUTPUTS, _MOST_STEM_WEIGHTS, _MOST_STEM_DEPTH = 1 << 10, 1 << 16, 1 << 14
 # The sums of an int8 convolution must stay below this bound.
 _MOST_STEM_SUM = 1 << 29
@@ -43,7 +44,7 @@ class _Kind:
     # The kinds of ops that may produce an input of the node; at least one input must come from such an op. If empty,
     # any claimed op may produce it.
     follows: Sequence[str] = ()
-    # True if the op is also claimed if its output leads only to signs, whatever produces its inputs.
+    # True if an output that leads only to signs is enough reason to claim the op, whatever produces its inputs.
     passes: bool = False
     # True if the op is claimed when a sign reads its output, even if other ops read its output too.
     begins: bool = False
@@ -186,8 +187,8 @@ def _is_stem(op: Op) -> bool:
 
 _OR_RELU = (Activation.NONE, Activation.RELU)
 _CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
-# The value of `follows` for ops that are claimed only if their outputs lead to signs. No kind of op has this name, so
-# the producers of their inputs do not count.
+# The value of `follows` for ops that are claimed only if their outputs lead to signs. Its only entry is an empty name,
+# which no kind of op has, so no producer of an input matches.
 _NOTHING = ("",)
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
@@ -237,7 +238,8 @@ def claimed_ops(graph: Graph) -> dict[Op, str]:
 
 
 def _beginnings(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
-    """The library's own ops, and builtin ops at the start of a path that leads to signs."""
+    """The ops that the library claims whatever produces their inputs. They are the library's own ops, kinds with
+    `stands_alone`, and kinds with `begins` if packed signs are computed from their outputs."""
     found: set[Op] = set()
     made_into_signs: set[Tensor | None] = set()
     for op in reversed(graph.ops):

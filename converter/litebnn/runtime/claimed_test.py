@@ -184,8 +184,8 @@ def rows_of_the_library() -> Counter[tuple[object, ...]]:
             continue
         [op, *_] = re.findall(r"\"(\w+)\"", text)
         role = re.search(r"SignFeed::k(\w+)", text)
-        # An entry of the library's table has the field `follows` by name, or in the place after `computes`. If it is
-        # missing, the delegate claims the op after any claimed op.
+        # The C++ code sets the field `follows` of an OpType either by name, or by its position after `computes`. If the
+        # field is not set, the delegate claims the op after any claimed op.
         follows = re.search(r"\.follows = |kTfLiteBuiltin\w+,\s*[\w<>]+,\s*(?!nullptr)\w+", text) is not None
         flags = [f".{field} = true" in text for field in ("needs_reader", "stands_alone")]
         rows[(op, role[1] if role else "None", follows, *flags)] += 1

@@ -15,7 +15,7 @@ from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import FAILURES, Array, Predictor, read_content, reason
 from litebnn.unique_names import unique_names
 
-# All tensors are copied as bytes under this type, because LiteRT's TensorBuffer for Python supports few types.
+# The type with which the bytes of every tensor are copied, because LiteRT's TensorBuffer for Python supports few types.
 BYTE = np.int8
 # LiteRT searches this empty folder for NPU libraries. Without it, LiteRT would search elsewhere, and load such
 # libraries for each model.

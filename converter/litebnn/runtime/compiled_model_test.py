@@ -234,8 +234,8 @@ def reshaped(declared: tuple[int, ...], *more: str) -> bytes:
 @pytest.mark.parametrize("more", [[], ["RELU"], ["RELU", "NEG"]])
 @pytest.mark.parametrize("declared", [(3, 4), (2, 6), (1, 1), (1, 100)])
 def test_a_shape_that_only_a_run_tells_is_refused(environment: Any, declared: tuple[int, ...], more: list[str]) -> None:
-    """LiteRT would not resize the output's buffer. A run would leave the buffer unchanged, fill a part of it, or write
-    beyond its end.
+    """LiteRT does not resize the buffer of an output whose shape depends on an input's values. A run would leave the
+    buffer unchanged, fill a part of it, or write beyond its end. Therefore CompiledModel must refuse the model.
     """
     content = reshaped(declared, *more)
     x = np.arange(12, dtype=np.float32).reshape(1, 12)

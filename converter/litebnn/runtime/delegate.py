@@ -52,8 +52,8 @@ def load_delegate(
     path = path.absolute()
     module = find_runtime(runtime)
     try:
-        # The library is loaded once for a check. If the runtime itself failed to load it, an incomplete Delegate object
-        # would print errors later.
+        # Loading the library with ctypes shows first if it is litebnn's. If the runtime itself failed to load the
+        # library, the runtime's incomplete Delegate object would print errors later.
         _ = ctypes.CDLL(str(path)).tflite_plugin_create_delegate
     except (OSError, AttributeError) as error:
         raise ValueError(f"{path} is no op library of litebnn for this machine: {error}") from error

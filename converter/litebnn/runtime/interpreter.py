@@ -89,13 +89,13 @@ def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:
 
 
 def _names_in(details: list[dict[str, Any]], named: dict[str, dict[str, Any]]) -> list[str] | None:
-    """For each tensor, its name in the signature, or its own name if it is listed twice. None if a tensor has no
-    name.
+    """For each tensor in `details`, its name in the signature `named`. A tensor that is listed twice gets each of its
+    names once. None if a tensor has too few names.
     """
     names = defaultdict(list)
     for name, detail in named.items():
-        # Both the index and the name must match. In the signature of another subgraph, the same index means another
-        # tensor.
+        # A tensor is found by its index and its name together. In the signature of another subgraph, the same index
+        # means another tensor.
         names[detail["index"], detail["name"]].append(name)
     try:
         return [names[detail["index"], detail["name"]].pop(0) for detail in details]

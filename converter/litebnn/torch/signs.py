@@ -23,8 +23,8 @@ def sign(x: Tensor) -> Tensor:
         >>> sign(torch.tensor([-0.5, 0.0, 2.0]))
         tensor([-1.,  1.,  1.])
     """
-    # In this form, the exporter keeps a sign channel-last. Around torch.where with two constants, it would put
-    # transposes.
+    # The exporter keeps a sign channel-last if it is computed from a comparison by arithmetic. Around torch.where with
+    # two constants, the exporter would put transposes.
     return (x >= 0).to(x.dtype) * 2 - 1
 
 

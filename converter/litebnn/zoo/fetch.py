@@ -23,7 +23,8 @@ from litebnn.errors import printable, reason_of, shortened
 from litebnn.zoo.cache import VARIABLE, cache_folder
 from litebnn.zoo.networks import RELEASES, Network
 
-# The environment variable with the address of a mirror, which has the same paths as the releases.
+# The environment variable with the address of a mirror, in which files have the same paths as in the releases on
+# GitHub.
 MIRROR = "LITEBNN_ZOO_MIRROR"
 # The number of successive attempts that may bring no bytes before a broken transfer is given up.
 ATTEMPTS = 3
@@ -127,7 +128,8 @@ def _fetch(file: RemoteFile, progress: Progress) -> None:
     is_joined = _transfer(file, part, progress)
     found = _hash_of(part)
     if found != file.sha256 and is_joined:
-        # The bytes of one of the transfers may be damaged, or belong to another file. Therefore all are removed.
+        # The partial file was joined from several transfers, one of which may be damaged or belong to another file.
+        # Therefore the whole file is removed and fetched again.
         part.unlink()
         _transfer(file, part, progress)
         found = _hash_of(part)

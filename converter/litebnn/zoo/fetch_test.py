@@ -45,7 +45,9 @@ class Request(BaseHTTPRequestHandler):
         return int((self.headers.get("Range") or "bytes=0-")[6:-1])
 
     def reply(self, content: bytes, length: int | None = None, most: int | None = None, ranges: bool = True) -> None:
-        """Sends the requested part, cut to `most` bytes, with a Content-Length that may be false."""
+        """Sends the part of `content` that the request asks for, but at most `most` bytes. If `length` is given, it is
+        the Content-Length, which may be false.
+        """
         begin = self.begin if ranges else 0
         if begin >= len(content):
             self.send_error(416)

@@ -18,7 +18,7 @@ READ = {2: layers_of_keras_2, 3: layers_of_keras_3}
 
 
 def content(version: int) -> bytes:
-    """A file as this version of Keras writes it."""
+    """A file of weights in the format of Keras 2 or 3, which `version` selects."""
     h5py: Any = imported("h5py", "keras")
     whole = io.BytesIO()
     with h5py.File(whole, "w") as file:

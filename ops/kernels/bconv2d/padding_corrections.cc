@@ -15,7 +15,8 @@ struct TapClasses {
   AlignedBuffer<TapRange> ranges;  // [count]
   int32_t count = 0;
 
-  // Sets the members, and stores the class of each output position in `class_of`. Returns false if memory ran out.
+  // Finds the classes of the output positions of `dimension`, and stores each position's class in `class_of`. Returns
+  // false if memory ran out.
   bool Build(const Dimension& dimension, AlignedBuffer<int32_t>* class_of) {
     const auto positions = static_cast<size_t>(dimension.output);
     if (!class_of->Allocate(positions) || !ranges.Allocate(positions)) return false;

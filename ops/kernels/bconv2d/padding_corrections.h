@@ -26,7 +26,6 @@ TapRange InsideTaps(const Dimension& dimension, int32_t position);
 
 // The correction of output pixel (y, x) is values[row_offsets[y] + column_offsets[x] + slot], which is added to the dot
 // product (depth - 2 * popcount). The slot of a channel is group * padded_channels + its number in the group.
-// * popcount. The slot of a channel is group * padded_channels + its number in the group.
 struct PaddingCorrections {
   // Computes the corrections. Returns false if memory ran out, or if a malicious geometry needs too many corrections.
   bool Build(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, const PackedFilter& filter);

@@ -110,7 +110,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
   int32_t group_channels_in() const { return spec_.channels_in / spec_.groups; }
   int32_t group_channels_out() const { return spec_.channels_out / spec_.groups; }
 
-  // Sets the task's weights and constants to those of a group.
+  // Sets the weights and channel constants of `task` to those of one group of channels.
   void SetGroup(int32_t group, Int8ConvTask* task) const {
     const ptrdiff_t vector = ptrdiff_t{group} * group_vectors_, first = vector * kernel_.vector_channels;
     task->weights = task_.weights + vector * task_.vector_bytes;
@@ -226,8 +226,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 
 bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
   const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * (spec.channels_in / spec.groups);
-  // The limit is low enough to leave room for the zero weights that pad each row of the filter. The inner loop needs
-  // them, because it reads several taps at a time.
+  // The sum of at most this many products does not exceed kMaxSum, even if zero weights pad each row of the filter. The
+  // inner loop needs this padding, because it reads several taps at a time.
   if (depth > kMaxSum / (256 * 128)) return false;
   for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
     const int8_t* const weights = spec.filter + channel * depth;

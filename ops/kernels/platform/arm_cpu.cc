@@ -64,8 +64,9 @@ bool ReadMidr(int index, uint64_t* midr) {
   return read;
 }
 
-// Chooses one kind for a CPU with several kinds of cores. The loop for in-order cores is equally fast on out-of-order
-// cores. Table lookups halve the speed of in-order cores, but cores with a fast TBL gain more than that.
+// Chooses the kind of core whose inner loop all cores of a CPU run. Table lookups are chosen if some cores have a fast
+// TBL and all others are in-order. Lookups halve the speed of in-order cores, but the cores with a fast TBL gain more.
+// Otherwise any in-order core decides for the loop for in-order cores, which is equally fast on out-of-order cores.
 ArmCores CombineCores(bool any_in_order, bool any_out_of_order, bool any_lookups) {
   if (any_lookups && !any_out_of_order) return ArmCores::kLookups;
   return any_in_order ? ArmCores::kInOrder : ArmCores::kOutOfOrder;

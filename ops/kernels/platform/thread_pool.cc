@@ -209,8 +209,8 @@ class Workers {
   // Wakes one worker, which wakes the next one, so that the caller can begin its own part at once.
   void WakeOne() {
     if (sleeping_.load() == 0) return;
-    // A worker that finds no units holds the lock until it sleeps. Taking the lock here ensures that the worker is
-    // notified.
+    // A worker that finds no units holds the mutex until it sleeps. If the caller takes the mutex first, the worker
+    // sleeps already, and the notification reaches it.
     {
       const std::lock_guard<std::mutex> lock(mutex_);
     }

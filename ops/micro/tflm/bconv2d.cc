@@ -132,7 +132,8 @@ bool ReadPerChannel(const Node& node, int index, TfLiteType type, int32_t channe
   return true;
 }
 
-// Returns the values in the model file if they need no scaling, otherwise a scaled copy.
+// Divides the multipliers or biases of the output channels by `scale`; `missing` replaces values that the model omits.
+// If nothing changes, `result` is the array in the model file, otherwise a new array.
 bool Factors(const Node& node, const void* values, float missing, float scale, int32_t channels, const float** result) {
   const float* const given = static_cast<const float*>(values);
   *result = given;

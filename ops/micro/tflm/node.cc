@@ -143,8 +143,8 @@ bool Slide(const Node& node, const Axis& axis, int32_t padding, int32_t* output,
   if (!is_same && reach > padded) return node.Error(axis.name, "a filter that fits the input", axis.filter);
   const int64_t steps = is_same ? (static_cast<int64_t>(axis.input) - 1) / axis.stride : (padded - reach) / axis.stride;
   const int64_t covered = steps * axis.stride + reach;
-  // The kernels compute the positions of one window and of one tap more than there are. These positions must not
-  // overflow.
+  // The kernels also compute the positions of the window after the last one, and of the tap after a window's last tap.
+  // These positions must not overflow an int32_t.
   const int64_t next_window = steps == 0 ? axis.stride : (steps + 1) * axis.stride;
   const int64_t next_tap = covered + (axis.filter == 1 ? 0 : axis.dilation);
   const int64_t most = std::numeric_limits<int32_t>::max();

@@ -129,7 +129,7 @@ TEST_P(Bconv2dTest, RandomShapes) {
   }
 }
 
-// This test covers images with more pixels than any ISA's block.
+// This test covers images with more output pixels than any ISA computes in one block.
 TEST_P(Bconv2dTest, ManyPixels) {
   BconvCase c;
   c.height = c.width = 20;
@@ -203,7 +203,8 @@ TEST_P(Bconv2dTest, TallFilters) {
     for (uint32_t input : {0x11111111u, 0x7E7E7E7Eu}) {
       std::fill(data.input.begin(), data.input.end(), input);
       EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
-      // The same filter also runs without padding, so that all taps of its windows are inside the image.
+      // The filter of the padded case above also runs without padding, so that all taps of its windows are inside the
+      // image.
       BconvCase inside = c;
       inside.same = false;
       inside.height = filter_height + 1;
@@ -421,7 +422,8 @@ TEST(Bconv2dTask, SaysWhetherItsInputIsStaged) {
     RunBconv(isa, c, data, 1);
     return task_given.is_staged;
   };
-  // The portable ISA reads packed words as they are, so it needs no staging, and the task's flag is always true.
+  // The portable ISA reads packed words as they are. Its input needs no staging, so the task's flag is_staged is always
+  // true.
   EXPECT_TRUE(is_staged({}));
   EXPECT_TRUE(is_staged(pixels));
   isa.staged_bytes = [](int32_t tap_words) { return static_cast<size_t>(tap_words); };

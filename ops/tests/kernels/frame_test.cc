@@ -17,8 +17,8 @@ Bconv2dSpec Spec(int32_t filter) {
   return spec;
 }
 
-// The size of a staged tap. The tests stage each word as the word and its complement, so a staged tap takes twice the
-// bytes.
+// The bytes of a tap after staging, which copies packed words into the frame. The ISA of these tests stages each word
+// as the word and its complement, which takes twice the bytes.
 size_t ComplementedBytes(int32_t tap_words) { return 2 * sizeof(uint32_t) * static_cast<size_t>(tap_words); }
 void StageWithComplement(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) {
   const int64_t count = taps * tap_words;

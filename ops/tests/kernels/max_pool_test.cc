@@ -117,7 +117,7 @@ TEST_P(MaxPoolTest, MaxPool2d) {
         const float sum = adds ? largest + addend[channel] : largest;
         return adds && rectify && !(sum > 0.0f) ? 0.0f : sum;
       });
-      // The pixels of the pool's output may be farther apart in memory than their number of channels.
+      // In the pool's output, each pixel may be followed by values that do not belong to the output.
       const size_t pixels = expected.size() / static_cast<size_t>(g.channels), others = random() % 3;
       const size_t stride = static_cast<size_t>(g.channels) + others;
       std::vector<float> output(pixels * stride, 12345.0f), whole = output;

@@ -72,7 +72,8 @@ TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
   // in the L1 cache.
   expect(false, false, SquareFilter(3, 1, 320, 64));
   expect(true, true, SquareFilter(3, 1, 320, 256));
-  // The size of the image does not change the choice: tables are made of the input, and never of the weights.
+  // A larger image does not make lookups faster: tables are made of the input, so only more output channels let more
+  // lookups share a table.
   Bconv2dSpec large = SquareFilter(3, 1, 320, 64);
   large.output_pixels = 56 * 56;
   expect(false, false, large);

@@ -142,8 +142,8 @@ TEST_F(LiteRtAccelerator, RefusesAContextThatLacksAFunction) {
   EXPECT_NE(Refused(kLiteRtStatusErrorWrongVersion).find("lacks functions"), std::string::npos);
 }
 
-// LiteRT 2.1 has no header before the functions of a context, so the accelerator reads an address where it expects the
-// header.
+// In LiteRT 2.1, the structure of a context begins with pointers to functions, not with the field abi_header. The
+// accelerator must not take a pointer for a valid header.
 TEST_F(LiteRtAccelerator, RefusesAContextWithoutAHeader) {
   const uint64_t address = 0x7f9556601230;
   std::memcpy(&context_.abi_header, &address, sizeof(address));

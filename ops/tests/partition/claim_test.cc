@@ -44,7 +44,8 @@ class PlanOf {
   // Shortens the runtime's list of tensors, so that the index of the last tensor is out of range.
   void HideLastTensor() { --context_.tensors_size; }
 
-  // Gives a node the name of another delegate's kernel, whose builtin code may be that of a builtin op.
+  // Makes a node look like one that another delegate has claimed. The builtin code of a delegate's kernel may be that
+  // of a builtin op, but the kernel also has a name.
   void NameNode(size_t index) { plan_.registration(index).custom_name = "SomeDelegate"; }
 
   std::vector<int> Claimed() const { return ClaimNodes(context_, plan_.nodes()); }
@@ -142,7 +143,8 @@ TEST(Claim, PoolsOfWhichSignsAreMadeAndWhatIsOnTheWay) {
                      {"MAX_POOL_2D", {input}, {image}, {}, {kTfLitePaddingSame, 1, 1, 3, 3, kTfLiteActNone}});
   const Indices all = {0, 1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_EQ(PlanOf(graph).Claimed(), all);
-  // The delegate claims the same nodes if an op that it does not run also reads one of these tensors.
+  // An op of the runtime may also read the output of the pool, the MUL or the ADD. The delegate still claims the max
+  // pool and the batch norm.
   for (const int tensor : {image, scaled, shifted}) {
     Graph read = graph;
     read.nodes.push_back({"Other", {tensor}, {add_like(&read, tensor)}, {}, {}});
@@ -312,7 +314,7 @@ TEST(Claim, GatesOfEveryShape) {
   };
   EXPECT_EQ(shape_gate({1}), (Indices{0, 4}));
   EXPECT_EQ(shape_gate({}), (Indices{0, 4}));
-  // A constant gate is the factor of a batch norm. After a convolution, the delegate leaves a batch norm to the
+  // The delegate treats a MUL by a constant gate as a batch norm, and leaves a batch norm after a convolution to the
   // runtime.
   Graph graph = whole;
   graph.tensors[gate].constant.resize(160);
@@ -597,8 +599,8 @@ TEST(Claim, Int8NormsThatOnlySignsRead) {
     wide.image = {1, 1, 1, channels};
     EXPECT_EQ(PlanOf(Int8NormGraph(wide)).Claimed(), channels == 4096 ? (Indices{0, 1, 2}) : (Indices{2})) << channels;
   }
-  // In these graphs, another node also reads the product or the sum. The delegate then does not claim the op that
-  // writes this tensor, nor an op before it.
+  // In each of these graphs, an added node also reads the output of the batch norm's MUL or ADD. The delegate then
+  // claims neither the op that writes this output, nor an op before it.
   for (const size_t node : {0u, 1u}) {
     Graph graph = Int8NormGraph({});
     graph.nodes.push_back({"Other", {graph.nodes[node].outputs[0]}, {graph.inputs[0]}, {}, {}});

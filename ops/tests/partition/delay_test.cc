@@ -149,8 +149,8 @@ TEST(Delay, WhatReadsAConvolutionWithItsReaderDoesToo) {
 }
 
 // A plan in which the delegate claims all nodes but 3 and 5. Nodes 0, 4 and 6 are in three partitions, because nodes 3
-// and 5 run between them. Node 6 also reads the output of node 1. If `with_one_rung` is true, node 4 also reads the
-// output of node 2.
+// and 5 run between them. Node 6 also reads the output of node 1. If `with_one_rung` is true, the graph has one more
+// edge (a rung): node 4 also reads the output of node 2.
 struct Ladder {
   explicit Ladder(bool with_one_rung) {
     const auto image = [this] { return plan.AddTensor({1, 4, 4, 64}); };

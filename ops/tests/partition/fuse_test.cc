@@ -136,8 +136,8 @@ TEST(Fuse, AGateThatEndsWithAnAdditionIntoTheConvolution) {
 }
 
 TEST(Fuse, NoOtherGateIntoTheConvolution) {
-  // In three cases the steps stay separate: the MUL has a RELU, the convolution has another consumer, or the
-  // convolution writes the addend.
+  // In three cases, a convolution is not fused with the gate after it. The gate's MUL has a RELU, the convolution has
+  // another consumer, or the gate adds the convolution's output instead of multiplying it.
   std::vector<Step> steps =
       MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeGatedStep(kRectifiedGatedSumOpType, true, false, false, true));
   FuseConvolutions({6}, &steps);
@@ -198,7 +198,7 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
 std::vector<Step> MakePackingSteps() {
   std::vector<Step> steps;
   for (const int image : {0, 10, 20}) {
-    // The addend of a batch norm is optional, so the step that reads tensor 10 has none.
+    // The step that reads tensor 10 has no addend, to test that the addend of a batch norm is optional.
     const int addend = image == 10 ? kOptionalTensor : image + 2;
     steps.push_back(MakeStep(kAffineQuantizeOpType, {image, image + 1, addend}, image + 3));
   }
@@ -337,7 +337,7 @@ TEST(Fuse, NoImageThatIsReadElsewhere) {
 }
 
 TEST(Fuse, NoImageInAnotherOrder) {
-  // In these two orders the steps stay separate: ADD before MUL, and MUL after the pool.
+  // The steps of an ADD before a MUL, and of a MUL after a max pool, are not fused.
   std::vector<Step> steps =
       MakeSteps(MakeStep(kShiftOpType, {0, 1}, 2, &kRelu), MakeStep(kScaleOpType, {2, 3}, 4, &kRelu));
   FuseImages({4}, &steps);

@@ -60,7 +60,7 @@ TEST(LeftWork, WhatIsNotKnownMayBeAnything) {
   Plan batch;
   batch.AddNode(kTfLiteBuiltinAdd, {batch.AddTensor({1, 8}, {-1, 8})}, {batch.AddTensor({1, 8}, {-1, 8})});
   EXPECT_TRUE(std::isinf(Cycles(batch)));
-  // The shapes of this plan's tensors are not yet known to the runtime.
+  // The runtime does not know the shape of the convolution's output yet.
   Plan shapeless;
   const int none = shapeless.AddTensorWithoutShape();
   shapeless.AddNode(kTfLiteBuiltinConv2d, {shapeless.AddTensor({1, 8, 8, 4}), shapeless.AddTensor({4, 1, 1, 4})},

@@ -105,7 +105,7 @@ int AddSimple(Graph* graph, const char* op, int input, TfLiteType type, std::vec
   return output;
 }
 
-// Adds an ADD of the graph's output and another input to the graph.
+// Appends the op ADD, which adds a new input of the graph to the graph's output.
 void AddInput(Graph* graph, int activation) {
   const int output = graph->outputs[0];
   const std::vector<int> shape = graph->tensors[static_cast<size_t>(output)].shape;

@@ -1,7 +1,7 @@
-// Resources that the nodes of an interpreter share.
+// Resources that the nodes of an interpreter share: a thread pool and a memory budget.
 //
-// The runtime gives a node no access to other nodes, so the resources are found in a list of the whole process. Each
-// resource is freed with the last node that holds it. The list is thread safe.
+// The runtime gives a node no access to other nodes. Therefore the process has one list with the shared resources of
+// all interpreters. Each resource is freed with the last node that holds it. The list is thread safe.
 #pragma once
 
 #include <memory>

@@ -35,7 +35,7 @@ LiteRtStatus GetHardwareSupport(LiteRtAcceleratorConst, int* supported_hardware)
   return kLiteRtStatusOk;
 }
 
-// The value true allows the runtime to skip this accelerator if a model asks for other hardware.
+// If this function answers true, the runtime may skip the accelerator for a model that asks for other hardware.
 LiteRtStatus IsResponsibleForJitCompilation(LiteRtAcceleratorConst, bool* does_jit_compilation) {
   *does_jit_compilation = true;
   return kLiteRtStatusOk;

@@ -88,8 +88,8 @@ struct Registry {
 };
 
 bool FindRegistry(LiteRtLibrary* library, Registry* registry) {
-  // Releases before 2.1.6 lack LiteRtDestroyDelegateWrapper, so this call detects them. Their functions with the names
-  // below have other parameters.
+  // LiteRT's releases before 2.1.6 must be refused, because their registration functions have other parameters. These
+  // releases also lack LiteRtDestroyDelegateWrapper, so looking up this function detects them.
   void (*destroy_delegate_wrapper)(LiteRtDelegateWrapper wrapper);
   library->Find("LiteRtDestroyDelegateWrapper", &destroy_delegate_wrapper);
   library->Find("LiteRtGetNumAccelerators", &registry->count);
@@ -143,8 +143,8 @@ bool IsInRuntimeFolder(LiteRtEnvironment environment) {
 }
 
 LiteRtStatus RegisterFromFolder(LiteRtEnvironment environment) {
-  // LiteRT looks for this symbol in all libraries of the process, too. If it finds the symbol there, it loads litebnn
-  // in place of a GPU accelerator.
+  // LiteRT 2.1.6 calls LiteRtRegisterGpuAccelerator of any library in the process, whether or not it is in the
+  // environment's folder. Outside of this folder, litebnn must not take the place of a GPU accelerator.
   if (!IsInRuntimeFolder(environment)) return kLiteRtStatusErrorNotFound;
   LiteRtLibrary library;
   Registry registry;

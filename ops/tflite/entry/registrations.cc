@@ -69,7 +69,7 @@ TfLiteStatus InvokeNode(TfLiteContext* context, TfLiteNode* node) {
 
 constexpr size_t kOpTypeCount = std::size(kOpTypes);
 
-// Each op has its own prepare function, because the runtime does not pass the registration to this function.
+// Each op has its own prepare function, because the runtime does not pass the registration to prepare functions.
 template <size_t position>
 TfLiteStatus PrepareNodeOf(TfLiteContext* context, TfLiteNode* node) {
   return ReportOutOfMemory(context, [=] { return PrepareNode(context, node, *kOpTypes[position]); });
@@ -89,7 +89,8 @@ struct CustomOps {
   void Add(const OpType& type, TfLiteStatus (*prepare)(TfLiteContext*, TfLiteNode*)) {
     if (!type.IsCustom()) return;
     registrations[count] = {InitNode, FreeNode, prepare, InvokeNode, nullptr, type.builtin_code, type.name, 1, {}};
-    // The public header leaves the runtime's structures incomplete, and the library declares its own.
+    // The public header only names TfLiteRegistration. The library has its own declaration of this structure, so the
+    // pointer is cast to the header's type.
     ops[count] = {type.name, reinterpret_cast<const struct ::TfLiteRegistration*>(&registrations[count])};
     ++count;
   }

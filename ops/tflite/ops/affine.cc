@@ -77,8 +77,9 @@ class AffineOp final : public Op {
   bool rectify_ = false;
 };
 
-// The largest number of channels of a claimed batch norm of int8. To find the threshold of a channel takes a tenth of a
-// microsecond, and any number of nodes may share their constants.
+// The largest number of channels of an int8 batch norm that the delegate claims. The limit keeps small hostile files
+// from taking long. Finding a channel's threshold takes a tenth of a microsecond, and any number of nodes may share
+// constants.
 constexpr int kMostInt8Channels = 1 << 12;
 
 // Estimated cycles of one product or sum in fixed point.
@@ -231,8 +232,9 @@ bool ReadsImages(const OpType& writer) {
          &writer == &kShiftOpType;
 }
 
-// True if the scales and zero points are valid, the arithmetic supports them, there is no activation, and there are not
-// too many channels.
+// True if the delegate can compute an int8 MUL or ADD with a constant for each channel. The node must have no
+// activation and not too many channels. The scales and zero points of its tensors must be valid, and in the range that
+// the class Arithmetic can represent.
 template <typename Arithmetic>
 bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
   // The options of MUL begin with the activation, as those of ADD do.

@@ -238,8 +238,8 @@ class Bconv2dOp final : public Op {
     const bool packed = spec_.output_type == Bconv2dOutputType::kBitpacked;
     node.outputs[0]->shape = {g.batch, g.output_height, g.output_width,
                               packed ? PackedWords(spec_.channels_out) : spec_.channels_out};
-    // The size is checked before the kernel plans for the shape, because a shape that does not fit would cost memory
-    // and time.
+    // The output's size is checked before the kernel plans for the shape, because planning for too large an output
+    // would cost memory and time.
     if (TensorBytes(*node.outputs[0]) > 0) return true;
     return node.OutputError("shape: expected at most 2147483647 values, found %s",
                             ShapeText(node.outputs[0]->shape).c_str());

@@ -64,7 +64,7 @@ class FusedSum {
   bool Resize(const Node& node, size_t position);
   bool has_addend() const { return has_addend_; }
   bool rectifies() const { return rectifies_; }
-  // The workspace bytes for the op's result if the sum is computed afterwards, otherwise 0.
+  // The workspace bytes for the op's result if the sum is computed after the op has run, otherwise 0.
   size_t computed_bytes() const { return computed_bytes_; }
   void Run(ThreadPool& pool, const float* computed, const float* addend, float* sum) const {
     sum_.Run(pool, computed, addend, rectifies_, sum);

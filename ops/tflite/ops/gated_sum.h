@@ -29,13 +29,13 @@ class GatedSum {
 
   explicit GatedSum(const Roles& roles) : roles_(roles) {}
 
-  // Resizes the node's output from the shape of the image, at most four dimensions, to the shape of the result. Returns
-  // false after reporting an error.
+  // Sets the shape of the node's output to that of the result. Before the call, the output must have the shape of the
+  // image, with at most four dimensions. Returns false after reporting an error.
   bool Resize(const Node& node);
 
   bool gates() const { return has_gate_ || has_alpha_; }
-  // True if the convolution that writes the image can do all these operations in its epilogue. The caller must check in
-  // addition whether the convolution supports gates.
+  // True if the epilogue of the convolution that writes the image can do all operations of this GatedSum. The caller
+  // must also check whether the convolution supports gates.
   bool is_epilogue() const;
   Bconv2dEpilogue EpilogueOf(const void* const* inputs) const;
   // True if the result may overwrite the addend in memory. The result may overwrite the image whenever both have the

@@ -71,7 +71,7 @@ extern const OpType kRectifiedMaxPool2dOpType;
 extern const OpType kGatedSumOpType;
 extern const OpType kRectifiedGatedSumOpType;
 
-// Checks that the input at `position` has this type and one value per channel; reports an error if not.
+// Checks that the input at `position` has the type `type` and one value per channel; reports an error if not.
 bool CheckChannelValues(const Node& node, size_t position, int32_t channels, TfLiteType type = kTfLiteFloat32);
 
 // Returns the tensor with this index. Returns null if there is no such tensor, or if its rank is unknown.
@@ -80,8 +80,8 @@ const TfLiteTensor* FindTensor(const TfLiteContext& context, int index);
 // True if the tensor is float32, not constant and of known rank.
 bool IsComputedFloat(const TfLiteContext& context, int index);
 
-// True if the node has two inputs and one output of this type, and only the second input is a constant. This constant
-// has one value per channel.
+// True if the node has two inputs and one output of the type `type`, and only the second input is a constant. This
+// constant has one value per channel.
 bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node, TfLiteType type = kTfLiteFloat32);
 
 // True if the node has `inputs` inputs and one output, and all are float32 images: four dimensions, not constant. A

@@ -77,8 +77,8 @@ class AffineQuantizeOp final : public Op {
       }
       first_words_.push_back(first_words_.back() + PackedWords(channels));
     }
-    // The memory is allocated only after the checks, which make sure that it is not larger than the constants of the
-    // file.
+    // The vectors of ones and zeros that replace missing constants are allocated only after the checks. The checks make
+    // sure that these vectors are not larger than the constants of the file.
     for (size_t constant = 0; constant < left_out.size(); ++constant) {
       neutral_[constant].assign(static_cast<size_t>(left_out[constant]), constant == 0 ? 1.0f : 0.0f);
     }

@@ -14,9 +14,9 @@ namespace {
 // The positions of the node's inputs.
 enum : int { kInput, kFilter, kBias };
 
-// The first constant is the largest number of input channels of a convolution without groups. The other two are the
-// limits for the input channels of each group. Groups of one channel are a depthwise convolution, for which runtimes
-// have other kernels.
+// The largest number of input channels of a convolution without groups. For convolutions with groups, the least and the
+// largest number of input channels of each group follow. Groups of one channel are a depthwise convolution, for which
+// runtimes have other kernels.
 constexpr int32_t kMostChannels = 4, kLeastGroupChannels = 4, kMostGroupChannels = 8;
 // The largest number of outputs and of weights, far above those of a network's first layer. All weights are read when a
 // node is claimed. In a malicious model, many nodes could share one large filter, and reading it for each node would
@@ -105,7 +105,7 @@ class StemConv2dOp final : public Op {
   bool Prepare(const Node& node) override {
     const auto& params = *static_cast<const TfLiteConvParams*>(node.builtin_data);
     if (convolution_ == nullptr && !Create(node, params)) return false;
-    // The type was checked when the node was claimed. The shape may have changed since then.
+    // The delegate checked the image's type when it claimed the node. The image's shape may have changed since then.
     if (!node.CheckInputRank(kInput, 4)) return false;
     const std::vector<int32_t>& shape = node.Input(kInput)->shape;
     if (shape[3] != spec_.channels_in) {

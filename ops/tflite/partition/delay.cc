@@ -110,7 +110,8 @@ class Delays {
   size_t Reader(size_t i) const { return uses_[Output(i)].reader; }
 
   // True if the only reader of the node's output is claimed too, so that the node may run any time before the reader.
-  // The plan's first node is never delayed, because its kind (claimed or not) determines the kind of every epoch.
+  // The plan's first node is never delayed. Epochs (groups of nodes) alternate between claimed and other nodes, and the
+  // first node determines which of the two kinds begins.
   bool MayWait(size_t i) const {
     if (i == 0 || !is_claimed_[i] || plan_[i].node->outputs->size != 1 || Output(i) >= uses_.size()) return false;
     return uses_[Output(i)].reads == 1 && is_claimed_[Reader(i)];

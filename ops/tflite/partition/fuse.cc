@@ -29,8 +29,8 @@ class SoleReaders {
     }
   }
 
-  // Returns the step that writes `tensor` and has one of the types. Returns null if there is none, or if the tensor has
-  // other readers.
+  // Returns the step that writes `tensor`; null if its type is none of `types`. Also returns null if the tensor is read
+  // more than once, or by the runtime.
   const Step* Find(int tensor, std::initializer_list<const OpType*> types) const {
     const auto writer = writers_.find(tensor);
     if (writer == writers_.end()) return nullptr;
@@ -100,7 +100,8 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
     const bool adds_int8 = step.type == &kInt8AddOpType, adds = step.type == &kAddOpType || adds_int8;
     const bool gates = step.type == &kGatedSumOpType && step.inputs.back().tensor != kOptionalTensor;
     if (!adds && !gates) continue;
-    // If both addends come from convolutions, the loop fuses the later convolution, whose input is still in the caches.
+    // If convolutions write both addends, the addition is fused with the later convolution, whose input is still in the
+    // caches.
     const Step* const first = sole_readers.Find(step.inputs[0].tensor, {&kBconv2dOpType});
     const Step* const second = sole_readers.Find(step.inputs[1].tensor, {&kBconv2dOpType});
     if (first == nullptr && second == nullptr) continue;

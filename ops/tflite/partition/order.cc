@@ -35,8 +35,8 @@ std::vector<bool> FindRepeatedCopies(const std::vector<Step>& steps) {
 
 std::vector<Task> OrderTasks(const std::vector<Step>& steps) {
   const std::vector<bool> repeats = FindRepeatedCopies(steps);
-  // The slots collect tasks by the time at which they can run. Slot 0 is before all steps, and slot i + 1 is right
-  // after step i.
+  // Tasks, which run a step or a part of a step, are grouped by the time at which they run. Those in slots[0] run
+  // before all steps, those in slots[i + 1] at the time of step i or right after it.
   std::vector<std::vector<Task>> slots(steps.size() + 1);
   std::unordered_map<int, size_t> slot_of;  // slot of the step or part that completes a tensor
   for (size_t step = 0; step < steps.size(); ++step) {
@@ -45,7 +45,8 @@ std::vector<Task> OrderTasks(const std::vector<Step>& steps) {
     size_t last = part_count == 0 || stays ? step + 1 : 0;
     if (part_count == 0) slots[last].push_back({step, 0});
     for (size_t part = 0; part < part_count; ++part) {
-      // Tensors that other partitions write are available before the first step, in slot 0.
+      // A tensor that no step writes exists before the partition runs. A task that reads it can run before all steps,
+      // in slot 0.
       const auto writer = slot_of.find(Image(steps[step], part).tensor);
       const size_t written = writer == slot_of.end() ? 0 : writer->second, slot = stays ? last : written;
       slots[slot].push_back({step, part});

@@ -1,4 +1,4 @@
-// A limit for memory in proportion to the size of a model.
+// The file limits the memory for repacked weights in proportion to the size of the model.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace litebnn {
 
 // The bytes that an interpreter's nodes may hold in addition to the model's own: repacked weights and padding
 // corrections, which take time to compute too. Any number of nodes may share a constant, and each repacks it. Without a
-// limit a small file could exhaust time and memory. Models that repeat a layer a dozen times stay below it.
+// limit a small file could exhaust time and memory. Models that repeat a layer a dozen times stay below the limit.
 class RepackBudget {
  public:
   explicit RepackBudget(const TfLiteContext& context);

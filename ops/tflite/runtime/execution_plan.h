@@ -13,7 +13,8 @@ struct PlannedNode {
   const TfLiteNode* node;
   const TfLiteRegistration* registration;
 
-  // The name of the node's op for messages. The name of a builtin op is not known here.
+  // The name of the node's op for messages. A builtin op is called "a builtin op", because a registration contains only
+  // the names of custom ops.
   const char* OpName() const;
 };
 
@@ -21,9 +22,10 @@ struct PlannedNode {
 bool ReadNode(TfLiteContext* context, int index, PlannedNode* node);
 bool ReadExecutionPlan(TfLiteContext* context, std::vector<PlannedNode>* plan);
 
-// Makes the runtime replace the nodes with these indices by instances of `kernel`. Nodes of a set share an instance
-// unless another node has to run between them. The sets are passed one after the other. Reports an error if the plan
-// does not reveal the version of a 32-bit runtime.
+// Makes the runtime replace the nodes whose indices are in `sets` by nodes that run `kernel`. The runtime makes one
+// such node for all nodes of a set, or several if other nodes have to run between them. The function passes the sets to
+// the runtime one by one, in their order. On 32-bit machines, it reports an error if `plan` does not show the size of
+// the runtime's TfLiteRegistration.
 TfLiteStatus ReplaceNodes(TfLiteContext* context, const std::vector<PlannedNode>& plan,
                           const std::vector<std::vector<int>>& sets, const TfLiteRegistration& kernel,
                           TfLiteDelegate* delegate);

@@ -80,9 +80,9 @@ struct Node {
   bool CheckInputType(size_t position, std::initializer_list<TfLiteType> expected) const;
   bool CheckOutputType(std::initializer_list<TfLiteType> expected) const;
   bool CheckInputRank(size_t position, size_t expected) const;
-  // Checks the zero point of an int8 input.
+  // Checks that the zero point of an int8 input fits an int8.
   bool CheckInputZeroPoint(size_t position) const;
-  // Checks the scale and zero point of an int8 output.
+  // Checks that the scale of an int8 output is finite and above 0, and that the zero point fits an int8.
   bool CheckOutputQuantization() const;
   // Checks that the runtime's tensor `tensor` has `bytes` bytes of data, aligned to `value_bytes`.
   bool CheckData(const char* role, int tensor, size_t bytes, size_t value_bytes) const;

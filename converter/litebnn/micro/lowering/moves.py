@@ -56,7 +56,9 @@ def _move(
 
 
 def _merged(sizes: Sequence[int], first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Merges neighbouring axes into one if this is possible for both tensors."""
+    """Merges neighbouring axes that are contiguous in both tensors, whose strides are `first` and `second`. Returns the
+    size and the two strides of each merged axis.
+    """
     found: list[tuple[int, int, int]] = []
     for size, a, b in zip(sizes, first, second, strict=True):
         if size == 1:

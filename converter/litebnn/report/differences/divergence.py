@@ -21,10 +21,10 @@ from litebnn.runtime.interpreter import Interpreter
 # value.
 TOLERANCE = 1e-3
 # Rounding may flip a sign whose value is within this distance from the threshold. The distance is relative to the mean
-# distance of all values from their thresholds.
+# distance of all values of the tensor from their thresholds.
 _CLOSE = 1e-4
-# A value within this distance from its sign's threshold counts as equal to the threshold. The distance is then zero, or
-# one unit in the last place of a number near zero.
+# A value counts as equal to its sign's threshold if they differ by at most this number, the least normal float32. Two
+# different floats that are not near zero are farther apart.
 _ZERO = float(np.finfo(np.float32).tiny)
 
 
@@ -38,10 +38,10 @@ class Divergence:
     flipped: int = 0
     # The number of all signs or activation levels in the tensor.
     signs: int = 0
-    # In the source model, the largest distance from the threshold of a value whose sign differs. It is nan if the
-    # source model has only bits.
+    # The largest distance of a source model's value from its threshold, among the values whose sign differs in the
+    # converted model. It is nan if the source model has only bits.
     distance: float = 0.0
-    # In the source model, the mean distance of all values from their thresholds.
+    # In the source model, the mean distance of all values of the differing tensor from their thresholds.
     mean_distance: float = 0.0
     # The number of samples in which this layer is the first one to differ. `flipped` and `signs` are sums over these
     # samples.
@@ -200,8 +200,8 @@ class LayerComparison:
 
 
 def _with_operand(graph: Graph, pair: Pair) -> Pair:
-    """Adds an output to the source model: the tensor whose values determine the pair's activation levels, in the layout
-    of these levels. Returns the pair with this output as its operand.
+    """If the pair holds activation levels, returns it with another `operand`. This operand is the source model's tensor
+    from which the levels are computed, in the layout of the levels. Ops that change the layout are added to the graph.
     """
     return pair if pair.levels is None else replace(pair, operand=moved_source(graph, pair.levels))
 

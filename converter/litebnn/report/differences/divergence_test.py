@@ -116,7 +116,7 @@ def test_negated_signs_whose_axes_are_in_another_order(height: int, width: int, 
 
 @pytest.mark.usefixtures("library")
 def test_features_that_a_dense_layer_takes_in_another_order() -> None:
-    """Channel-first networks flatten [channels, height, width]; the result flattens [height, width, channels]."""
+    """Channel-first networks flatten [channels, height, width]; converted models flatten [height, width, channels]."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 32)
@@ -205,8 +205,9 @@ def test_a_float_layer_whose_image_is_no_longer_split() -> None:
 @pytest.mark.parametrize("layer", ["padded", "unpadded", "dense"])
 @pytest.mark.parametrize("spelling", ["dorefa", "ternary_rounded", "booleans"])
 def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, layer: str) -> None:
-    """In the source, a TRANSPOSE lies between a NEG and a quantizer with few levels. The result computes the levels
-    from the input of the NEG."""
+    """In the source, a TRANSPOSE lies between a NEG and a quantizer with few levels. The converted model computes the
+    levels from the input of the NEG.
+    """
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.transpose(model.elementwise("NEG", model.input(1, 6, 6, 32)), 0, 3, 1, 2)
@@ -234,8 +235,9 @@ def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, la
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("least", "most"), [(-2.0, 0.7), (0.3, 2.0)])
 def test_levels_that_are_not_all_reached(least: float, most: float) -> None:
-    """In the source, a TRANSPOSE lies between a clamp and a quantizer with four levels. The result has a sign for each
-    of the quantizer's thresholds within the clamp."""
+    """In the source, a TRANSPOSE lies between a clamp and a quantizer with four levels. The converted model has a sign
+    for each of the quantizer's thresholds within the clamp.
+    """
     rng = np.random.default_rng(0)
     model = FloatModel()
     bounded = model.elementwise("MINIMUM", model.input(1, 6, 6, 32), model.const(most))
@@ -287,8 +289,9 @@ def test_few_numbers_that_stay_floats_are_flipped_by_rounding_as_signs_are(form:
 @pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0), (-0.5, 2.0)])
 @pytest.mark.parametrize("comparison", ["GREATER_EQUAL", "LESS"])
 def test_booleans_that_rounding_turns(comparison: str, values: tuple[float, float]) -> None:
-    """The source selects between two values by comparing x with 0. The layer of the result reads a sign in place of the
-    two values: that of the comparison, or the opposite sign."""
+    """The source selects between two values by comparing x with 0. In the converted model, the layer reads a sign
+    instead of the two values: the sign of the comparison, or the opposite sign.
+    """
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
@@ -321,8 +324,8 @@ def test_signs_that_are_spread_over_an_image_and_flattened() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("flipped", [False, True])
 def test_two_conversions_of_a_model_do_not_differ(flipped: bool) -> None:
-    """Both conversions have tensors with names that the converter's rules made, packed signs with permuted axes, and
-    several tensors of the same name.
+    """Compares a model's conversions with and without `larq_compatible`. The two conversions have tensors that the
+    converter's rules named, packed signs with permuted axes, and several tensors of the same name.
     """
     rng = np.random.default_rng(0)
     model = FloatModel()

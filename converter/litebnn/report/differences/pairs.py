@@ -48,20 +48,21 @@ class Pair:
     """
 
     source: TracedTensor
-    # The tensor whose values determine the source's signs or levels. It is the pair's tensor itself if there are no
-    # thresholds, and None if the source does not compute it.
+    # The source model's tensor whose values determine its signs or levels. It is the tensor of `source` if there are no
+    # thresholds, and None if the source model does not compute it.
     operand: Tensor | None
     # The thresholds: values of the operand at which the signs or levels change.
     thresholds: tuple[float | Array, ...]
     result: TracedTensor
-    # For activation levels, their values, and the ops that move them from the operand's layout to the layout of the
+    # For activation levels, their values, and the ops that move them from the layout of `operand` to the layout of the
     # source's tensor. None for signs and other numbers.
     levels: FewValues | None = None
-    # The shape to which the operand is broadcast before it is flattened, if necessary, to the shape of the source's
-    # tensor.
+    # The shape of the source's tensor before any reshapes flatten it. If the operand is smaller, it is broadcast to
+    # this shape.
     spread: tuple[int, ...] = ()
-    # True if the converted model computes levels as the number of positive signs times a step, plus an offset, and both
-    # are rounded. A level of zero may then become a tiny number.
+    # True if the converted model computes the tensor from a binary convolution of activation levels. The convolution
+    # scales sums of signs and adds a bias, with rounding. A sum that is zero in the source may then become a tiny
+    # number.
     rounds_zero: bool = False
 
     @property
@@ -81,7 +82,7 @@ class Pair:
 
 
 def pairs_of(source: Graph, result: Graph) -> list[Pair]:
-    """The tensors that both models compute, in the result's order of execution."""
+    """The tensors that both models compute, in the order in which the converted model computes them."""
     tensors = _traced_tensors(source)
     known = {(_first(traced.origin.source), _kind(traced)): traced for traced in tensors}
     known |= {(traced.origin.source, _kind(traced)): traced for traced in tensors}

@@ -45,7 +45,7 @@ class Steps:
     header: Sequence[str]
     # The names of the columns that hold numbers.
     numbers: Sequence[str]
-    # The cells of the table, row by row. Each row describes one step of the program.
+    # The cells of the table, row by row. Each row describes one step of the exported program.
     rows: Sequence[Sequence[str]]
     # The text of the line below the table, which has the totals of all steps.
     total: str
@@ -72,7 +72,7 @@ class Metric:
     values: tuple[float, ...]
     # For each op, its quantity relative to the largest one, and its quantity as text.
     cells: tuple[tuple[float, str], ...]
-    # The part of the total for each precision that occurs.
+    # For each precision that occurs, its part of the total.
     parts: tuple[Part, ...]
 
 
@@ -82,9 +82,9 @@ class RuleBroken:
 
     # The advice on a broken rule, as one sentence.
     fix: str
-    # The total cost of breaking the rule in all these layers, as text.
+    # The total cost of breaking the rule in all layers that break it, as text.
     costs: str
-    # For each finding, as text, the indices of the layers that break the rule in this way.
+    # Descriptions of what breaks the rule, each with the indices of the layers that it describes.
     layers: dict[str, list[int]]
 
 

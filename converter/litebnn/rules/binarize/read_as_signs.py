@@ -100,8 +100,8 @@ def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
 
 
 def _sign_of_two(graph: Graph, few: FewValues, sign: SignSum, source: Tensor, *, before: Op) -> Tensor:
-    """Inserts the sign that says which of its two values each element of `source` has, with copies of the ops that move
-    the values."""
+    """Returns a new tensor of 1 and -1 that says which of its two values each element of `source` has. The ops that
+    move the two values to `source` are copied, and the copies move the 1 and -1."""
     signs = {tensor: _sign(graph, tensor, values, sign, before=before) for tensor, values in few.sources.items()}
     for op in few.ops:
         inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
@@ -121,8 +121,8 @@ def _sign_of_two(graph: Graph, few: FewValues, sign: SignSum, source: Tensor, *,
 
 
 def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before: Op) -> Tensor:
-    """Returns the packed sign that selects between two values, and rises or falls like `sign`. If the graph has this
-    sign already, returns it.
+    """Returns a tensor of signs for a tensor of two values. A sign of 1 stands for the higher value if `sign` rises,
+    otherwise for the lower one. If the graph computes the same signs already, returns their tensor.
     """
     source = values.x
     assert source is not None

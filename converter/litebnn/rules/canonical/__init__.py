@@ -1,1 +1,1 @@
-"""The rules of this phase bring the forms of many exporters to one form, and remove equal or dead ops."""
+"""The rules in this folder bring the forms of many exporters to one form, and remove equal or dead ops."""

@@ -90,8 +90,7 @@ def _sunk(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
 
 
 def _is_alike(op: Op, layout: Layout) -> bool:
-    """True if `op` is of the same kind as the other op (transpose or reshape), and changes the layout in the same
-    way."""
+    """True if `op` is a transpose or reshape that changes the layout as `layout` does."""
     return any(
         own.axes == layout.axes if layout.order else own.order is None and own.before == layout.before
         for own in layouts_of(op)
@@ -99,7 +98,7 @@ def _is_alike(op: Op, layout: Layout) -> bool:
 
 
 def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: int) -> Tensor | None:
-    """Returns an operand of `op` in the layout before the transpose or reshape. None if the operand would need a new
+    """Returns an operand of `op` in the layout before the change `layout`. None if the operand would need a new
     TRANSPOSE and is too large for one.
     """
     producer = graph.producer(tensor)
@@ -143,7 +142,8 @@ def _of_one_tensor(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
 
 
 def _move_after(graph: Graph, op: Op, layout: Layout) -> None:
-    """Changes `op` to read and write the old layout, and inserts the transpose or reshape after it."""
+    """Makes `op` write its output in the layout before the change `layout`. Inserts a transpose or reshape after `op`,
+    which makes this change."""
     result, own = op.output, layout.inverse
     if layout.order is not None:
         dims = tuple(result.dims[axis] for axis in own.order or ())
@@ -159,7 +159,7 @@ def _move_after(graph: Graph, op: Op, layout: Layout) -> None:
 
 
 def _absorbed(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
-    """Merges a reshape with the preceding one, or with a TRANSPOSE that keeps the elements in order."""
+    """Merges a reshape with the preceding reshape, or with a TRANSPOSE that keeps the elements in order."""
     if layout.order is None:
         return merge_reshapes(graph, op)
     moved = [axis for axis in layout.order if layout.before[axis] != 1]

@@ -20,12 +20,13 @@ _SIGN_ONLY_ZOOM = 16
 # no information, and runtimes refuse it or abort.
 _FINEST = 1 / 128
 # The range of a sum of two tensors is widened by this factor. The ranges of binary layers are often whole numbers. The
-# ratio of the scales would then be a fraction of small numbers, and many sums would lie halfway between two levels. The
-# library computes sums in floats, which can round such a sum to the wrong level, so it would not take them.
+# ratio of the scales would then be a fraction of small numbers, and many sums would lie halfway between two levels.
+# Floats may round such a sum to the wrong level, so the library would compute it without floats, which is slower.
 _OFF_TIES = 1.000317
 # A range narrower than this number counts as zero. The products of so small scales would underflow.
 _ZERO_RANGE = 1e-30
-# The scale of a tensor that was zero on all samples, if none of its inputs has a scale. It allows values up to one.
+# The scale of a tensor that was zero on all samples, if no input of the op that computes the tensor has a scale. With
+# this scale, int8 represents values up to about one.
 _SCALE_OF_ZERO = 1 / 128
 
 Quantizations: TypeAlias = dict[Tensor, Quantization]

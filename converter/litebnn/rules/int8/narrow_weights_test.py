@@ -171,7 +171,8 @@ def narrowed(model: Model, type: str, dynamic_range: bool = False) -> Notes:
 
 
 def layer(source: bytes, type: str = "INT2", dynamic_range: bool = False) -> tuple[Tensor, list[str], list[str]]:
-    """Returns the layer's weights after the conversion, the reasons for leaving it alone, and the warnings."""
+    """Narrows the weights of a model with one dense layer. Returns the resulting weights, the reasons why the rule left
+    the layer alone, and the warnings."""
     model = read_model(source)
     notes = narrowed(model, type, dynamic_range)
     notes.finish(model.graphs)

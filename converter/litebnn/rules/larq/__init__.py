@@ -1,1 +1,1 @@
-"""The rules of this phase undo forms that Larq Compute Engine cannot read."""
+"""The rules in this folder undo forms that Larq Compute Engine cannot read."""

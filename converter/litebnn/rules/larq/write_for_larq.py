@@ -115,7 +115,8 @@ def _lower_explicit_padding(graph: Graph, op: Op) -> bool:
 
 
 def _add_halves(graph: Graph, op: Op, other_bits: Tensor, options: BConv2DOptions) -> None:
-    """Replaces an op by the sum of two ops: half of the op itself, and half of the same op on other bits.
+    """Replaces an LceBconv2d by the sum of two, each with half its multiplier and bias. One of the two reads the same
+    bits as before, the other reads `other_bits`.
 
     The sum is exact, because `_split_zero_padded_output` has left a multiplier of 1 and an integer bias.
     """

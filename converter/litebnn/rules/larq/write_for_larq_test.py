@@ -98,8 +98,9 @@ def test_an_output_of_another_type_is_left_alone() -> None:
 
 @pytest.mark.parametrize("scale", [1, 2])
 def test_only_whole_sums_are_halved_after_explicit_padding(scale: int) -> None:
-    """An op with explicit padding by zeros becomes the sum of two ops, which pad with +1 and with -1. Half results add
-    up exactly only for integers. Other multipliers and biases are applied after the sum.
+    """An op with explicit padding by zeros becomes the sum of two ops, which pad with +1 and with -1. Each op computes
+    half of the result. The halves add up exactly only for integers, so other multipliers and biases are applied after
+    the sum.
     """
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 32)), [(1, 1), (2, 0)])

@@ -1,1 +1,1 @@
-"""The rules of this phase recognize signs, and fold their thresholds into layers that absorb them without cost."""
+"""The rules in this folder recognize signs, and fold their thresholds into layers that absorb them without cost."""

@@ -63,8 +63,8 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
         ops, x, level, falls, is_rounded = _moved(graph, read, found.level, len(ops) - first)
     before = graph.producer(x)
     is_addition = found.is_plain and len(ops) == 1 and _adds(ops[0], x)
-    # Moving a threshold before a single addition would achieve nothing: a later rule would make the same addition of
-    # the threshold again.
+    # Moving a threshold before a single addition would achieve nothing, because a later rule would turn the moved
+    # threshold into such an addition again.
     if not ops or (is_addition and (before is None or before.name not in _FOLLOWED)):
         return False
     name = next((op.output.name for op in ops if op.name in AFFINE), read.name)

@@ -84,8 +84,9 @@ def test_pooling_that_others_read_stays() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
-    """For x = dot + 1.625, the condition x > -1.875 is equivalent to dot + 3.5 > 0. For a strict comparison, the bias
-    would have to be the float next to 3.5, but in the sum it is rounded to 3.5.
+    """If the dot product is -3.5, x = dot + 1.625 is equal to the threshold of x <= -1.875. The opposite of this
+    comparison is x >= the next float above -1.875. If this float were subtracted from the bias 1.625, the difference
+    would be rounded to 3.5, and the sign for -3.5 would be wrong.
     """
     model = FloatModel()
     x = model.conv(model.input(1, 4, 4, 32), np.ones((32, 1, 1, 32)), np.full(32, 1.625))

@@ -52,8 +52,8 @@ def test_a_scale_of_zero_is_a_sign_that_never_changes() -> None:
 @pytest.mark.parametrize("form", ["where_ge", "where_gt", "where_lt", "where_le"])
 @pytest.mark.parametrize("padded", [False, True])
 def test_exact_sums_turn_where_the_source_does(form: str, padded: bool) -> None:
-    """The numbers are small, so that some of them are equal to each threshold. The threshold of x > 5 is the next float
-    above 5, which would be rounded to 5 in a sum with 1000.
+    """The random inputs are multiples of 1/8, so that some sums are equal to the threshold 2. A strict comparison with
+    2 is a comparison with the next float above 2. A sum of this float and the constant 1000 would be rounded to 1002.
     """
     model = FloatModel()
     x = model.input(1, 4, 4, 32)
@@ -192,8 +192,8 @@ def test_a_fused_clamp_to_one_goes_where_only_signs_read_it(other: str) -> None:
 
 
 def names_split(before: list[str], other: str) -> list[str]:
-    """Returns the names of the ops that are expected after the rule has run once: those before, and the fused clamp as
-    a separate op."""
+    """Returns the names of the ops that are expected after one run of the rule. They are the ops in `before`, and the
+    fused clamp as a separate op."""
     return sorted([*before, "RELU_N1_TO_1"])
 
 

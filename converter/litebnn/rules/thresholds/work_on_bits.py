@@ -33,7 +33,8 @@ from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, facts, like
 @lowers("ops on unpacked signs")
 @each()
 def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
-    # One rule handles all these kinds of ops, so that a sign can move across several ops in one round.
+    # One rule handles all ops that can work on bits instead of signs, so that a sign can move across several ops in one
+    # round.
     work = _WORKS.get(op.name, _reshaped if facts(op).reshapes else None)
     bits = None if work is None else work(graph, op)
     if bits is None:
@@ -57,8 +58,8 @@ def _pooled(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _padded(graph: Graph, op: Op) -> Tensor | None:
-    """Returns the bits padded with ±1. None if no constant word encodes the padding, as for 40 channels padded
-    with -1.
+    """Returns the packed bits of the output of a pad of a sign with ±1. None if no constant word encodes the padding,
+    as for 40 channels padded with -1.
     """
     bits, padding = bits_of(graph, op.input(0)), constant_padding(op)
     if bits is None or padding is None or abs(padding.value) != 1.0 or np.any(padding.amounts[-1]):
@@ -71,7 +72,7 @@ def _padded(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _transposed(graph: Graph, op: Op) -> Tensor | None:
-    """Returns the bits of the transposed sign; None if no such bits exist."""
+    """Returns the packed bits of the output of a TRANSPOSE of a sign; None if they cannot be computed."""
     order = transpose_order(op)
     if order is None or op.output.channels < 1:
         return None
@@ -84,7 +85,7 @@ def _transposed(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _reshaped(graph: Graph, op: Op) -> Tensor | None:
-    """Returns the bits of the reshaped sign; None if no such bits exist."""
+    """Returns the packed bits of the output of a reshape of a sign; None if they cannot be computed."""
     bits, output, name = bits_of(graph, op.input(0)), op.output, derived(op.output.name, "/bits")
     if bits is None:
         return None

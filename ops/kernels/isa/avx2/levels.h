@@ -11,8 +11,8 @@ namespace litebnn {
 namespace {
 
 // The class rounds floats to int8 values, as Int8Epilogue in shared/output.h does. If kAdds is true, the class then
-// adds the values of an int8 tensor by a FloatSum (kernels.h) whose results need no corrections. If kFuses is true,
-// this sum uses fused multiply-adds.
+// adds the values of an int8 tensor by a FloatSum (kernels.h). This FloatSum must have no exceptions, which are
+// operands whose sum needs a correction. If kFuses is true, the sum uses fused multiply-adds.
 template <bool kAdds, bool kFuses>
 struct Levels {
   const __m256 low, high, first_scale, second_scale, offset;
@@ -52,8 +52,8 @@ struct Levels {
     ForEach([&](int i) { values[i] = _mm256_add_ps(values[i], half[i]); });
   }
 
-  // Adds the values of the int8 addend, from position `index` on, to the outputs. The zero points are not included in
-  // either.
+  // Adds the values of the int8 addend, from position `index` on, to `values`. Neither `values` nor the added numbers
+  // include a zero point.
   __attribute__((always_inline)) void Add(__m256 (&values)[4], int64_t index) const {
     __m256 second[4];
     ForEach([&](int i) { values[i] = _mm256_round_ps(values[i], _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); });

@@ -21,8 +21,8 @@ __m256i FourTimesOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_
 struct ByteSums {
   __m256i even, odd;
 
-  // Returns the sums of pixel 1, one byte per channel, as `even` has those of pixel 0. The call FourTimesOdd(even)
-  // takes no time: callers of Pixel1 need the same value, and the compiler computes it once.
+  // Returns the sums of pixel 1, with one byte per channel. The call FourTimesOdd(even) costs nothing: callers of
+  // Pixel1 also make this call for pixel 0, and the compiler computes its result only once.
   __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourTimesOdd(even), 2)); }
 };
 
@@ -65,7 +65,8 @@ struct PairDots {
 
   // Calls write(index, channel, pixels, dots) for each pixel pair and vector of channels. `index` is the place of the
   // first output, `pixels` is 1 or 2. The call dots(half, pixel) returns the dot products of 16 channels, plus the
-  // constant kBias. If the low or the high halves of the 128-bit lanes are unpacked, they give 8 channels in order.
+  // constant kBias. To get the first or the last 8 of these channels in order, unpack the low or the high halves of the
+  // vector's 128-bit lanes.
   template <typename Write>
   __attribute__((always_inline)) static void ForEach(const BconvTask& task, const SummedPairs& pairs, int32_t channel,
                                                      int32_t count, Write write) {

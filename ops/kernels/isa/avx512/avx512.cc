@@ -216,8 +216,8 @@ PixelsFunction FloatPixelsOf(const BconvTask& task) {
   return nullptr;
 }
 
-// Computes kPixels pixels at a time, from `pixel` on. Returns the first of the pixels that are left because they are
-// fewer than kPixels.
+// Computes whole tiles of kPixels pixels, from `pixel` on. Returns the first pixel after the last tile, from which on
+// fewer than kPixels pixels remain.
 template <int kPixels>
 int64_t AnyTiles(const BconvTask& task, WindowWalk& walk, const uint32_t* weights, int64_t pixel, int64_t pixel_end,
                  int32_t channel, int32_t channels) {
@@ -266,7 +266,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512Isa = {
     .name = "avx512",
     .available = CpuHasAvx512Popcount,
-    // The speed of packing is limited by memory, so vectors of sixteen lanes would gain next to nothing.
+    // The speed of memory limits the packing of floats and int8 values. Sixteen lanes would be hardly faster than
+    // eight.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,

@@ -98,7 +98,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
   const __m512 clamp_max = _mm512_set1_ps(static_cast<float>(task.clamp_max));
   const float* multiplier = task.multiplier + tile.channel;
   const float* bias = task.bias + tile.channel;
-  // The local copy can stay in registers, because no store can modify it.
+  // This local copy of `tile` can stay in registers, because no store can modify it.
   const TileWeights weights = tile;
   const uint8_t* vector = weights.vectors;
   ptrdiff_t index[kLanePixels];
@@ -338,7 +338,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512VbmiIsa = {
     .name = "avx512_vbmi",
     .available = CpuHasAvx512Vbmi,
-    // The speed of packing is limited by memory, so vectors of sixteen lanes would gain next to nothing.
+    // The speed of memory limits the packing of floats and int8 values. Sixteen lanes would be hardly faster than
+    // eight.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,

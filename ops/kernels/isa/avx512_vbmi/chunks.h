@@ -1,5 +1,6 @@
 // The file cuts words into chunks of six bits. Chunks of the input become table offsets, chunks of the weights become
-// indices into a table. The words of each tap are cut separately, so that windows can share staged taps.
+// indices into a table. The words of each tap are cut separately, so that overlapping windows can share the table
+// offsets of their common taps.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,8 @@ constexpr int32_t kCutWords = 6;
 
 constexpr int32_t Chunks(int32_t tap_words) { return (tap_words * kBitsPerWord + kChunkBits - 1) / kChunkBits; }
 
-// Returns the number of 16-bit values in a staged tap: the table offsets of its chunks, and one count of the chunks of
-// odd parity.
+// Returns the number of 16-bit values of a staged tap. They are the table offset of each chunk of six bits, and the
+// number of chunks with odd parity.
 constexpr int32_t StagedLength(int32_t tap_words) { return Chunks(tap_words) + 1; }
 size_t StagedBytes(int32_t tap_words) { return static_cast<size_t>(StagedLength(tap_words)) * sizeof(uint16_t); }
 
@@ -78,7 +79,7 @@ void StageLongTaps(const uint32_t* words, int64_t taps, int32_t tap_words, uint1
   }
 }
 
-// Stages taps of few words: one vector holds the table offsets of several taps.
+// Converts taps of few words to table offsets, several taps in each vector.
 template <int32_t kTapWords>
 void StageShortTaps(const uint32_t* words, int64_t taps, int32_t, uint16_t* staged) {
   constexpr int32_t kLength = StagedLength(kTapWords), kTaps = kCutChunks / kLength;

@@ -3,14 +3,15 @@
 // A dot product is computed by table lookups for chunks of six bits. Each value of an input chunk has a table of 64
 // bytes, one for each value of a filter chunk. One byte permutation looks up 64 channels.
 //
-// An entry, as in shared/lookup_tables.h, is half the number of matching bits, after a compensation for the parities of
-// both chunks. An entry is a number from 0 to 3, which takes two bits, so a byte serves four pixels. With the combined
-// table of four pixels, one permutation does 4 x 6 x 64 binary multiply-adds.
+// An entry is half the number of matching bits of an input chunk and a filter chunk, after a compensation for their
+// parities (shared/lookup_tables.h). An entry is a number from 0 to 3, which takes two bits, so a byte serves four
+// pixels. With the combined table of four pixels, one permutation does 4 x 6 x 64 binary multiply-adds.
 //
-// The four entries of two bits fill a byte and leave no room for a sum. Full adders therefore count how many of the
-// looked-up vectors have a 1 at each bit position. A full adder is two ternary logic instructions. The first full adder
-// adds two looked-up vectors to the ones digits of all counts, which gives a vector of carries. Another full adder adds
-// two such vectors to the twos digits, and so on. After sixteen chunks the counts are unpacked and added.
+// The entries of four pixels, two bits each, fill a byte and leave no room for a sum. Full adders therefore count how
+// many of the looked-up vectors have a 1 at each bit position. A full adder is two ternary logic instructions. The
+// first full adder adds two looked-up vectors to the ones digits of all counts, which gives a vector of carries.
+// Another full adder adds two such vectors to the twos digits, and so on. After sixteen chunks the counts are unpacked
+// and added.
 //
 // If there are two adjacent windows, each loaded vector of weights serves both. The weights of many channels come from
 // the L2 cache, whose loads are slower than the lookups.
@@ -36,8 +37,8 @@ constexpr int32_t kMaxWindows = 2;
 constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
 // The largest number of chunks whose lookups add up to a number that fits a byte. A lookup adds at most 3.
 constexpr int32_t kMaxByteChunks = 255 / 3;
-// The largest number of chunks whose lookups add up to a number that fits a ByteSums. The member `high` counts
-// multiples of 16, and grows by at most 3 in sixteen chunks.
+// The largest number of chunks whose lookups add up to a number that fits a ByteSums. The bytes in ByteSums::high count
+// multiples of 16, and sixteen chunks add at most 3 to each.
 constexpr int32_t kMaxChunks = 16 * kMaxByteChunks;
 
 constexpr int Parity(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)) % 2; }
@@ -95,8 +96,8 @@ struct Level {
   static constexpr int kValue = kLevel;
 };
 
-// Looks up 2^kLevel chunks and adds the entries to the lowest kLevel bits of the bit counters. `carries` gets the
-// carries out of these bits.
+// Looks up 2^kLevel chunks (groups of six bits) in the tables, and adds the entries to the lowest kLevel bits of the
+// bit counters. `carries` gets the carries out of these bits.
 template <int kLevel, int kVectors, typename Lookups>
 __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCounts<kVectors>& counts,
                                                        __m512i* carries) {

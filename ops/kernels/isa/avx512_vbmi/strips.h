@@ -54,8 +54,8 @@ struct WindowShape {
 // A Block is the shape of the block of output pixels that one lane computes.
 struct Block {
   int64_t rows, columns;
-  // If the flag is true, the last blocks, which are fewer than the four lanes, are split. Each lane then computes
-  // another pixel of the same block.
+  // After as many groups of four blocks as possible, one to three blocks may remain. True if the four lanes then
+  // compute pixels of the same remaining block, so that none of them is idle.
   bool splits_remainder;
 };
 
@@ -92,8 +92,9 @@ Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t v
   return best;
 }
 
-// Makes the tables of `chunks` chunks, each for four lanes. `staged` has the chunks' offsets in the tables of single
-// pixels. The function is not inlined, so that it has enough registers.
+// Makes one table for each of `chunks` chunks, by combining the stored tables of the four lanes' pixels. The pointer
+// staged[lane] leads to the offsets of these stored tables. The function is not inlined, so that it has enough
+// registers.
 __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t chunks, uint8_t* tables) {
   const uint8_t* lanes[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
   // The lambda makes the tables of up to four chunks. It loads the offsets of these chunks by one instruction, because
@@ -133,8 +134,8 @@ struct LaneTables {
     const uint8_t* tap[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
     for (int64_t i = slot * row_taps; i < (slot + 1) * row_taps; ++i) {
       MakeTables(tap, shape.tap_chunks, tables[i * shape.tap_chunks]);
-      // The four parities are stored as one vector, because FindTwiceParity loads them as one: a load of several
-      // narrower stores would stall.
+      // The numbers of odd-parity chunks of four lanes are stored as one vector, because FindTwiceParity loads them as
+      // one vector. A vector load stalls after several narrower stores to its address.
       const __m128i lane_parities = _mm_setr_epi32(ParityOf(tap[0], shape), ParityOf(tap[1], shape),
                                                    ParityOf(tap[2], shape), ParityOf(tap[3], shape));
       _mm_store_si128(reinterpret_cast<__m128i*>(parity[i]), lane_parities);

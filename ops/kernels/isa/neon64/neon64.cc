@@ -195,7 +195,8 @@ __attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, 
   WriteOutputs<FourLanes, kTileChannels>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
 }
 
-// The function is not inlined, so that the code for each writer saves and restores only the registers that it needs.
+// The function is not inlined. Each instance of the template (one for each type of Writer) then saves and restores only
+// the registers that it needs.
 template <typename Writer>
 __attribute__((noinline)) void WriteTiles(const Plan& plan, WindowWalk& walk, const uint8_t* weights, int64_t tiles,
                                           Writer writer) {

@@ -48,9 +48,9 @@
   .endr
 .endm
 
-// The macro is a part of the out-of-order version. Registers v16 to v19 are the weights of a word's first half, v20 to
-// v23 those of its second half. Registers v24 to v27 are popcounts. Registers v28 and v29, or v30 and v31, are the two
-// halves of a pixel's word.
+// The following macros are the version for out-of-order cores. Registers v16 to v19 are the weights of a word's first
+// half-word, v20 to v23 those of its second half-word. Registers v24 to v27 are popcounts. Registers v28 and v29, or
+// v30 and v31, are the two half-words of a pixel's input.
 .macro quad op, x, w, sums
   xor_four 24, \x, \w
   .irpc i, 4567
@@ -101,9 +101,10 @@ begin litebnn_sum_windows_\words
 end litebnn_sum_windows_\words
 .endm
 
-// The following macros are the in-order version. Registers v16 to v19 are the weights of a half-word, v20 to v23 the
-// input of four pixels, v24 to v31 popcounts. Window pointers stay at a chunk's first word until the chunk ends. The
-// symbol `offset` is the input's offset in bytes from the window pointers. The weights are at four times `offset`.
+// The following macros are the version for in-order cores. Registers v16 to v19 are the weights of a half-word, v20 to
+// v23 the input of four pixels, v24 to v31 popcounts. Window pointers stay at a chunk's first word until the chunk
+// ends. The symbol `offset` is the input's offset in bytes from the window pointers. The weights are at four
+// times `offset`.
 .set offset, 0
 
 .macro input to, pixel

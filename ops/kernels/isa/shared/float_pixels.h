@@ -50,8 +50,8 @@ inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float f
 
 template <typename Lanes, bool kMultiplies>
 inline void MaxOfWindow(const FloatWindow& window, float floor, float* output) {
-  // The number of vectors that are computed together. Their maxima and multipliers fit the registers, and most layers
-  // have no more channels than these vectors (at most 64).
+  // The number of vectors of channels whose maxima are computed at the same time. Their maxima and multipliers fit the
+  // registers. Most layers have at most 64 channels, which are four vectors of 16 lanes.
   constexpr int kVectors = kMultiplies || Lanes::kLanes > 4 ? 4 : 8;
   int32_t channel = MaxOfChannels<Lanes, kVectors, kMultiplies>(window, 0, floor, output);
   channel = MaxOfChannels<Lanes, 1, kMultiplies>(window, channel, floor, output);

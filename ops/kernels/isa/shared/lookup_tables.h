@@ -6,9 +6,9 @@
 //
 //   (matching bits - parity(input) + parity(filter)) / 2
 //
-// An entry is 0, 1 or 2, because the dividend is even. The parities of a window and of a filter are counted outside of
-// the inner loop. Seven entries add up to at most 14, which fits four bits, so each byte of a table serves two pixels.
-// Two input nibbles, one of each pixel, select the table.
+// The sum in parentheses is an even number from 0 to 4, so an entry is 0, 1 or 2. The parities of a window and of a
+// filter are counted outside of the inner loop. Seven entries add up to at most 14, which fits four bits, so each byte
+// of a table serves two pixels. Two input nibbles, one of each pixel, select the table.
 #pragma once
 
 #include <cstddef>

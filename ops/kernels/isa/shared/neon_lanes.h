@@ -96,7 +96,8 @@ struct FourLanes {
   static Ints Half(Ints values) { return vshrq_n_s32(values, 1); }
   static Ints Clamp(Ints values, Ints low, Ints high) { return vminq_s32(vmaxq_s32(values, low), high); }
   static Floats ToFloats(Ints values) { return vcvtq_f32_s32(values); }
-  // The results of one lane are kept four bits apart, until ToWord merges the results of all lanes.
+  // The result bits that Append collects in one lane are four bits apart, so that ToWord can merge the bits of the four
+  // lanes.
   static Bits Append(Bits bits, uint32x4_t is_set) { return vsliq_n_u32(is_set, bits, kLanes); }
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return Append(bits, vcgtq_s32(a, b)); }
   static Bits AppendBelowZero(Bits bits, Floats values) { return Append(bits, IsBelowZero(values)); }

@@ -18,8 +18,8 @@ constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 // A NibbleBlock is a part of a window: consecutive nibbles, few enough for the sums of their table lookups to fit
 // bytes. The block is a list of pieces; the table offsets of one piece are contiguous in memory.
 struct NibbleBlock {
-  // A window consists of runs (contiguous words). If there are several runs, each has at least two words. The first and
-  // the last piece of a block may be parts of runs.
+  // A window consists of runs (contiguous words), and a piece is a run or a part of one. If there are several runs,
+  // each has at least two words. Only the first and the last piece of a block may be shorter than a run.
   Piece pieces[kMaxBlockNibbles / (2 * kNibblesPerWord) + 2];
   int32_t count;
 };

@@ -17,8 +17,8 @@ namespace litebnn {
 // Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
-// The largest number of runs (rows of a window) whose odd-parity nibbles are counted. For each byte of a run, a byte
-// adds up the counts of all runs, which are at most 2.
+// The largest number of runs (rows of a window) whose odd-parity nibbles are counted. Each byte of a run adds 0, 1 or 2
+// to a counter of one byte, which must hold the sum for all runs.
 constexpr int32_t kMaxRuns = 127;
 constexpr int32_t kMaxBlockPixels = 448;
 // The largest number of copies of the last pixel pair at the end of a block. The copies fill the last tile.
@@ -29,7 +29,7 @@ constexpr int32_t kTableOffsetsBytes = 160 << 10;
 // TableOffsetsMemory has the table offsets and the parities of one block of output pixels.
 template <typename Offset>
 struct TableOffsetsMemory {
-  // `pairs` has the address of each pair's first offset.
+  // The array `pairs` has the address of each pair's first offset.
   alignas(64) const Offset* pairs[kMaxBlockPixels / 2 + kSparePairs];
   alignas(64) int32_t parity[kMaxBlockPixels];  // twice the odd-parity nibbles of each window, in both 16-bit halves
   alignas(64) Offset offsets[kTableOffsetsBytes / sizeof(Offset)];
@@ -178,7 +178,7 @@ class TableOffsets {
     const int64_t first_column = first_row == last_row ? first % width : 0;
     const int64_t pixels = first_row == last_row ? last - first : width;
     const int64_t staged_rows = (last_row - first_row) * stride_rows_ + task_.runs;
-    // `words` is the number of words of an input row that the pixels' windows read.
+    // The variable `words` is the number of words of an input row that the pixels' windows read.
     const auto words = static_cast<int32_t>((pixels - 1) * pixel_words_) + task_.run_words;
     const int32_t pair_words = words - (pixels % 2 == 0 ? pixel_words_ : 0);
     const uint8_t* source = task_.input + first_row * task_.row_stride + first_column * task_.pixel_stride;
@@ -199,8 +199,8 @@ class TableOffsets {
       for (int64_t i = 0; i < end - begin; i += 2) {
         memory_.pairs[(begin - first + i) / 2] = offsets + (column + i) * pixel_words_ * kNibblesPerWord;
       }
-      // The odd-parity nibbles of a window are counted in two steps. First, the counts of all input rows that the
-      // window reads are added, column by column. Adjacent windows share these column sums.
+      // SumParity adds up the odd-parity nibbles of the input rows that a row of windows reads, and writes prefix sums
+      // over the columns. The number of a window is then a difference of two prefix sums.
       Traits::SumParity(row_parity_ + staged * row_bytes(), row_bytes(), task_.runs, words, parity_before_);
       const int32_t* window = parity_before_ + column * pixel_words_;
       for (int64_t i = 0; i < end - begin; ++i, window += pixel_words_) {
