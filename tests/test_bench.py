@@ -58,6 +58,7 @@ def test_layers_are_timed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert re.search(r"5x5x40 .* to floats .* us .* to bits .* us", depthwise)
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("library")
 def test_threads_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     threads.compare([threads.DIGITS], threads=2, turns=1)
@@ -396,6 +397,7 @@ def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: py
         assert f"{dark}!important" in svg.partition("</style>")[0]
 
 
+@pytest.mark.deep
 def test_what_is_timed_here_is_counted_for_boards() -> None:
     """If an op has measured costs on this machine, boards must have costs for it too. Otherwise the total of a
     network on a board would leave the op out.

@@ -450,6 +450,7 @@ def test_the_doctor_makes_no_environment(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.deep
 def test_the_doctor_looks_at_the_environment_that_is_there() -> None:
     words = [sys.executable, "bootstrap.py", "doctor", "--json"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
@@ -459,6 +460,7 @@ def test_the_doctor_looks_at_the_environment_that_is_there() -> None:
     assert str(used) in found[0]["detail"]
 
 
+@pytest.mark.deep
 def test_a_second_run_can_leave_out_what_passed(tmp_path: Path) -> None:
     source = """
         import os

@@ -81,6 +81,7 @@ def normalized(model: FloatModel, x: Tensor) -> Tensor:
     return model.elementwise("ADD", model.elementwise("MUL", x, model.const(2.0)), model.const(1.5))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "step",
     [
@@ -241,6 +242,7 @@ def test_help_that_nobody_reads_to_its_end(words: str) -> None:
     assert run.stderr == b""
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 @pytest.mark.parametrize("streams", ["1>&-", "2>&-", "0<&- 1>&- 2>&-", "| true", "1>/dev/full"])
 def test_streams_that_are_closed(sound: Path, tmp_path: Path, streams: str, flags: tuple[str, ...]) -> None:

@@ -48,7 +48,6 @@ def keras_examples() -> Iterator[Block]:
 
 
 BLOCKS = [*(block for path in DOCUMENTS for block in blocks(str(path.relative_to(ROOT)))), *keras_examples()]
-QUICK = ("README.md", "docs/quick-start.md")  # the documents whose blocks the quick tier runs
 PYTORCHS = ("docs/torch.md", "docs/training.md")  # those that need PyTorch, which has an environment of its own
 
 # Small versions of the models that the documents mention.
@@ -113,17 +112,10 @@ def test_only_what_could_run_says_why_it_does_not() -> None:
     assert [block for block in marked if block.language not in RUN] == []
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "block",
-    [
-        pytest.param(
-            block,
-            id=f"{block.document}:{block.line}",
-            marks=[] if block.document in QUICK else pytest.mark.deep,
-        )
-        for block in BLOCKS
-        if block.language in RUN
-    ],
+    [pytest.param(block, id=f"{block.document}:{block.line}") for block in BLOCKS if block.language in RUN],
 )
 def test_a_block_runs(block: Block, request: pytest.FixtureRequest) -> None:
     if block.not_run:

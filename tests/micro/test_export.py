@@ -373,6 +373,7 @@ def test_rare_networks_are_equal(tmp_path: Path) -> None:
 HOSTILE = 2**31 - 1
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("output", ["packed", "float32"])
 def test_steps_that_are_never_taken_do_not_overflow(output: str, tmp_path: Path) -> None:
     steps = {"dilations": (HOSTILE, HOSTILE), "strides": (HOSTILE, HOSTILE)}

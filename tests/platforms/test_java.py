@@ -73,7 +73,7 @@ def natives() -> Path:
     compiler = find_gcc(find_target("host"))
     with locked(FOLDER):
         for command in (
-            compiler.configure(FOLDER, "Debug", LITEBNN_BUILD_JNI="ON"),
+            compiler.configure(FOLDER, LITEBNN_BUILD_JNI="ON"),
             compiler.compile(FOLDER, "litebnn_jni"),
         ):
             run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -38,9 +38,8 @@ def done(*command: str | Path, **variables: str) -> str:
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The development kit, installed and then moved to another folder."""
     compiler, folder = find_gcc(find_target("host")), BUILD / "sdk"
-    # Optimization is off, so that the library compiles faster.
     with locked(folder):
-        done(*compiler.configure(folder, "Debug"))
+        done(*compiler.configure(folder))
         done(*compiler.compile(folder, "litebnn", "litebnn_static", "litebnn_ops", "litebnn_kernels"))
         first = tmp_path_factory.mktemp("first") / "kit"
         done(compiler.cmake, "--install", folder, "--prefix", first)

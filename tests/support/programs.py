@@ -14,6 +14,7 @@ import pytest
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Buffer, Graph, Model, Op, OpCode, Options, Quantization, Tensor, constant
 from tests.needs import need
+from tests.support.cpp_builds import BUILDS
 from toolchains.build import PROGRAMS, build, copy_whole, locked
 from toolchains.compilers import find_gcc
 from toolchains.runtime_library import LITERT_WHEELS, fetch, fetch_c_library, library_in
@@ -38,14 +39,15 @@ def host_programs() -> Path:
 def sanitized_programs() -> Path:
     """The folder with the programs for this machine, built with AddressSanitizer and UBSan."""
     host_programs()
-    return _own_build("host-sanitized", fetch("host"), "Debug", LITEBNN_SANITIZE="address,undefined")
+    # These options are those of the library that test_runtimes.py loads, so that ccache compiles it once.
+    return _own_build("host-sanitized", fetch("host"), **BUILDS["address-gcc"].options)
 
 
 @functools.cache
 def tflite_programs() -> Path:
     """The folder with the programs on TensorFlow Lite's C library, which boards without a LiteRT library use."""
     host_programs()
-    return _own_build("host-tflite", fetch_c_library("host"), "Release")
+    return _own_build("host-tflite", fetch_c_library("host"))
 
 
 # Parameters of a test that runs with each runtime. Each value is the function that builds the programs with that
@@ -56,11 +58,11 @@ RUNTIMES = [
 ]
 
 
-def _own_build(name: str, runtime: Path, kind: str, **options: str) -> Path:
+def _own_build(name: str, runtime: Path, **options: str) -> Path:
     """Builds the programs with a runtime in a separate folder, and returns that folder."""
     compiler = find_gcc(find_target("host"))
     folder = BUILD / name
-    configure = compiler.configure(folder, kind, LITEBNN_TFLITE_DIR=str(runtime), **options)
+    configure = compiler.configure(folder, LITEBNN_TFLITE_DIR=str(runtime), **options)
     with locked(folder):
         for step in (configure, compiler.compile(folder, *PROGRAMS)):
             run = subprocess.run(step, capture_output=True, text=True)

@@ -107,6 +107,7 @@ def test_a_build_says_one_line_a_step(project: Path) -> None:
     assert "CMake" not in out
 
 
+@pytest.mark.deep
 def test_an_unchanged_rerun_compiles_nothing(project: Path) -> None:
     assert run(project)[0] == 0
     (compiled,) = (project / "build" / "host" / "gcc").rglob("version.cc.o")
@@ -118,6 +119,7 @@ def test_an_unchanged_rerun_compiles_nothing(project: Path) -> None:
     assert compiled.stat().st_mtime_ns > before
 
 
+@pytest.mark.deep
 def test_other_flags_build_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "version.cc").write_text('extern "C" int NAME() { return 1; }\n')
     for name in ("former", "latter"):
@@ -126,6 +128,7 @@ def test_other_flags_build_again(project: Path, monkeypatch: pytest.MonkeyPatch)
         assert exported_symbols(project / "build" / "host" / "liblitebnn.so") == [name]
 
 
+@pytest.mark.deep
 def test_a_moved_checkout_builds_again(project: Path) -> None:
     assert run(project)[0] == 0
     moved = project.rename(project.with_name("moved"))
@@ -157,6 +160,7 @@ def test_a_failure_to_configure_says_why(project: Path) -> None:
     assert err.count("\n") == 1
 
 
+@pytest.mark.deep
 def test_an_interrupted_build_leaves_the_former_library(project: Path) -> None:
     assert run(project)[0] == 0
     library = project / "build" / "host" / "liblitebnn.so"

@@ -114,6 +114,7 @@ def test_without_keras_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
         importlib.import_module("litebnn.keras")
 
 
+@pytest.mark.deep
 def test_importing_imports_keras_and_nothing_else() -> None:
     code = """
         import sys, litebnn

@@ -12,6 +12,7 @@ GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 RESIDUAL = str(GOLDEN / "residual.lce.tflite")
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("library")
 def test_models_threads_and_the_float_model(capsys: pytest.CaptureFixture[str]) -> None:
     options = [RESIDUAL, str(GOLDEN / "bias.lce.tflite"), "--threads", "1-2", "--runs", "1", "--peer"]

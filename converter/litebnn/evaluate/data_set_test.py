@@ -41,6 +41,7 @@ def test_all_of_a_data_set_is_verified(source: bytes, tmp_path: Path) -> None:
         assert report.verification.samples == 40
 
 
+@pytest.mark.deep
 def test_processes_find_what_one_does(source: bytes, tmp_path: Path) -> None:
     need("evaluate")
     data, found = npz(tmp_path / "a.npz", 40), []

@@ -205,6 +205,7 @@ def test_a_missing_extra_is_one_line(tmp_path: Path, monkeypatch, module: str, d
         evaluated(tmp_path / data, workers=workers)
 
 
+@pytest.mark.deep
 def test_memory_does_not_grow_with_the_data_set(tmp_path: Path) -> None:
     """A data set of 200 MB must need no more memory than one of 8 MB. Loaded as floats, it would need 800 MB."""
     code = (

@@ -241,7 +241,11 @@ def converted(content: bytes) -> list[bytes]:
         return []
 
 
-SEEDS = pytest.mark.parametrize("seed", [blockwise, sparse, branches, windows], ids=lambda seed: seed.__name__)
+SEEDS = pytest.mark.parametrize(
+    "seed",
+    [sparse, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (blockwise, branches, windows))],
+    ids=lambda seed: seed.__name__,
+)
 
 
 @SEEDS

@@ -115,6 +115,7 @@ def test_the_runtime_runs_a_model_with_metadata(library: Path) -> None:
     np.testing.assert_array_equal(*outputs)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("part", [b"labels.txt", "größe 3".encode(), b"PK\5\6", b"PK\1\2", b"PK\3\4", b"M001"])
 def test_damaged_files_are_one_line_or_other_words(part: bytes) -> None:
     tflite = with_metadata(DIGITS, CLASSIFIER)

@@ -68,6 +68,7 @@ def binary_model() -> Any:
     return model
 
 
+@pytest.mark.deep
 def test_a_model_trains_with_two_optimizers_and_is_saved(tmp_path: Path) -> None:
     keras.utils.set_random_seed(0)
     model = binary_model()
@@ -123,6 +124,7 @@ def test_what_nothing_claims_is_not_trained() -> None:
     np.testing.assert_array_equal([one.numpy(), other.numpy()], [[0.5], [1.0]])
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("frequency", "expected"), [("epoch", [1.0, 0.5]), ("step", [0.5**3, 0.5**7])])
 def test_a_hyperparameter_follows_its_schedule(frequency: str, expected: list[float]) -> None:
     model = binary_model()

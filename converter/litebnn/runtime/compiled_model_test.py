@@ -231,6 +231,7 @@ def reshaped(declared: tuple[int, ...], *more: str) -> bytes:
     return write([Graph("main", tensors, [x, shape], [ops[-1].outputs[0]], ops)])
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("more", [[], ["RELU"], ["RELU", "NEG"]])
 @pytest.mark.parametrize("declared", [(3, 4), (2, 6), (1, 1), (1, 100)])
 def test_a_shape_that_only_a_run_tells_is_refused(environment: Any, declared: tuple[int, ...], more: list[str]) -> None:
