@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -176,6 +177,52 @@ TEST_P(Bconv2dOutputTest, Int8OutputSaturatesAndTakesNan) {
   // The number of channels is a multiple of three. The index of an output value modulo 3 is therefore equal to its
   // channel modulo 3.
   for (size_t i = 0; i < output.size(); ++i) EXPECT_EQ(static_cast<int8_t>(output[i]), i % 3 == 0 ? 127 : -128);
+}
+
+// Each sum in the epilogue must equal the sum of the separate convolution's output and the addend. Half of the scales are
+// simple fractions, with which some sums lie halfway between two levels.
+TEST_P(Bconv2dOutputTest, Int8SumsEqualFixedPointSums) {
+  std::mt19937 random(1);
+  const auto pick = [&random](int32_t low, int32_t high) { return std::uniform_int_distribution(low, high)(random); };
+  const auto scale = [&] { return static_cast<float>(pick(0, 1) == 0 ? 64 * pick(1, 48) : pick(64, 3072)) / 1024; };
+  int32_t sums = 0, excepted = 0;
+  for (int32_t i = 0; i < 60; ++i) {
+    BconvCase c;
+    c.height = 5;
+    c.width = pick(1, 13);
+    c.channels_in = pick(1, 3) * 32;
+    c.channels_out = pick(0, 2) == 0 ? 70 : pick(1, 4) * 32;
+    c.zero_padding = pick(0, 3) == 0;
+    c.activation = pick(0, 1) == 0 ? Activation::kNone : Activation::kRelu;
+    c.output_type = Bconv2dOutputType::kInt8;
+    BconvData data;
+    ASSERT_TRUE(MakeBconvData(c, &data));
+    const auto conv = Bconv2d::Create(isa(), data.spec, data.filter.data());
+    ASSERT_TRUE(conv->Resize(data.geometry));
+    Int8Sum sum;
+    FloatSum floats;
+    const Int8Grid second = {scale(), pick(-128, 127)}, total = {scale(), pick(-128, 127)};
+    const int32_t least = pick(0, 1) == 0 ? -128 : total.zero_point;
+    if (!sum.Set({{0.75f, data.spec.output_zero_point}, second, total, least, 127}) || !sum.FindFloatSum(&floats)) {
+      continue;
+    }
+    ++sums;
+    excepted += floats.exceptions > 0 ? 1 : 0;
+    if (!conv->adds_int8()) continue;
+    const std::vector<uint8_t> first = RunBconv(isa(), c, data, 1);
+    std::vector<int8_t> addend(first.size());
+    for (int8_t& level : addend) level = static_cast<int8_t>(pick(-128, 127));
+    GuardedBuffer input(data.input), added(addend), workspace(conv->WorkspaceBytes(1)), output(first.size());
+    Bconv2dEpilogue epilogue;
+    epilogue.int8_addend = added.As<int8_t>();
+    epilogue.int8_sum = floats;
+    conv->Run(*ThreadPool::Create(1), input.As<uint32_t>(), epilogue, output.data(), workspace.data());
+    for (size_t k = 0; k < first.size(); ++k) {
+      ASSERT_EQ(output.As<int8_t>()[k], sum(static_cast<int8_t>(first[k]), addend[k])) << Describe(c) << ", value " << k;
+    }
+  }
+  EXPECT_GT(sums, 20);
+  EXPECT_GT(excepted, 0);
 }
 
 TEST_P(Bconv2dOutputTest, RectifiedSumOfNanIsZero) {

@@ -119,8 +119,7 @@ void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, 
 }
 
 void WritePairs(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
-  const bool has_exceptions = task.epilogue_kind == EpilogueKind::kInt8Add && task.epilogue.int8_sum.exceptions > 0;
-  if (task.epilogue_kind == EpilogueKind::kBits || has_exceptions || count % kVectorChannels != 0) {
+  if (task.epilogue_kind == EpilogueKind::kBits || HasExceptions(task) || count % kVectorChannels != 0) {
     return WriteAny(task, pairs, channel, count);
   }
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.corrections == nullptr;

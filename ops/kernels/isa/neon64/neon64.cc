@@ -184,7 +184,7 @@ struct FloatWriter {
       high = vaddq_f32(vmulq_f32(high, high_multiplier), high_bias);
       typename Epilogue::Value* const pixel = output + p * stride;
       const ptrdiff_t index = pixel - outputs + kFirst;
-      StorePair<kFirst>(pixel, low_epilogue(low, index), high_epilogue(high, index + 4));
+      StoreOutputs<kFirst>(low_epilogue, high_epilogue, low, high, pixel, index);
     }
   }
 };
@@ -236,7 +236,8 @@ __attribute__((noinline)) void WriteLongTiles(const BconvTask& task, const Plan&
 // Computes all channel tiles of a block of pixels. `windows` starts at the window of the block's first pixel.
 void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windows, int64_t pixel_begin,
                 int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
-  const bool simple_floats = task.epilogue_kind != EpilogueKind::kBits && task.corrections == nullptr;
+  const bool has_simple_outputs =
+      task.epilogue_kind != EpilogueKind::kBits && task.corrections == nullptr && !HasExceptions(task);
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.depth % 2 == 0;
   const bool linear = task.clamp_min == INT32_MIN && task.depth <= INT16_MAX;
   const bool is_long = task.runs * task.run_words > kMaxWords;
@@ -249,8 +250,8 @@ void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windo
       WriteLongTiles(task, plan, walk, weights, pixel_begin, pixel_end, channel, channels);
       continue;
     }
-    if (simple_floats && (relu || linear) && channels == kTileChannels) {
-      WithEpilogue<FourLanes>(task, [&](auto epilogue) {
+    if (has_simple_outputs && (relu || linear) && channels == kTileChannels) {
+      WithPairEpilogue(task, [&](auto epilogue) {
         using Epilogue = decltype(epilogue);
         relu ? WriteTiles(plan, walk, weights, tiles, FloatWriter<true, Epilogue>{task, pixel_begin, channel})
              : WriteTiles(plan, walk, weights, tiles, FloatWriter<false, Epilogue>{task, pixel_begin, channel});

@@ -159,7 +159,7 @@ struct FloatWriter {
     high = vaddq_f32(vmulq_f32(high, constants.multiplier[2 * kHalf + 1]), constants.bias[2 * kHalf + 1]);
     constexpr int kFirst = kVector * kVectorChannels + kHalf * 8;
     const ptrdiff_t index = pixel - outputs + kFirst;
-    StorePair<kFirst>(pixel, epilogues.of[2 * kHalf](low, index), epilogues.of[2 * kHalf + 1](high, index + 4));
+    StoreOutputs<kFirst>(epilogues.of[2 * kHalf], epilogues.of[2 * kHalf + 1], low, high, pixel, index);
   }
 };
 
@@ -274,13 +274,13 @@ template <typename Body>
 void WithWriter(const TileOfChannels& tile, Body body) {
   const BconvTask& task = tile.task;
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX, linear = task.clamp_min == INT32_MIN;
-  if (task.epilogue_kind == EpilogueKind::kBits || task.corrections != nullptr || !(relu || linear) ||
-      tile.channels != tile.vectors * kVectorChannels) {
+  if (task.epilogue_kind == EpilogueKind::kBits || HasExceptions(task) || task.corrections != nullptr ||
+      !(relu || linear) || tile.channels != tile.vectors * kVectorChannels) {
     return body([&](const SummedTile& summed) {
       for (int32_t i = 0; i < 2 * tile.pairs; ++i) WritePixel(tile, summed, i);
     });
   }
-  WithEpilogue<FourLanes>(task, [&](auto epilogue) {
+  WithPairEpilogue(task, [&](auto epilogue) {
     using Epilogue = decltype(epilogue);
     if (tile.has_before) {
       relu ? body(FloatWriter<true, true, Epilogue>{tile}) : body(FloatWriter<false, true, Epilogue>{tile});

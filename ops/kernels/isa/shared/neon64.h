@@ -1,4 +1,4 @@
-// The file has functions that the 64-bit NEON ISAs share, in addition to those of neon_lanes.h.
+// The file has functions and classes that the 64-bit NEON ISAs share, in addition to those of neon_lanes.h.
 #pragma once
 
 #include <arm_neon.h>
@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/isa/shared/neon_lanes.h"
+#include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pack_signs.h"
 
 namespace litebnn {
@@ -45,10 +46,76 @@ __attribute__((always_inline)) inline void StorePair(float* output, float32x4_t 
                    : "memory");
 }
 
-// Stores two vectors of integers as bytes. All values must fit an int8_t.
-template <int kFirst>
-__attribute__((always_inline)) inline void StorePair(int8_t* output, int32x4_t low, int32x4_t high) {
-  vst1_s8(output + kFirst, vmovn_s16(vcombine_s16(vmovn_s32(low), vmovn_s32(high))));
+// The class has the operations that follow a convolution with int8 outputs (its epilogue), for eight channels of a
+// pixel at a time. Its results equal those of Int8Epilogue (shared/output.h), provided that the task's sum has no
+// exceptions. The levels are rounded as floats, because the sum multiplies them as floats.
+template <bool kAdds>
+struct LevelPairs {
+  using Value = int8_t;
+  const float32x4_t low, high, first_scale, second_scale;
+  const int8x8_t second_zero_point, least, most;
+  const int16x8_t zero_point;
+  const int8_t* const addend;
+
+  explicit LevelPairs(const BconvTask& task) : LevelPairs(task, task.epilogue.int8_sum) {}
+  LevelPairs(const BconvTask& task, const FloatSum& sum)
+      : low(vdupq_n_f32(static_cast<float>(-128 - task.zero_point))),
+        high(vdupq_n_f32(static_cast<float>(127 - task.zero_point))),
+        first_scale(vdupq_n_f32(sum.first_scale)),
+        second_scale(vdupq_n_f32(sum.second_scale)),
+        second_zero_point(vdup_n_s8(static_cast<int8_t>(sum.second_zero_point))),
+        least(vdup_n_s8(static_cast<int8_t>(sum.low + sum.zero_point))),
+        most(vdup_n_s8(static_cast<int8_t>(sum.high + sum.zero_point))),
+        zero_point(vdupq_n_s16(static_cast<int16_t>(kAdds ? sum.zero_point : task.zero_point))),
+        addend(task.epilogue.int8_addend) {}
+
+  // Returns the outputs of eight channels. `index` is the position of the first one in the output and in the addend.
+  __attribute__((always_inline)) int8x8_t operator()(float32x4_t first, float32x4_t last, ptrdiff_t index) const {
+    float32x4_t values[2] = {FourLanes::Clamp(first, low, high), FourLanes::Clamp(last, low, high)};
+    if constexpr (kAdds) {
+      const int16x8_t second = vsubl_s8(vld1_s8(addend + index), second_zero_point);
+      const int32x4_t seconds[2] = {vmovl_s16(vget_low_s16(second)), vmovl_high_s16(second)};
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i) {
+        const float32x4_t product = vmulq_f32(vrndaq_f32(values[i]), first_scale);
+        values[i] = vaddq_f32(product, vmulq_f32(vcvtq_f32_s32(seconds[i]), second_scale));
+      }
+    }
+    // All rounded values fit 16 bits, because FloatSum limits the scales. Therefore the upper halves can be dropped.
+    const int16x8_t levels = vuzp1q_s16(vreinterpretq_s16_s32(FourLanes::Round(values[0])),
+                                        vreinterpretq_s16_s32(FourLanes::Round(values[1])));
+    const int8x8_t bytes = vqmovn_s16(vaddq_s16(levels, zero_point));
+    return kAdds ? vmin_s8(vmax_s8(bytes, least), most) : bytes;
+  }
+
+  // The epilogue is the same for all channels.
+  struct Channels {
+    const LevelPairs* levels;
+  };
+  Channels operator()(int32_t /*channel*/) const { return {this}; }
+};
+
+// Applies the epilogues of two adjacent vectors of channels to their values, and stores the results in `pixel` at an
+// offset of kFirst values. `index` is the position of the first one in the output.
+template <int kFirst, typename Channels>
+__attribute__((always_inline)) inline void StoreOutputs(const Channels& low_epilogue, const Channels& high_epilogue,
+                                                        float32x4_t low, float32x4_t high, float* pixel,
+                                                        ptrdiff_t index) {
+  StorePair<kFirst>(pixel, low_epilogue(low, index), high_epilogue(high, index + 4));
+}
+template <int kFirst, typename Channels>
+__attribute__((always_inline)) inline void StoreOutputs(const Channels& epilogue, const Channels&, float32x4_t low,
+                                                        float32x4_t high, int8_t* pixel, ptrdiff_t index) {
+  vst1_s8(pixel + kFirst, (*epilogue.levels)(low, high, index));
+}
+
+// Calls body(epilogue) with the task's epilogue for StoreOutputs. The epilogue's kind must not be kBits, and the task's
+// sum must not have exceptions.
+template <typename Body>
+__attribute__((always_inline)) inline void WithPairEpilogue(const BconvTask& task, Body body) {
+  if (task.epilogue_kind == EpilogueKind::kInt8) return body(LevelPairs<false>(task));
+  if (task.epilogue_kind == EpilogueKind::kInt8Add) return body(LevelPairs<true>(task));
+  WithFloatEpilogue<FourLanes>(task, body);
 }
 
 }  // namespace

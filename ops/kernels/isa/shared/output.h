@@ -169,6 +169,11 @@ __attribute__((always_inline)) inline void StorePair(const Epilogue& epilogue, i
   }
 }
 
+// True if the task adds an int8 tensor by a FloatSum (kernels.h) with exceptions. Only Int8Epilogue corrects them.
+inline bool HasExceptions(const BconvTask& task) {
+  return task.epilogue_kind == EpilogueKind::kInt8Add && task.epilogue.int8_sum.exceptions > 0;
+}
+
 // Calls body(epilogue) with the task's epilogue, which is for float outputs, and returns its result.
 template <typename Lanes, typename Body>
 __attribute__((always_inline)) inline auto WithFloatEpilogue(const BconvTask& task, Body body) {

@@ -52,16 +52,23 @@ struct Int8Tile {
     Ints sums[kPixels][kVectors];
     Sum(task, window, channel, sums);
     const int32_t channels = Min(kChannels, task.channels - channel);
+    // All pixels are rounded before the first one is stored. Otherwise the scales of the channels would be loaded again
+    // for each pixel, because a compiler must assume that a store may modify them.
+    typename Dots::Check checks[kPixels] = {};
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) {
-      typename Dots::Check check = {};
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        sums[p][v] = Dots::Round(sums[p][v], task, channel + v * Dots::kLanes, check);
+        sums[p][v] = Dots::Round(sums[p][v], task, channel + v * Dots::kLanes, checks[p]);
       }
+    }
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) {
       Dots::Store(sums[p], task, output, channels);
       if constexpr (!Dots::kIsExact) {
-        if (__builtin_expect(check.IsUnsure(), 0)) WriteExactly(task, window + p * task.pixel_stride, channel, output);
+        if (__builtin_expect(checks[p].IsUnsure(), 0)) {
+          WriteExactly(task, window + p * task.pixel_stride, channel, output);
+        }
       }
       output += task.output_channels;
     }

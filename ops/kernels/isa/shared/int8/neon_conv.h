@@ -37,18 +37,21 @@ struct FourDots {
   __attribute__((always_inline)) static void Store(const Ints (&values)[kVectors], const Int8ConvTask& task,
                                                    int8_t* output, int32_t channels) {
     const int16x8_t zero_point = vdupq_n_s16(static_cast<int16_t>(task.zero_point));
-    const int8x8_t low = vdup_n_s8(static_cast<int8_t>(task.output_min));
-    const int8x8_t high = vdup_n_s8(static_cast<int8_t>(task.output_max));
-    constexpr int kLast = kVectors - 1;
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; v += 2, output += 2 * kLanes, channels -= 2 * kLanes) {
-      const int16x8_t words = vcombine_s16(vqmovn_s32(values[v]), vqmovn_s32(values[v < kLast ? v + 1 : v]));
-      const int8x8_t bytes = vmin_s8(vmax_s8(vqmovn_s16(vqaddq_s16(words, zero_point)), low), high);
-      if (channels >= 2 * kLanes) {
-        vst1_s8(output, bytes);
-      } else if (channels > 0) {
-        std::memcpy(output, &bytes, static_cast<size_t>(channels));
-      }
+    const int8x16_t low = vdupq_n_s8(static_cast<int8_t>(task.output_min));
+    const int8x16_t high = vdupq_n_s8(static_cast<int8_t>(task.output_max));
+    const auto narrow = [&](int v) __attribute__((always_inline)) {
+      return vqmovn_s16(vqaddq_s16(vcombine_s16(vqmovn_s32(values[v]), vqmovn_s32(values[v + 1])), zero_point));
+    };
+    if constexpr (kVectors == 4) {
+      const int8x16_t bytes = vminq_s8(vmaxq_s8(vcombine_s8(narrow(0), narrow(2)), low), high);
+      if (__builtin_expect(channels >= 4 * kLanes, 1)) return vst1q_s8(output, bytes);
+      std::memcpy(output, &bytes, static_cast<size_t>(channels));
+    } else {
+      static_assert(kVectors == 1, "a tile has one vector of channels or four");
+      const int16x4_t four = vqmovn_s32(values[0]);
+      const int8x8_t bytes = vqmovn_s16(vqaddq_s16(vcombine_s16(four, four), zero_point));
+      const int8x8_t clamped = vmin_s8(vmax_s8(bytes, vget_low_s8(low)), vget_low_s8(high));
+      std::memcpy(output, &clamped, static_cast<size_t>(Min(channels, kLanes)));
     }
   }
 };
@@ -59,6 +62,10 @@ __attribute__((always_inline)) inline void AddStepsByFours(const Int8ConvTask& t
                                                            const uint8_t* weights,
                                                            int32x4_t (&sums)[kPixels][kVectors]) {
   constexpr int32_t kSteps = 4, kWeightsBytes = FourDots::kLanes * kInt8StepBytes;
+  // Each vector of channels has its own pointer, so that a load can also advance it.
+  const uint8_t* vectors[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) vectors[v] = weights + v * task.vector_bytes;
   for (int32_t y = 0; y < task.filter_height; ++y, window += task.frame_row) {
     const uint8_t* row = window;
     for (int32_t left = task.steps; left > 0; left -= kSteps, row += kSteps * kInt8StepBytes) {
@@ -68,8 +75,10 @@ __attribute__((always_inline)) inline void AddStepsByFours(const Int8ConvTask& t
       const auto add = [&](auto step) __attribute__((always_inline)) {
         int8x16_t w[kVectors];
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) w[v] = vreinterpretq_s8_u8(vld1q_u8(weights + v * task.vector_bytes));
-        weights += kWeightsBytes;
+        for (int v = 0; v < kVectors; ++v) {
+          w[v] = vreinterpretq_s8_u8(vld1q_u8(vectors[v]));
+          vectors[v] += kWeightsBytes;
+        }
 #pragma GCC unroll 8
         for (int p = 0; p < kPixels; ++p) Dots::template AddStep<decltype(step)::kStep>(x[p], w, sums[p]);
       };
