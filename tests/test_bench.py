@@ -25,7 +25,7 @@ from litebnn.convert import convert_tflite
 from litebnn.runtime import Interpreter
 from tests.needs import need
 from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
-from toolchains.targets import ROOT, ToolkitError, find_target
+from toolchains.targets import ROOT, Target, ToolkitError, find_target
 
 
 def run(module: str, *arguments: str) -> str:
@@ -333,7 +333,7 @@ def test_the_macs_of_weights_are_done_while_they_are_read(monkeypatch: pytest.Mo
     monkeypatch.setattr(floor, "build", lambda target: Path())
     for macs, weights in ((64.0, 8e9), (16.0, math.inf)):
         monkeypatch.setattr(floor, "output_of", Mock(return_value=line.format(macs)))
-        assert floor.speeds() == pytest.approx((macs * 1e9, 2e9, 3e9, weights))
+        assert floor.speeds("") == pytest.approx((macs * 1e9, 2e9, 3e9, weights))
 
 
 def test_the_zoo_is_a_table(
@@ -354,17 +354,17 @@ def test_the_zoo_is_a_table(
         (tmp_path / f"A.{form}.tflite").touch()
     monkeypatch.setattr(zoo, "measure", measure)
     monkeypatch.setattr(zoo, "prepare", lambda name, int8: BinaryWork(macs=3e6, outputs=1e6, moved=6e6, weights=4e6))
-    monkeypatch.setattr(zoo, "speeds", lambda: BinaryWork(macs=5e9, outputs=1e10, moved=1.2e11, weights=8e10))
+    monkeypatch.setattr(zoo, "speeds", lambda isa: BinaryWork(macs=5e9, outputs=1e10, moved=1.2e11, weights=8e10))
     monkeypatch.setattr(zoo, "ZOO", tmp_path)
     monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
     monkeypatch.setattr(zoo, "PEER_PYTHON", Path(sys.executable))
-    zoo.measure_all([], "host", 1, tmp_path / "zoo.json")
+    zoo.measure_all([], "host", "", 1, tmp_path / "zoo.json")
     assert capsys.readouterr().out.splitlines()[-2:] == [
         "| A | 2.00 | – | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | – | 15.0 |",
         "| A, int8 | 1.50 | – | 30.00 | 1.00 | 1.20 | 1.50 | 1.25 | – | 20.0 |",
     ]
     (tmp_path / "A.lce.tflite").touch()
-    zoo.measure_all(["A"], "host", 1, tmp_path / "zoo.json")
+    zoo.measure_all(["A"], "host", "", 1, tmp_path / "zoo.json")
     table = capsys.readouterr().out.splitlines()
     assert table[-2:] == [
         "| A | 2.00 | 9.00 | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | 4.5 | 15.0 |",
@@ -373,7 +373,35 @@ def test_the_zoo_is_a_table(
     assert json.loads((tmp_path / "zoo.json").read_text())["models"]["A"]["floor"] == pytest.approx(1.6)
     monkeypatch.setattr(bench.zoo, "ZOO", tmp_path / "empty")
     with pytest.raises(ToolkitError, match=r"there is no network in .*empty: bench/zoo/make_models.py writes them"):
-        zoo.measure_all([], "host", 1)
+        zoo.measure_all([], "host", "", 1)
+
+
+def test_the_zoo_is_counted_with_float_and_with_int8_layers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bench.zoo import __main__ as zoo
+    from bench.zoo.floor import BinaryWork
+
+    # In int8 files, litebnn computes the first layer, so the layers of such a file are counted with the delegate.
+    counts = {("litebnn", True): 60e6, ("floor", False): 10e6, ("int8", True): 50e6, ("int8-floor", True): 5e6}
+
+    def count_network(target: Target, isa: str, model: bytes, *, delegated: bool) -> float:
+        assert (target.name, isa) == ("rpi5", "neon64_tbl")
+        if model == b"float":
+            raise ToolkitError("the runtime does not know SIGN")
+        return counts[model.decode(), delegated]
+
+    for form in ("float", "litebnn", "floor", "int8", "int8-floor"):
+        (tmp_path / f"A.{form}.tflite").write_text(form)
+    monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
+    monkeypatch.setattr(zoo, "count_network", count_network)
+    monkeypatch.setattr(zoo, "prepare", lambda name, int8: BinaryWork(macs=2e9, outputs=0, moved=0, weights=0))
+    monkeypatch.setattr(zoo, "inner_loop_instructions", lambda target, isa: 0.02)
+    zoo.measure_all(["A"], "rpi5", "neon64_tbl", 1)
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "| A | 60.00 | – | – | 50.00 | – | 1.20 | – | – | – |",
+        "| A, int8 | 50.00 | – | – | 45.00 | – | 1.11 | – | – | – |",
+    ]
 
 
 def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

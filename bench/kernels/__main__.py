@@ -71,7 +71,7 @@ def build(target: Target) -> Path:
 
 
 class Counter:
-    """Counts the instructions of emulated programs."""
+    """Counts the instructions of programs that run on the target's emulated CPU."""
 
     def __init__(self, target: Target, isa: str = "") -> None:
         if not shutil.which("cc"):
@@ -81,8 +81,8 @@ class Counter:
         output_of(["cc", "-O2", "-shared", "-fPIC", "-o", self._plugin, source])
         self._emulator = [
             emulator(target),
-            "-L",
-            f"/usr/{target.triple}",
+            *("-cpu", target.emulator_cpu),
+            *("-L", f"/usr/{target.triple}"),
             *(["-E", f"LITEBNN_ISA={isa}"] if isa else []),
         ]
 

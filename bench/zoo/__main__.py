@@ -2,7 +2,7 @@
 
 Usage:
 
-    python -m bench.zoo [--target=NAME] [--rounds=N] [--output=FILE] [MODEL ...]
+    python -m bench.zoo [--target=NAME] [--isa=NAME] [--rounds=N] [--output=FILE] [MODEL ...]
 
 MODEL is a network of bench/zoo; the default is all. Three runtimes take turns on one thread. XNNPACK runs the float
 file. Larq Compute Engine, with its best options, and litebnn run their own conversions. A second row shows litebnn's
@@ -50,19 +50,19 @@ def prepare(name: str, *, int8: bool = False) -> BinaryWork:
     return binary_work(converted)
 
 
-def time_network(name: str, rounds: int, speed: BinaryWork) -> dict[str, Row]:
+def time_network(name: str, isa: str, rounds: int, speed: BinaryWork) -> dict[str, Row]:
     """Measures two rows of the table in median milliseconds: with float layers, and with int8 layers.
 
     The figure for Larq Compute Engine is missing if it cannot convert the network.
     """
     works = [prepare(name, int8=int8).seconds(speed) for int8 in (False, True)]
     contenders = {
-        "litebnn": Contender(model_file(name, "litebnn")),
-        "litebnn, int8": Contender(model_file(name, "int8")),
+        "litebnn": Contender(model_file(name, "litebnn"), isa=isa),
+        "litebnn, int8": Contender(model_file(name, "int8"), isa=isa),
         "lce-best": Contender(ZOO / f"{name}.lce.tflite", LARQ, python=str(PEER_PYTHON)),
         "xnnpack": Contender(model_file(name, "float"), XNNPACK),
         "floor": Contender(model_file(name, "floor"), XNNPACK),
-        "floor, int8": Contender(model_file(name, "int8-floor")),
+        "floor, int8": Contender(model_file(name, "int8-floor"), isa=isa),
     }
     if not (contenders["lce-best"].model.is_file() and PEER_PYTHON.is_file()):
         del contenders["lce-best"]
@@ -81,21 +81,26 @@ def time_network(name: str, rounds: int, speed: BinaryWork) -> dict[str, Row]:
     return rows
 
 
-def count_zoo_network(name: str, target: str, instructions: float) -> dict[str, Row]:
-    """Counts a row of the table in millions of instructions, with the columns that an emulator can run.
+def count_zoo_network(name: str, target: str, isa: str, instructions: float) -> dict[str, Row]:
+    """Counts two rows of the table in millions of instructions, with the columns that an emulator can run.
 
     The figure for XNNPACK is missing if the float file has an op that the emulated runtime, which is from 2022, does
     not know.
     """
-    binary, found = prepare(name).macs, find_system_target(target)
+    found = find_system_target(target)
 
     def count(file: str, *, delegated: bool = False) -> float:
-        return count_network(found, "", model_file(name, file).read_bytes(), delegated=delegated) / 1e6
+        return count_network(found, isa, model_file(name, file).read_bytes(), delegated=delegated) / 1e6
 
-    row = {"litebnn": count("litebnn", delegated=True), "floor": count("floor") + binary * instructions / 1e6}
+    shared: Row = {}
     with suppress(ToolkitError):
-        row["xnnpack"] = count("float")
-    return {name: row}
+        shared["xnnpack"] = count("float")
+    rows: dict[str, Row] = {}
+    for suffix, file, floor, int8 in (("", "litebnn", "floor", False), (", int8", "int8", "int8-floor", True)):
+        binary = prepare(name, int8=int8).macs * instructions / 1e6
+        ours, layers = count(file, delegated=True), count(floor, delegated=int8)
+        rows[name + suffix] = {"litebnn": ours, "floor": layers + binary, **shared}
+    return rows
 
 
 def line(name: str, row: Row) -> str:
@@ -111,17 +116,16 @@ def line(name: str, row: Row) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
-def measure_all(models: list[str], target: str, rounds: int, output: Path | None = None) -> None:
+def measure_all(models: list[str], target: str, isa: str, rounds: int, output: Path | None = None) -> None:
     """Measures the networks, and prints the table row by row. Writes it to `output` as JSON."""
     names = models or networks()
     is_here = target == "host"
     unit = "ms" if is_here else "million instructions"
     if is_here:
-        rows_of = partial(time_network, rounds=rounds, speed=speeds())
+        rows_of = partial(time_network, isa=isa, rounds=rounds, speed=speeds(isa))
     else:
-        rows_of = partial(
-            count_zoo_network, target=target, instructions=inner_loop_instructions(find_system_target(target))
-        )
+        instructions = inner_loop_instructions(find_system_target(target), isa)
+        rows_of = partial(count_zoo_network, target=target, isa=isa, instructions=instructions)
     ratios = ("litebnn / floor", "litebnn / bound", "lce-best / litebnn", "xnnpack / litebnn")
     print(f"| {unit} | {' | '.join([*COLUMNS, *ratios])} |")
     print("|---" * (1 + len(COLUMNS) + len(ratios)) + "|")
@@ -141,6 +145,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.zoo", description="Measure networks and their floors.")
     parser.add_argument("models", nargs="*", metavar="MODEL", help="networks, by default all in build/zoo")
     parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
+    parser.add_argument("--isa", default="", help="litebnn's instruction set, by default the best")
     parser.add_argument("--rounds", type=int, default=15, help="turns of 0.1 s that each takes")
     parser.add_argument("--output", type=Path, help="file that the figures are written to, as JSON")
     return run(parser, measure_all, None)

@@ -93,8 +93,9 @@ def _bytes(tensor: Tensor) -> int:
     return math.prod(tensor.shape) * NUMPY_TYPES[tensor.type].itemsize
 
 
-def speeds() -> BinaryWork:
-    """Measures the amount of each kind of work that one thread of this CPU can do in a second.
+def speeds(isa: str) -> BinaryWork:
+    """Measures the amount of each kind of work that one thread of this CPU can do in a second with `isa`. If `isa` is
+    "", the best instruction set of the CPU is used.
 
     The speeds of multiply-adds and outputs are those of the ISA's loops in the L1 cache. Bytes move at the speed of
     copying a tensor of 56x56x64 floats. Weights are read at the speed of reading 8 MiB, because other data displaces
@@ -107,7 +108,7 @@ def speeds() -> BinaryWork:
     program = build(find_target("host")) / "bench" / "kernels" / "kernels_bench"
     found = re.search(
         r"loop ([\d.]+) GMAC/s, outputs ([\d.]+) G/s, read and written ([\d.]+) GB/s, weights ([\d.]+) GB/s",
-        output_of([program, "--only=bounds"]),
+        output_of([program, "--only=bounds", *([f"--isa={isa}"] if isa else [])]),
     )
     if found is None:
         raise ToolkitError("the kernels' benchmark knows no inner loop of this CPU")
@@ -116,14 +117,15 @@ def speeds() -> BinaryWork:
     return BinaryWork(macs, outputs, moved, 1 / longer if longer > 0 else math.inf)
 
 
-def inner_loop_instructions(target: Target) -> float:
-    """The number of instructions per binary multiply-add in the inner loop that the target's emulated CPU runs.
+def inner_loop_instructions(target: Target, isa: str) -> float:
+    """The number of instructions per binary multiply-add in the inner loop of `isa`. If `isa` is "", it is the loop
+    that the target's emulated CPU runs.
 
     Raises:
         ToolkitError: the kernels' benchmark cannot be built or run.
     """
     program = build(target) / "bench" / "kernels" / "kernels_bench"
-    layer = count_layer(Counter(target), program, "", "bconv 3x3 14x14x256")
+    layer = count_layer(Counter(target), program, isa, "bconv 3x3 14x14x256")
     listing = output_of([f"{target.triple}-objdump", "-d", "--no-show-raw-insn", program])
     loops, _ = loops_of(layer.blocks, parse_listing(listing))
     inner = max(loops, key=lambda loop: loop.macs * loop.executions)
