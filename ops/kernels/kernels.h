@@ -76,6 +76,9 @@ struct FloatPool {
   int32_t output_channels;  // floats from one output pixel to the next
 };
 void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const FloatPool& images);
+// Computes the largest int8 value of each window, and clamps it to [output_min, output_max].
+void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input,
+               int8_t output_min, int8_t output_max, int8_t* output);
 // Averages the int8 values of each window, rounds halves away from zero, and clamps to [output_min, output_max]. A
 // window has fewer than 2^17 taps.
 void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input, int8_t output_min,

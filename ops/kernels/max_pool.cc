@@ -1,5 +1,5 @@
-// Max pooling of packed signs and of floats, and average pooling of int8 values. In packed signs, a 1 bit is -1.
-// Therefore the maximum of a window is the AND of its words.
+// Max pooling of packed signs, floats and int8 values, and average pooling of int8 values. In packed signs, a 1 bit is
+// -1. Therefore the maximum of a window is the AND of its words.
 #include <algorithm>
 
 #include "kernels/isa/isa.h"
@@ -73,6 +73,18 @@ void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geomet
                               images.addend,
                               images.rectify};
     max_window(taps, images.floor, images.output + window.output_pixel * images.output_channels);
+  });
+}
+
+void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input,
+               int8_t output_min, int8_t output_max, int8_t* output) {
+  const int32_t channels = geometry.channels;
+  const auto max_window = isa.max_int8_window;
+  const int64_t row_stride = int64_t{geometry.input_width} * channels;
+  ForEachWindow(pool, geometry, [=](const Window& window) {
+    const int8_t* const first = input + window.input_pixel * channels;
+    max_window({first, window.rows, window.columns, row_stride, channels, output_min, output_max},
+               output + window.output_pixel * channels);
   });
 }
 

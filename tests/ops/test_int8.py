@@ -153,32 +153,33 @@ def test_a_residual_sum_gives_the_reference_kernels_bits(
             np.testing.assert_array_equal(run(fused, [words, addend]), expected)
 
 
+@pytest.mark.parametrize("pool", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
 @pytest.mark.parametrize("padding", [0, 1])
 @pytest.mark.parametrize("activation", [0, 1, 2, 3])
-def test_an_average_gives_the_reference_kernels_bits(
-    runtime: Any, padding: int, activation: int, capfd: pytest.CaptureFixture[str]
+def test_a_pool_gives_the_reference_kernels_bits(
+    runtime: Any, pool: str, padding: int, activation: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     rng = np.random.default_rng(activation)
     grid = {"scale": 0.07, "zero_point": int(rng.integers(-60, 60))}
     conv = lce_models.Conv((2, 9, 7, 64), int(rng.integers(1, 90)), (3, 3), output="int8", **grid)
     height, width = (int(size) for size in rng.integers(1, 5, 2))
 
-    def build(with_conv: bool, with_average: bool) -> bytes:
+    def build(with_conv: bool, with_pool: bool) -> bytes:
         graph = lce_models.Graph()
         words = graph.tensor((2, 9, 7, 2), name="words")
         source = words if with_conv else graph.tensor(conv.output_shape, "int8", name="image", **grid)
         last = conv.add_to(graph, words) if with_conv else source
-        if with_average:
+        if with_pool:
             options = schema.Pool2DOptionsT()
             options.padding, options.fusedActivationFunction = padding, activation
             options.filterHeight, options.filterWidth, options.strideH, options.strideW = height, width, 2, 1
             sizes = [(9, height, 2), (7, width, 1)]
-            pooled = [
+            size_of_output = [
                 -(-size // stride) if padding == 0 else (size - taps) // stride + 1 for size, taps, stride in sizes
             ]
-            average = graph.tensor((2, *pooled, conv.channels_out), "int8", name="average", **grid)
-            graph.builtin("AVERAGE_POOL_2D", [last], [average], options)
-            last = average
+            pooled = graph.tensor((2, *size_of_output, conv.channels_out), "int8", name="pooled", **grid)
+            graph.builtin(pool, [last], [pooled], options)
+            last = pooled
         return graph.build([source], [last])
 
     model = build(True, True)

@@ -28,8 +28,8 @@ _MOST_STEM_CHANNELS, _GROUP_CHANNELS = 4, range(4, 9)
 _MOST_STEM_OUTPUTS, _MOST_STEM_WEIGHTS, _MOST_STEM_DEPTH = 1 << 10, 1 << 16, 1 << 14
 # The sums of an int8 convolution must stay below this bound.
 _MOST_STEM_SUM = 1 << 29
-# The number of taps of an average pool must stay below this bound.
-_MOST_AVERAGED = 1 << 17
+# The number of taps of an int8 pool must stay below this bound.
+_MOST_POOLED = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -143,14 +143,14 @@ def _is_int8_sum(op: Op) -> bool:
     return op.input(0).shape[3] == op.input(1).shape[3]
 
 
-def _is_int8_average(op: Op) -> bool:
+def _is_int8_pool(op: Op) -> bool:
     if len(op.inputs) != 1 or not _is_int8_image(op.inputs[0]) or not _is_int8_image(op.output):
         return False
     options = op.options
     sizes = options.filter_height, options.filter_width
     is_on_one_grid = op.input(0).per_tensor_quantization == op.output.per_tensor_quantization
     is_window = min(*sizes, options.stride_h, options.stride_w) > 0
-    return is_on_one_grid and is_window and sizes[0] * sizes[1] < _MOST_AVERAGED
+    return is_on_one_grid and is_window and sizes[0] * sizes[1] < _MOST_POOLED
 
 
 def _is_stem(op: Op) -> bool:
@@ -204,7 +204,8 @@ _KINDS: Mapping[str, _Kind] = {
     "concatenation": _Kind("CONCATENATION", _joins_channels),
     "PRELU": _Kind("PRELU", _has_slopes, passes=True, needs_reader=True),
     "int8 stem": _Kind("CONV_2D", _is_stem, _CLAMPS, stands_alone=True),
-    "int8 average": _Kind("AVERAGE_POOL_2D", _is_int8_average, _CLAMPS),
+    "int8 average": _Kind("AVERAGE_POOL_2D", _is_int8_pool, _CLAMPS),
+    "int8 max pool": _Kind("MAX_POOL_2D", _is_int8_pool, _CLAMPS),
     "int8 sum": _Kind("ADD", _is_int8_sum, _CLAMPS, follows=(LCE_BCONV_2D,)),
     "int8 scale": _Kind("MUL", _is_int8_scale, follows=_NOTHING, passes=True),
     "int8 shift": _Kind("ADD", _is_int8_shift, follows=_NOTHING, passes=True),

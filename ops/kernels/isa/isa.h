@@ -63,6 +63,15 @@ struct FloatWindow {
   bool rectify;             // applies RELU to the sum
 };
 
+// An Int8Window is the part of an int8 max pool's window that lies inside the input.
+struct Int8Window {
+  const int8_t* first;
+  int64_t rows, columns;
+  int64_t row_stride;  // values from one row to the next
+  int32_t channels;
+  int8_t least, most;  // the maximum is clamped to these levels
+};
+
 // GatedPixels has the operands for consecutive pixels of one row, to compute output = RELU(PRELU(RELU(input * gate),
 // slope) + addend).
 struct GatedPixels {
@@ -129,6 +138,8 @@ struct Isa {
   // The function computes one window of a max pool for all channels. The result is at least `floor`, and NaNs in the
   // window are ignored.
   void (*max_window)(const FloatWindow& window, float floor, float* output);
+  // The function computes one window of an int8 max pool for all channels.
+  void (*max_int8_window)(const Int8Window& window, int8_t* output);
   void (*gate_pixels)(const GatedPixels& pixels, int64_t count);
 
   int32_t tile_pixels, tile_channels;

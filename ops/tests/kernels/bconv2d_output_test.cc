@@ -179,8 +179,8 @@ TEST_P(Bconv2dOutputTest, Int8OutputSaturatesAndTakesNan) {
   for (size_t i = 0; i < output.size(); ++i) EXPECT_EQ(static_cast<int8_t>(output[i]), i % 3 == 0 ? 127 : -128);
 }
 
-// Each sum in the epilogue must equal the sum of the separate convolution's output and the addend. Half of the scales are
-// simple fractions, with which some sums lie halfway between two levels.
+// Each sum in the epilogue must equal the sum of the separate convolution's output and the addend. Half of the scales
+// are simple fractions, with which some sums lie halfway between two levels.
 TEST_P(Bconv2dOutputTest, Int8SumsEqualFixedPointSums) {
   std::mt19937 random(1);
   const auto pick = [&random](int32_t low, int32_t high) { return std::uniform_int_distribution(low, high)(random); };
@@ -218,7 +218,8 @@ TEST_P(Bconv2dOutputTest, Int8SumsEqualFixedPointSums) {
     epilogue.int8_sum = floats;
     conv->Run(*ThreadPool::Create(1), input.As<uint32_t>(), epilogue, output.data(), workspace.data());
     for (size_t k = 0; k < first.size(); ++k) {
-      ASSERT_EQ(output.As<int8_t>()[k], sum(static_cast<int8_t>(first[k]), addend[k])) << Describe(c) << ", value " << k;
+      ASSERT_EQ(output.As<int8_t>()[k], sum(static_cast<int8_t>(first[k]), addend[k]))
+          << Describe(c) << ", value " << k;
     }
   }
   EXPECT_GT(sums, 20);

@@ -1,4 +1,4 @@
-// Compares max pools of packed signs and of floats with a direct implementation.
+// Compares max pools of packed signs, floats and int8 values with a direct implementation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,6 +79,27 @@ TEST_P(MaxPoolTest, BMaxPool2d) {
     });
     std::vector<uint32_t> output(expected.size(), 0x5A5A5A5A);
     BMaxPool2d(*pool, g, input.data(), output.data());
+    EXPECT_EQ(output, expected);
+  }
+}
+
+TEST_P(MaxPoolTest, MaxPool2dOfInt8) {
+  std::mt19937 random(8);
+  const auto pool = ThreadPool::Create(2);
+  const auto level = [&random] { return static_cast<int8_t>(random() % 256 - 128); };
+  for (int i = 0; i < 200; ++i) {
+    const MaxPool2dGeometry g = RandomPool(random, i % 10 == 0 ? 2000 : 150);
+    std::vector<int8_t> input(static_cast<size_t>(int64_t{g.batch} * g.input_height * g.input_width * g.channels));
+    std::generate(input.begin(), input.end(), level);
+    const auto [least, most] = std::minmax(level(), level());
+    const auto expected =
+        ExpectedPool<int8_t>(g, [&, low = least, high = most](const std::vector<size_t>& taps, size_t channel) {
+          int8_t largest = -128;
+          for (size_t tap : taps) largest = std::max(largest, input[tap + channel]);
+          return std::clamp(largest, low, high);
+        });
+    std::vector<int8_t> output(expected.size());
+    MaxPool2d(isa(), *pool, g, input.data(), least, most, output.data());
     EXPECT_EQ(output, expected);
   }
 }

@@ -644,12 +644,20 @@ TEST(Claim, NoInt8NormOfWrongNumbers) {
   }
 }
 
-TEST(Claim, NoInt8AverageOfWrongNumbers) {
-  const auto claims = [](const std::function<void(Graph&, Int8Tensors&)>& change) { return ClaimsInt8(4, change); };
+class ClaimInt8Pool : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Ops, ClaimInt8Pool, ::testing::Values("AVERAGE_POOL_2D", "MAX_POOL_2D"),
+                         [](const auto& op) { return op.param; });
+
+TEST_P(ClaimInt8Pool, HasNoWrongNumbers) {
+  const auto claims = [](const std::function<void(Graph&, Int8Tensors&)>& change) {
+    return ClaimsInt8(4, [&](Graph& graph, Int8Tensors& tensors) {
+      graph.nodes[4].op = GetParam();
+      change(graph, tensors);
+    });
+  };
   constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();
   EXPECT_TRUE(claims([](Graph&, Int8Tensors&) {}));
-  // The members of an AVERAGE_POOL_2D's options are padding, stride width and height, filter width and height,
-  // activation.
+  // The members of a pool's options are padding, stride width and height, filter width and height, activation.
   for (const size_t member : {0u, 1u, 2u, 3u, 4u, 5u}) {
     for (const int value : {-1, 0, 4, kMost, kLeast}) {
       const bool is_stride = member == 1 || member == 2, is_filter = member == 3 || member == 4;

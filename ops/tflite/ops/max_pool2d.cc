@@ -1,6 +1,6 @@
-// The file has three pools. LceBMaxPool2d is the max pooling of packed signs. A float MAX_POOL_2D is claimed if its
-// output becomes signs, or if claimed nodes write its input, which is then still in the caches. An int8 AVERAGE_POOL_2D
-// is claimed if claimed nodes write its input, because the runtime's own loop is slow.
+// The file has four pools. LceBMaxPool2d is the max pooling of packed signs. A float MAX_POOL_2D is claimed if its
+// output becomes signs, or if claimed nodes write its input, which is then still in the caches. An int8 MAX_POOL_2D or
+// AVERAGE_POOL_2D is claimed if claimed nodes write its input, because the runtime's own loops are slow.
 #include <algorithm>
 #include <limits>
 
@@ -12,7 +12,8 @@
 namespace litebnn {
 namespace {
 
-// For windows with fewer taps than this number, float arithmetic gives the exact average.
+// For windows with fewer taps than this number, float arithmetic gives the exact average. Larger windows of int8 values
+// are left to the runtime.
 constexpr int64_t kMostTaps = 1 << 17;
 
 // Computes the members of `geometry` that depend on the input, from the filter and its strides. Sets the output's
@@ -108,10 +109,11 @@ class MaxPool2dOp final : public Op {
   float floor_ = 0.0f;
 };
 
-// Computes the runtime's AVERAGE_POOL_2D of int8 images.
-class AveragePool2dOp final : public Op {
+// Computes the runtime's AVERAGE_POOL_2D or MAX_POOL_2D of int8 images.
+template <bool kAverages>
+class Int8Pool2dOp final : public Op {
  public:
-  explicit AveragePool2dOp(const Isa&) {}
+  explicit Int8Pool2dOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
     if (!node.CheckInputRank(0, 4)) return false;
@@ -131,11 +133,14 @@ class AveragePool2dOp final : public Op {
   size_t PartCount() const override { return 1; }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
-    AveragePool2d(pool, geometry_, static_cast<const int8_t*>(inputs[0]), low_, high_,
-                  static_cast<int8_t*>(outputs[0]));
+    const auto* const input = static_cast<const int8_t*>(inputs[0]);
+    auto* const output = static_cast<int8_t*>(outputs[0]);
+    kAverages ? AveragePool2d(pool, geometry_, input, low_, high_, output)
+              : MaxPool2d(isa_, pool, geometry_, input, low_, high_, output);
   }
 
  private:
+  const Isa& isa_;
   MaxPool2dGeometry geometry_ = {};
   int8_t low_ = 0, high_ = 0;
 };
@@ -147,7 +152,7 @@ bool HasWindow(const TfLitePoolParams& params) {
 }
 
 // True if the tensors are int8 images with the same scale and zero point.
-bool ComputesAverage(const TfLiteContext& context, const TfLiteNode& node) {
+bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size != 1 || outputs.size != 1) return false;
   if (!IsComputedInt8Image(context, inputs.data[0]) || !IsComputedInt8Image(context, outputs.data[0])) return false;
@@ -178,9 +183,18 @@ const OpType kAveragePool2dOpType = {
     .min_inputs = 1,
     .max_inputs = 1,
     .input_names = {"input"},
-    .create = CreateOp<AveragePool2dOp>,
+    .create = CreateOp<Int8Pool2dOp<true>>,
     .builtin_code = kTfLiteBuiltinAveragePool2d,
-    .computes = ComputesAverage,
+    .computes = ComputesInt8,
+};
+const OpType kInt8MaxPool2dOpType = {
+    .name = "MAX_POOL_2D",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .input_names = {"input"},
+    .create = CreateOp<Int8Pool2dOp<false>>,
+    .builtin_code = kTfLiteBuiltinMaxPool2d,
+    .computes = ComputesInt8,
 };
 const OpType kAffineMaxPool2dOpType = {
     "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, false>>};

@@ -24,6 +24,7 @@ namespace litebnn {
   OP(kInt8ScaleOpType)       \
   OP(kInt8ShiftOpType)       \
   OP(kAveragePool2dOpType)   \
+  OP(kInt8MaxPool2dOpType)   \
   OP(kPReluOpType)
 
 #define LITEBNN_DECLARE(type) extern const OpType type;

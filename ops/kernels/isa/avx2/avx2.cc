@@ -1,6 +1,7 @@
 // The AVX2 instruction set: popcounts are computed by table lookups (inner_loop.h). The table offsets of a block of
 // pixels are computed once (table_offsets.h). Then each tile of channels is computed for all pixel pairs of the block.
 // The weights of a tile are unpacked once, as many nibbles at a time as fit the L1 cache.
+#include "kernels/isa/shared/int8/max_window.h"
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -156,6 +157,7 @@ const Isa kAvx2Isa = {
     .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,
     .pack_affine_signs = PackAffineSigns<EightLanes>,
     .max_window = MaxWindow<EightLanes>,
+    .max_int8_window = MaxInt8Window,
     .gate_pixels = GatePixels<EightLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,

@@ -1,5 +1,6 @@
 // The AVX-512 instruction set with VPOPCNTDQ: weights are reordered in tiles of channels, and sums stay in registers
 // over the whole window.
+#include "kernels/isa/shared/int8/max_window.h"
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -273,6 +274,7 @@ const Isa kAvx512Isa = {
     .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
+    .max_int8_window = MaxInt8Window,
     .gate_pixels = GatePixels<SixteenLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,

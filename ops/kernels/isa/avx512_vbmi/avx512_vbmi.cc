@@ -1,5 +1,6 @@
 // The AVX-512 instruction set with VBMI: popcounts are computed by table lookups (inner_loop.h). Tables are made for
 // four pixels at a time (strips.h). The weights of all channels are indices into these tables.
+#include "kernels/isa/shared/int8/max_window.h"
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -345,6 +346,7 @@ const Isa kAvx512VbmiIsa = {
     .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
+    .max_int8_window = MaxInt8Window,
     .gate_pixels = GatePixels<SixteenLanes>,
     .tile_pixels = kLanePixels,
     .tile_channels = kVectorChannels,

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "kernels/isa/shared/float_pixels.h"
+#include "kernels/isa/shared/int8/max_window.h"
 #include "kernels/isa/shared/neon_lanes.h"
 #include "kernels/isa/shared/neon_tile.h"
 #include "kernels/isa/shared/output.h"
@@ -212,6 +213,7 @@ const Isa kNeon32Isa = {
     .pack_int8_comparisons = PackInt8Comparisons<FourLanes>,
     .pack_affine_signs = PackAffineSigns<FourLanes>,
     .max_window = MaxWindow<FourLanes>,
+    .max_int8_window = MaxInt8Window,
     .gate_pixels = GatePixels<FourLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,

@@ -9,6 +9,7 @@
 
 #include "kernels/isa/neon64/sum_windows.h"
 #include "kernels/isa/shared/float_pixels.h"
+#include "kernels/isa/shared/int8/max_window.h"
 #include "kernels/isa/shared/neon64.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pixel_walk.h"
@@ -303,6 +304,7 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
       .pack_int8_comparisons = PackInt8Comparisons<FourLanes>,
       .pack_affine_signs = PackAffineSigns<FourLanes>,
       .max_window = MaxWindow<FourLanes>,
+      .max_int8_window = MaxInt8Window,
       .gate_pixels = GatePixels<FourLanes>,
       .tile_pixels = kTilePixels,
       .tile_channels = kTileChannels,

@@ -9,6 +9,7 @@
 #include "kernels/isa/neon64_tbl/sum_lookups.h"
 #include "kernels/isa/neon64_tbl/table_offsets.h"
 #include "kernels/isa/shared/float_pixels.h"
+#include "kernels/isa/shared/int8/max_window.h"
 #include "kernels/isa/shared/long_filters.h"
 #include "kernels/isa/shared/lookup_weights.h"
 #include "kernels/isa/shared/neon64.h"
@@ -366,6 +367,7 @@ const Isa kNeon64TblIsa = {
     .pack_int8_comparisons = PackInt8Comparisons<FourLanes>,
     .pack_affine_signs = PackAffineSigns<FourLanes>,
     .max_window = MaxWindow<FourLanes>,
+    .max_int8_window = MaxInt8Window,
     .gate_pixels = GatePixels<FourLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,

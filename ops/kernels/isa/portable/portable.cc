@@ -2,6 +2,7 @@
 // bits.
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/float_pixels.h"
+#include "kernels/isa/shared/int8/max_window.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pack_signs.h"
 #include "kernels/isa/shared/pixel_walk.h"
@@ -61,6 +62,7 @@ const Isa kPortableIsa = {
     .pack_int8_comparisons = PackInt8Comparisons<OneLane>,
     .pack_affine_signs = PackAffineSigns<OneLane>,
     .max_window = MaxWindow<OneLane>,
+    .max_int8_window = MaxInt8Window,
     .gate_pixels = GatePixels<OneLane>,
     .tile_pixels = 1,
     .tile_channels = kTileChannels,

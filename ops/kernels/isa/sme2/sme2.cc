@@ -5,6 +5,7 @@
 #if defined(__aarch64__)
 
 #include "kernels/isa/shared/float_pixels.h"
+#include "kernels/isa/shared/int8/max_window.h"
 #include "kernels/isa/shared/neon64.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/tiled_weights.h"
@@ -94,6 +95,7 @@ const Isa kSme2Isa = {
     .pack_int8_comparisons = PackInt8Comparisons<FourLanes>,
     .pack_affine_signs = PackAffineSigns<FourLanes>,
     .max_window = MaxWindow<FourLanes>,
+    .max_int8_window = MaxInt8Window,
     .gate_pixels = GatePixels<FourLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
