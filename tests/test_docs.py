@@ -154,7 +154,8 @@ def test_options_of_the_converter() -> None:
     for names, default, _ in rows:
         for name in code(names):
             written = code(default)[0] if default else ""
-            # In the table, defaults are literals or words. Defaults that functions compute are not documented.
+            # In the table of docs/converter.md, defaults are literals or words. A default that a function computes is
+            # not documented.
             if written and not callable(known[name]):
                 assert written in (known[name], repr(known[name])) or ast.literal_eval(written) == known[name], name
 

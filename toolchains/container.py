@@ -23,7 +23,8 @@ from toolchains.needs import needs
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError
 
 RECIPE = ROOT / "docker"
-# The base image that docker/base_image.sh makes. The Dockerfile names another one, of a registry, by its digest.
+# The base image that docker/base_image.sh makes. If it does not exist, the Dockerfile fetches another base image from a
+# registry.
 LOCAL_BASE = "litebnn-base:bookworm-slim"
 ZIG = "/opt/ziglang/zig"
 # For each name that the Docker engine has for a CPU, the platform tag of zig's wheel.

@@ -146,7 +146,8 @@ def count_layer(
         return [program, "--only=bconv", f"--{which}={name}", f"--iterations={iterations}", *chosen]
 
     macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
-    # The emulator counts a run with three iterations and a run with two. The difference is one iteration of the layer.
+    # The emulator counts the instructions of a program that runs the layer three times, and of one that runs it twice.
+    # The difference is one run of the layer.
     blocks = counter.blocks(command(3))
     blocks.subtract(counter.blocks(command(2)))
     return Layer(name, macs, blocks)

@@ -82,7 +82,8 @@ def time_network(name: str, isa: str, rounds: int, speed: BinaryWork) -> dict[st
 
 
 def count_zoo_network(name: str, target: str, isa: str, instructions: float) -> dict[str, Row]:
-    """Counts two rows of the table in millions of instructions, with the columns that an emulator can run.
+    """Counts the instructions of a network in an emulator, in millions, as two rows of the table. The rows have no
+    columns for programs that cannot run in an emulator.
 
     The figure for XNNPACK is missing if the float file has an op that the emulated runtime, which is from 2022, does
     not know.

@@ -26,8 +26,8 @@ def reason_of(error: BaseException) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
-# The largest number of characters that a litebnn message quotes of another program's message. The second number is the
-# limit for a text in brackets inside the quotation.
+# Two limits in characters: for the part of another program's message that a litebnn message quotes, and for a text in
+# brackets inside the quotation.
 _LONGEST, _LONGEST_BRACKETS = 300, 60
 _INNER_ERROR = "Exception encountered: "
 

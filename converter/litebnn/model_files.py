@@ -85,7 +85,7 @@ def write_whole(path: Path, content: bytes) -> None:
     named, path = path, path.resolve()
     part: Path | None = None
     try:
-        # Only the beginning of the final name is used. A longer name might exceed the system's limit.
+        # The temporary file gets only the beginning of the final name. A longer name might exceed the system's limit.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name[:_PREFIX], suffix=".part")
         part = Path(name)
         with os.fdopen(handle, "wb") as file:

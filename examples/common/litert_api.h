@@ -130,7 +130,7 @@ LiteRtStatus LiteRtGetTensorIndex(LiteRtTensor tensor, uint32_t* index);
 LiteRtStatus LiteRtCreateOptions(LiteRtOptions* options);
 void LiteRtDestroyOptions(LiteRtOptions options);
 LiteRtStatus LiteRtSetOptionsHardwareAccelerators(LiteRtOptions options, LiteRtHwAcceleratorSet hardware);
-// The next two functions take ownership of an argument: the first of the payload, the second of the opaque options.
+// LiteRtCreateOpaqueOptions takes ownership of `payload`, and LiteRtAddOpaqueOptions of `opaque_options`.
 LiteRtStatus LiteRtCreateOpaqueOptions(const char* identifier, void* payload, void (*destroy)(void* payload),
                                        LiteRtOpaqueOptions* options);
 LiteRtStatus LiteRtAddOpaqueOptions(LiteRtOptions options, LiteRtOpaqueOptions opaque_options);

@@ -1,10 +1,11 @@
-"""The factor of all learning rates in the course of a training."""
+"""The factor by which all learning rates are multiplied in the course of a training."""
 
 import math
 
 
 def factor(step: int, steps: int, warmup: float) -> float:
-    """The factor for step 0 to `steps` - 1. It rises from near 0 to 1, and then falls to 0 by half a cosine.
+    """The factor of all learning rates, for step 0 to `steps` - 1. It rises from near 0 to 1, and then falls to
+    0 by half a cosine.
 
     `warmup` is the share of all steps in which the factor rises. `step` is the number of steps that are done.
 

@@ -21,7 +21,8 @@ std::vector<std::string> Split(const std::string& text, char end) {
   return parts;
 }
 
-// Checks a custom op too, because custom ops read the environment variable for the ISA.
+// Prepares the graph's custom ops without a delegate. They read the environment variable LITEBNN_ISA, which the fuzzer
+// has set. Aborts if an op fails without a message.
 void CheckCustomOp(const litebnn::testing::Graph& graph) {
   litebnn::testing::FakeRuntime runtime(graph);
   if (!runtime.Allocate() && runtime.errors().empty()) std::abort();

@@ -172,9 +172,9 @@ class Int8Sum {
   // Returns false if the scales differ so much that runtimes refuse the op.
   bool Set(const Int8SumSpec& spec);
   int8_t operator()(int8_t first, int8_t second) const;
-  // Finds scales and exceptions with which FloatSum gives the same result as this object for every pair of values. Only
-  // pairs whose sum is nearly halfway between two integers can differ, so only such pairs are checked. Returns false if
-  // no such scales are found.
+  // Finds a FloatSum that gives the same result as this Int8Sum for every pair of values. Pairs for which the float sum
+  // differs are listed in the FloatSum's `exception`. Only pairs whose sum is nearly halfway between two integers can
+  // differ, so only such pairs are checked. Returns false if no such FloatSum is found.
   bool FindFloatSum(FloatSum* found) const;
 
  private:

@@ -49,7 +49,7 @@ COMMENT_MARKS = {
     **dict.fromkeys((".c", ".cc", ".h", ".S", ".js", ".ino"), "//"),
     **dict.fromkeys((".py", ".cmake", ".sh", ".toml", ".yml"), "#"),
 }
-# Files whose names do not show the form of their comments. Each has the suffix of files with the same form.
+# For each file name without a suffix in `COMMENT_MARKS`, a suffix whose files have the same comment marks.
 SUFFIXES = {"CMakeLists.txt": ".cmake", "Dockerfile": ".sh", "Makefile": ".sh"}
 
 

@@ -131,7 +131,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 def address(pages: dict[Path, Page]) -> Iterator[str]:
     """Starts a server of the site, and returns its address.
 
-    The server also has a release with a single page, which has the same sidebar.
+    The server also has an older release, a single page with the list of versions in its sidebar.
     """
     folder = next(path.parent for path in pages if path.name == "index.html")
     source = folder.parent / "release"

@@ -23,7 +23,7 @@ def options_of(data: Path, **changes: Any) -> Options:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with 13 images of three classes. The colour of an image is its number."""
+    """A folder with 13 images of three classes. All color values of image i are i."""
     need("evaluate")
     from PIL import Image
 

@@ -85,7 +85,7 @@ def test_estimates_are_near(board: Target, output: str) -> None:
 
 
 def test_the_library_needs_nothing_but_memcpy(board: Target) -> None:
-    """The library calls no function of the C library but memcpy, and functions of the compiler for arithmetic."""
+    """The library calls only memcpy from the C library, and the compiler's own functions for arithmetic."""
     library = build(board.name)
     symbols = subprocess.run([f"{board.triple}-nm", str(library)], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in symbols.splitlines()]

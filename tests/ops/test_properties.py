@@ -38,7 +38,7 @@ def convs(draw: st.DrawFn) -> lce_models.Conv:
     amounts = st.tuples(st.integers(0, 5), st.integers(0, 5))
     padding = draw(st.one_of(st.sampled_from([reference.SAME, reference.VALID]), st.tuples(amounts, amounts)))
     pad_values = draw(st.integers(0, 1))
-    # If the padding is zero and the number of channels odd, the op refuses packed output.
+    # If a layer pads with zeros and has an odd number of channels, the op refuses packed output.
     assume(not (output == "packed" and padding != reference.VALID and pad_values == 0 and channels_in % 2))
     filter_size = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     dilations = draw(st.integers(1, 3)), draw(st.integers(1, 3))
@@ -274,8 +274,8 @@ def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[s
     pool(pool(image, 0), 0)
     model = graph.build([source, image], results)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate(verbose=True)])
-    # The delegate claims 4 ops that are no pools. The delegate also claims 2 pools of each of the 3 sources, without an
-    # activation and with RELU, and the pool of a pool's output.
+    # The delegate claims all 4 ops that are no pools. It claims the pools of `convolved`, `total` and `values`, except
+    # those with RELU6. It also claims the pool of a claimed pool's output, but neither pool on the float input's path.
     assert f"the delegate takes {4 + 2 * 3 + 1} of {4 + 3 * 3 + 3} nodes" in capfd.readouterr().err
 
 

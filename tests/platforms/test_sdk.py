@@ -48,7 +48,7 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def runtime() -> Path:
-    """The path of TensorFlow Lite's C library. LiteRT for Linux does not export its functions."""
+    """The path of TensorFlow Lite's C library, whose functions LiteRT for Linux does not export."""
     need("npm-registry")
     return fetch_c_library("host") / C_LIBRARY
 

@@ -473,7 +473,8 @@ def wrong_tensors() -> Iterator[Refusal]:
     message = "filter .*values: expected constants, found none"
     yield Refusal("filter_is_an_input", graph.build([source, weights], [result]), "LceBconv2d", message)
 
-    # The tensor is computed by an op, because the runtime itself would refuse an input of the graph with this size.
+    # The output of an op has more than 2147483647 values. The runtime itself would refuse an input of the graph with so
+    # many values.
     for name, shape in (("output_overflows", (1, 40000, 40000, 1)), ("output_overflows_more", (1, INT32_MAX, 1, 1))):
         graph = Graph()
         large = Conv((1, 5, 5, 32), 64, (1, 1))

@@ -314,7 +314,7 @@ def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = F
         channels_first: True to put the bias and the sign between two transposes.
 
     Returns:
-        The file, the name of the tensor with the signs of these sums, and samples. Each sample has such sums.
+        The file, the name of the tensor with the signs of all sums, and samples. Each sample gives sums that are zero.
     """
     rng = np.random.default_rng(seed)
     model = FloatModel()
@@ -340,8 +340,9 @@ def op_names(model: bytes | Model) -> list[str]:
 def with_changed(
     model: bytes, names: Collection[str], index: int, change: Callable[[Array], Any], at: int = 0
 ) -> bytes:
-    """The model with new values in a constant input. The input belongs to the first op of these kinds, or to the op
-    number `at`."""
+    """The model with new values in the constant input `index` of an op. The op is number `at` among the ops of the
+    kinds `names`, by default the first.
+    """
     read = read_model(model)
     tensor = [op for op in read.ops() if op.name in names][at].input(index)
     assert tensor.array is not None
@@ -376,7 +377,7 @@ def _ops(graph: Graph) -> list[Any]:
 
 
 def rewritten(source: bytes, *passes: Any) -> Model:
-    """The model after each of the rules has run once, in their order."""
+    """The model after each rule in `passes` has run once, in that order."""
     model = read_model(source)
     notes = Notes(model)
     for one in passes:

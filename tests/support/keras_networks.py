@@ -27,7 +27,7 @@ SAMPLES = 4
 
 
 class Builder:
-    """Draws a random sequence of layers. The same seed gives the same network for both libraries."""
+    """Draws a random sequence of layers. The same seed gives the same network in larq and in litebnn.keras."""
 
     def __init__(self, bnn: Any, keras: Any, seed: int) -> None:
         self.bnn, self.layers, self.keras = bnn.layers, keras.layers, keras

@@ -176,8 +176,8 @@ class Int8Model(FloatModel):
         return kernel, counts
 
     def as_(self, x: Tensor, result: Tensor, version: int) -> Tensor:
-        """Gives `result`, the last op's output, the scale and zero point of `x`. Also sets the version of the last
-        op.
+        """Gives `result`, the last op's output, the scale and zero point of `x`. Also sets the last op's
+        version to `version`.
         """
         op = self.graph.ops[-1]
         op.code = OpCode(op.name, "", version)

@@ -150,8 +150,8 @@ def _magnitudes(weights: Array) -> int:
 
 
 def _takes_no_others(left: Left, reason: str) -> bool:
-    """True if the layer's input takes only the numbers that the reason's text lists. It may also take the middle of
-    the first two, as padding.
+    """True if the layer's input takes only the numbers that the reason's text lists. Padding may also be the middle
+    of the first two numbers.
     """
     named = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", reason)]
     named += [sum(named[:2]) / 2] if len(named) > 1 else []

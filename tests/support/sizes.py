@@ -37,7 +37,7 @@ def cpp_functions(text: str) -> dict[str, int]:
         is_parameter, is_value = head.count("(") > head.count(")"), head.rstrip().endswith("=")
         is_function = "(" in ATTRIBUTE.sub("", head)
         if mark[0] != "{" or not (is_parameter or is_value or is_function):
-            # The search continues inside a namespace or a class.
+            # Functions are also searched inside the braces of a namespace or a class.
             begin = mark.end()
             continue
         end = _after_block(code, mark.start())

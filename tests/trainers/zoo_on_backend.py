@@ -50,7 +50,7 @@ ARCHITECTURES: dict[str, Architecture] = {
 def in_float64() -> Iterator[None]:
     """Makes Keras' layers and inputs compute in float64.
 
-    Layers read the global policy, which Keras makes from floatx when it is first read.
+    Layers read the global policy, which Keras makes from floatx only once. Therefore floatx and the policy are set.
     """
     floatx, policy = keras.config.floatx(), keras.config.dtype_policy()
     keras.config.set_floatx("float64")

@@ -50,8 +50,8 @@ def _second_checkout() -> Path:
 
 @functools.cache
 def _built_again(product: Product) -> dict[str, Path]:
-    """The files of a product that was built in the second checkout, by their names. The products of a target share the
-    same build folder, as in the first checkout."""
+    """The files of a product that is built again in a copy of the sources, by their names. All products of a target are
+    built in one folder, as in the original sources."""
     folder = _second_checkout()
     fetched = runtime_folder(product.target.name)
     if fetched.is_dir():

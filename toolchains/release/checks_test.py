@@ -98,7 +98,7 @@ def test_a_product_that_this_machine_cannot_make_is_skipped(
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of the second checkout, which is empty."""
+    """An empty folder that replaces the copy of the sources, in which the check `reproducible` builds again."""
     monkeypatch.setattr(checks, "_second_checkout", lambda: tmp_path / "elsewhere")
     monkeypatch.setattr(checks, "runtime_folder", lambda target: tmp_path / "none")
     (tmp_path / "elsewhere").mkdir()

@@ -24,8 +24,8 @@ NARROW_TYPES = {"INT4": 4, "INT2": 2}
 # represent such fine steps.
 _FINEST_CHANNEL = 1 / 256
 _GRIDS = ("INT8", "UINT8", "INT16")
-# Rounding to int8 goes from one value to the next near the number halfway between them. In float32 arithmetic, this
-# happens at most this many units in the last place away from that number.
+# Rounding float32 to int8 switches from one value to the next near the middle between the two values. The switch is at
+# most this many units in the last place away from the middle.
 _MOST_ULPS = 4
 # The numbers of fractional bits of two fixed-point factors in XNNPACK. The first is the larger factor of an int8 sum,
 # the second converts int8 values from one scale to another.

@@ -22,9 +22,9 @@ from litebnn.graph import Array, Op, Tensor, facts
 class Layout:
     """A Layout is a change of axes that keeps all elements: the change that a TRANSPOSE or a reshape makes."""
 
-    # The dimensions of the tensor that the op reads.
+    # The dimensions of the tensor before the change of axes, which the op reads.
     before: tuple[int, ...]
-    # The dimensions of the tensor that the op writes.
+    # The dimensions of the tensor after the change of axes, which the op writes.
     after: tuple[int, ...]
     # For each axis of the op's output, the corresponding axis of its input. A new axis of size 1 has None. The tuple as
     # a whole is None if the op merges several axes into one.

@@ -1,4 +1,4 @@
-"""Finds the numbers at which the rounded values of monotone functions of one tensor change."""
+"""Finds the inputs at which rounded, monotone functions of one tensor change their values."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | N
 
 
 def _follows(number: float, other: float, x: Tensor) -> bool:
-    """True if the tensor x can have no value between the two numbers."""
+    """True if the tensor x can have no value between `other` and `number`."""
     numbers = numbers_of_grid(x)
     if numbers is None:
         return bool(number == next_level(np.array([other], np.float32), up=True)[0])

@@ -75,8 +75,8 @@ class SignSum:
         return np.where(negative, -magnitudes, magnitudes)
 
     def bias(self, bias: Array, weights: Array) -> Array:
-        """Returns the bias [O] of a layer that reads the signs instead of the values, from the old `bias` [O]
-        and `weights` [O, ...].
+        """Returns the bias [O] of a layer that reads the signs instead of their sum. `bias` [O] and `weights` [O, ...]
+        are those of the layer that reads the sum.
         """
         sums = weights.reshape(weights.shape[0], -1).sum(axis=1, dtype=np.float64)
         shifted: Array = (bias + self.middle * sums).astype(np.float32)
@@ -247,8 +247,8 @@ def is_unpacked(graph: Graph, values: Values) -> bool:
 
 
 def _is_plain_sign(graph: Graph, values: Values) -> bool:
-    """True if the two values are those of a sign, -1 and 1, which a layer can read as bits directly. The values of a
-    boolean may also be in the order 1, -1.
+    """True if a layer can read the values directly as bits: -1 below an edge and 1 above it, or the opposite. The
+    opposite does not count if the values depend on a tensor that is unpacked from bits.
     """
     low, high = values.values
     return (low, high) == (-1.0, 1.0) or (not is_unpacked(graph, values) and (low, high) == (1.0, -1.0))

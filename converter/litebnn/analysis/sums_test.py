@@ -60,8 +60,8 @@ def test_levels_are_found_however_they_are_written(spelling: str) -> None:
     found, total = sum_in(model, LEVELS[spelling](model, x))
     assert found.x is x
     assert len(total.thresholds) == (2 if "ternary" in spelling else 3)
-    # For an element with the value zero, all signs are +1. Therefore padding the signs with +1 has the same effect as
-    # padding the tensor with zeros.
+    # If an element is zero, all signs whose sum represents it are +1. Therefore padding the signs with +1 has the same
+    # effect as padding the tensor with zeros.
     zeros = [n for n in around(found.edges) if abs(levels_of(total, np.array([n], F))[0]) < 1e-6]
     assert has_zero(found.values)
     assert np.all((np.array(zeros, F)[:, None] >= total.thresholds) == total.rising)

@@ -57,7 +57,7 @@ class Threshold:
         return replace(self, falls=np.zeros(1, np.bool_))
 
     def of_channels(self, channels: slice | Array, suffix: str) -> Threshold:
-        """Returns the threshold for a selection of the sign's channels. `suffix` is appended to the names."""
+        """Returns the threshold for a selection of the sign's channels. The names for its tensors end in `suffix`."""
         level, falls = (each if each.size == 1 else each[channels] for each in (self.level, self.falls))
         name = derived(self.name, suffix)
         return replace(self, level=level, falls=falls, name=name, number=derived(name, "/constant"))
@@ -154,7 +154,9 @@ def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _clamps_levels(op: Op) -> bool:
-    """True if an op is a RELU_N1_TO_1. The op's clamp keeps negative thresholds exactly, also in int8."""
+    """True if an op is a quantized RELU_N1_TO_1 whose input and output have the same zero point, and the same scale of
+    at most 1. Such an op does not change thresholds between -1 and 1.
+    """
     return op.name == "RELU_N1_TO_1" and same_parameters(op.input(0), op.output) and step_of(op.output) <= 1
 
 

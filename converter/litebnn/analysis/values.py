@@ -106,8 +106,8 @@ values_of = Question(partial(_values, kind="tensors"), partial(_followed, kind="
 # The question `choices_of` is the same as `values_of`, but the search upstream also ends at a boolean tensor. The
 # answer may then be a step function of this boolean tensor.
 choices_of = Question(partial(_values, kind="booleans"), partial(_followed, kind="booleans"))
-# The question `_levels_of` differs from `values_of` for a quantized tensor that has no known values. The answer is then
-# the identity as a step function: the steps are at the levels that the quantization allows.
+# The question `_levels_of` has the same answers as `values_of`, except for a quantized tensor without known values. For
+# this tensor the answer is the identity as a step function, with steps at the levels that the quantization allows.
 _levels_of = Question(partial(_values, kind="levels"), partial(_followed, kind="levels"))
 _QUESTIONS = {"tensors": values_of, "booleans": choices_of, "levels": _levels_of}
 

@@ -63,7 +63,7 @@ def computed_weights(graph: Graph, layer: Op) -> Iterator[int]:
 
 
 def not_float(layer: Op) -> str:
-    """Returns the reason why a layer with weights of another type is not binary."""
+    """Returns the reason why a layer whose weights are no float constant is not binary."""
     weights = layer.input(facts(layer).constants[0])
     if layer.name == "BATCH_MATMUL":
         return "it is no product with a constant float matrix"

@@ -31,7 +31,7 @@ class BoardAddress:
     folder: str = "."
     # The path of a private key; "" for the keys that ssh would use.
     identity: Path | None = None
-    # The fingerprint of the board's host key, which is stored if the host is unknown.
+    # The fingerprint of the host key to accept and store if the board is unknown; "" to ask the user at the terminal.
     accept_host_key: str = ""
 
 

@@ -43,7 +43,8 @@ def _is_sign(graph: Graph, tensor: Tensor) -> bool | None:
     return None if not parts or None in parts else any(parts)
 
 
-# The answer to this question is True for a tensor of signs, False for a constant of ±1, and None for other tensors.
+# The question `is_sign` asks if a tensor consists of signs. The answer is True for a tensor of signs, False for a
+# constant of ±1, and None for other tensors.
 is_sign = Question(_is_sign, lambda op: _sources(op))
 
 

@@ -15,7 +15,7 @@ from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, pip_install
 _PYTHON, _EXTRAS = "Python", "Extras"
 # For an extra, the newest Python for which all its packages have wheels. bootstrap.py has the same list.
 NEWEST_PYTHON = {"larq": (3, 13), "compare": (3, 13)}
-# For an extra, the package that pip must install without its dependencies, and the first Python for which this holds.
+# For an extra, a package that pip must install without its dependencies, and the first Python for which pip must do so.
 # From this Python on, the package is not among the extra's requirements.
 APART = {"larq": ("larq", (3, 13))}
 

@@ -77,7 +77,8 @@ def _isa(facts: dict[str, Any]) -> Finding:
 
 
 def _lacking(had: list[str]) -> str:
-    """A text that names, for each other ISA, the features that this CPU lacks, as far as the cost table lists them."""
+    """A text that names each ISA that this CPU cannot run, and the features that the CPU lacks for it. ISAs without a
+    row in the cost table are left out."""
     from litebnn.report.costs import features_lacking
 
     lacking = {isa: " ".join(features) for isa, features in features_lacking().items() if isa not in had}

@@ -68,7 +68,9 @@ class PartialFile:
                 )
 
     def _read(self, file: BinaryIO) -> Iterator[tuple[int, int]]:
-        """Yields the number and the digest of each batch in a whole line. Removes the last line if it is truncated."""
+        """Yields the number and the digest of each batch whose line is complete. Removes the last line if it is
+        truncated.
+        """
         end = file.tell()
         for line in file:
             end += len(line) if line.endswith(b"\n") else 0

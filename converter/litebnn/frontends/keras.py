@@ -190,8 +190,8 @@ def _key(side: str, index: int) -> str:
 
 
 def _names(side: str, structure: Any, tensors: list[Any], given: list[str]) -> dict[str, str]:
-    """Maps keys to names. If `structure` has the tensor in a dictionary, its name is the dictionary's key, otherwise
-    Keras's name.
+    """Maps litebnn's keys of a model's inputs or outputs (`tensors`) to their names. If `structure` has a tensor in a
+    dictionary, the tensor's name is the dictionary's key, otherwise the name in `given`.
     """
     keys: dict[int, list[str]] = {}
     for key, tensor in keyed(structure):

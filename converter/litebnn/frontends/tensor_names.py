@@ -29,8 +29,8 @@ def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> by
     for graph in model.graphs:
         named = [(name_of(graph, tensor), tensor) for tensor in graph.all_tensors()]
         named.sort(key=lambda pair: _rank(graph, pair[1]))
-        # For each name, the first tensor is named before all further ones, so that a numbered duplicate never takes the
-        # name of another part.
+        # For each name, the first tensor is named before all further ones, so that no numbered duplicate takes another
+        # layer's name.
         first = dict(reversed(named))
         named.sort(key=lambda pair: first[pair[0]] is not pair[1])
         for (_, tensor), name in zip(named, unique_names(name for name, _ in named), strict=True):
@@ -39,10 +39,11 @@ def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> by
 
 
 def part_name(graph: Graph, tensor: Tensor, find_part: Callable[[str], Part | None]) -> str:
-    """The name of the part that computes a tensor of a litert-torch file; the tensor's own name if none is found.
+    """The name of the layer or module that computes a tensor of a litert-torch file; if none is found, the tensor's own
+    name.
 
-    In such a file the names of all merged ops are joined with semicolons. The op with the largest weight is the layer;
-    the others are batch norms and the like.
+    In a litert-torch file, the names of all merged ops are joined with semicolons. The op with the largest weight is
+    the layer; the others are batch norms and the like.
 
     Args:
         find_part: a function that returns the part to which one of the joined names belongs, or None.

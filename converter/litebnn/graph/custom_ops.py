@@ -127,7 +127,9 @@ def _bconv_2d(op: Op) -> Iterator[str]:
 
 
 def _words(channels: int, bits: Tensor, kernel: Tensor) -> Iterator[str]:
-    """Checks the words of the input and of the filter (OHWI) against channels, groups and the range of sums."""
+    """Checks that the words of the input and of the filter (OHWI) fit the channels and the groups. Also checks that the
+    filter is small enough for the sums.
+    """
     channels_out, height, width, words = kernel.shape
     whole = packed_words(channels)
     if bits.channels != whole:

@@ -154,7 +154,7 @@ def _broadcast_shapes(op: Op) -> Iterator[str]:
 
 
 def _dense(op: Op) -> Iterator[str]:
-    """Checks a dense layer, because runtimes check its shapes only if the weights are dense constants."""
+    """Checks shapes of a FULLY_CONNECTED. Runtimes check them only if the weights are constant and not sparse."""
     yield from _layer(1, 0, 2)(op)
     data, weights, result = op.input(0), op.optional(1), op.output
     if (

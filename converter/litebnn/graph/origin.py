@@ -1,6 +1,7 @@
-"""Origins of tensors: recorded when a rule rewrites a tensor, stored in the file, and read to compare two models.
+"""Origins of tensors: the source model's tensor from which a tensor's values come, and the transformations.
 
-A tensor without a record has the values of the tensor of the same name in the source model, if there is one.
+A rule records the origin of a tensor that it makes. The file stores the origins, and comparisons of two models read
+them. A tensor without a record has the values of the tensor of the same name in the source model, if there is one.
 """
 
 from __future__ import annotations
@@ -173,7 +174,10 @@ def write_origins(model: Model) -> None:
 
 
 def read_origins(model: Model) -> None:
-    """Reads the origins of the first subgraph's tensors from the metadata. Invalid records are ignored."""
+    """Reads the origins of the first subgraph's tensors from the metadata: how to compute each from the source model.
+
+    Invalid records are ignored.
+    """
     tensors = list(model.graphs[0].all_tensors())
     for name, buffer in model.metadata:
         if name != METADATA or buffer.data is None:

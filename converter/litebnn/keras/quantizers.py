@@ -67,8 +67,8 @@ def with_gradient(function: Callable[[Any], Any], gradient: Callable[[Any, Any],
     """Evaluates function(x) with a custom backward pass, gradient(x, dy)."""
 
     def forward(x: Any) -> tuple[Any, Callable[..., Any]]:
-        # Keras calls this lambda with the gradient of the output as its only argument. Only on the backend torch, Keras
-        # passes the inputs, followed by the gradient as the keyword argument `upstream`.
+        # On most backends, Keras calls this lambda with the gradient of the output as its only argument. On the backend
+        # torch, Keras instead passes the inputs, and the gradient as the keyword argument `upstream`.
         return function(x), lambda *arguments, upstream=None: gradient(
             x, arguments[0] if upstream is None else upstream
         )

@@ -213,8 +213,8 @@ class Axis:
         return (self.outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     def checked(self) -> Axis:
-        """Returns the same axis without steps that have no effect. The stride becomes 1 if there is only one output,
-        the dilation becomes 1 if there is only one tap.
+        """Returns the axis with a stride of 1 if it has only one output, and a dilation of 1 if it has only one tap. A
+        larger stride or dilation would have no effect.
 
         Raises:
             ConversionError: positions on the axis might overflow in C.

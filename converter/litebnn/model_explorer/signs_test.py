@@ -53,8 +53,8 @@ def test_a_filter_is_shown_as_signs() -> None:
     nodes = shown("grouped.lce", 40)
     shape = attributes(filter_of(nodes, "1")["outputsMetadata"][0])["tensor_shape"]
     value = attributes(filter_of(nodes, "1"))["__value"]
-    # At each position of the filter, the signs of 32 input channels fill one word. The second row that is shown is the
-    # next position, and begins with the next word.
+    # At each position of the filter, the signs of 32 input channels fill one word. The 40 signs that the test requests
+    # are the 32 signs of the first position, and 8 signs of the second position.
     assert shape == "signs[32,3,3,32]"
     assert value.startswith("[[[[-1, -1, +1, +1, ")
     rows = json.loads(value.replace("+", ""))[0][0]

@@ -173,7 +173,9 @@ def test_of_signs_that_are_packed_with_batch_norms_nothing_is_copied() -> None:
 
 
 def rows_of_the_library() -> Counter[tuple[object, ...]]:
-    """For each builtin op that the library lists: its name, its role before signs, and the properties that it has."""
+    """Counts the builtin ops that the library lists, by their properties. The properties are the name, the role in a
+    chain of ops that ends in packed signs, and three conditions for claiming the op.
+    """
     folder = ROOT / "ops" / "tflite" / "ops"
     listed = re.findall(r"OP\((k\w+OpType)\)", (folder / "op_list.h").read_text())
     sources = "".join(path.read_text() for path in sorted(folder.glob("*.cc")))

@@ -284,7 +284,7 @@ def test_a_cpu_that_ends_the_process_is_an_error(
     hwcap: int, refused: bool, monkeypatch: pytest.MonkeyPatch, environment: Any
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    # The package exports a function with the name of the module, so the module is found in sys.modules.
+    # In the package, the name `environment` is a function, so the test takes the module of this name from sys.modules.
     monkeypatch.setattr(sys.modules["litebnn.runtime.environment"], "_hwcap", lambda: hwcap)
     if refused:
         with pytest.raises(ImportError, match="libLiteRtWebGpuAccelerator.so .* use litebnn.Interpreter"):

@@ -62,7 +62,7 @@ def _resized(pixels: Any, target: int, axis: int, ops: Any) -> Any:
 
 
 def _cubic(distance: Any, ops: Any) -> Any:
-    """The weight of a pixel by its distance, which is from 0 to 2 pixels."""
+    """The weight of a pixel in a bicubic resize, by its distance from the sampled position: 0 to 2 pixels."""
     a = np.float32(_SHARPNESS)
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a

@@ -30,8 +30,10 @@ class _Sum(torch.autograd.Function):
 
 
 class _Synchronized(_BatchNorm):
-    """A mixin for batch norms. A class lists it before the batch norm among its base classes. Each process has the same
-    number of images."""
+    """A mixin with which a batch norm uses the mean and variance of the images of all processes. A class lists it
+    before the batch norm among its base classes. Each process must have the same number of images.
+
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:

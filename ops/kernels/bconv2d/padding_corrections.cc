@@ -9,8 +9,8 @@ namespace {
 // far below it, but a malicious geometry would exceed it.
 constexpr int64_t kMaxCorrections = int64_t{1} << 24;
 
-// The output positions of one dimension, grouped into classes. Windows of one class have the same taps inside the
-// input.
+// The output positions of one dimension, grouped into classes. The windows at all positions of a class have the same
+// taps inside the input.
 struct TapClasses {
   AlignedBuffer<TapRange> ranges;  // [count]
   int32_t count = 0;

@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kFactor = int64_t{1} << 20;
 // If the scale of an operand is more than this number times the scale of the output, the sum is not computed in floats.
 constexpr float kMostScale = 4.0f;
-// For each operand, this many neighbouring floats above and below its exact scale are tried.
+// For each operand, this many floats above and below its exact scale are tried as its scale. The aim is that float sums
+// are rounded as in the reference kernel.
 constexpr int kNeighbours = 3;
 // Upper bound, in output levels, for the difference between a float sum and the reference kernel's fixed-point sum
 // before rounding. The bound holds for all tried scales, and for sums that are not clamped.

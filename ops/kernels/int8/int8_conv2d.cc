@@ -181,8 +181,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
       }
       Fill(row, 0, left);
       const int8_t* const pixels = image + input_y * geometry_.input_width * spec_.channels_in;
-      // If there is only one group, the values of all pixels are contiguous. Otherwise only the values of one pixel
-      // are.
+      // A whole row of the image is copied at once if there is one group of channels. With several groups, each pixel
+      // is copied separately, because a group's channels are contiguous only within a pixel.
       const int64_t count = spec_.groups == 1 ? inside : channels;
       for (int64_t i = 0; i < inside; i += count) {
         Copy(pixels + i * spec_.groups, count, row + (left + i) * kernel_.tap_bytes);
@@ -226,8 +226,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 
 bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
   const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * (spec.channels_in / spec.groups);
-  // The sum of at most this many products does not exceed kMaxSum, even if zero weights pad each row of the filter. The
-  // inner loop needs this padding, because it reads several taps at a time.
+  // A product of an input value and a weight is at most 256 * 128, so the sum of this many products is at most kMaxSum.
   if (depth > kMaxSum / (256 * 128)) return false;
   for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
     const int8_t* const weights = spec.filter + channel * depth;

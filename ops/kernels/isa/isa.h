@@ -85,8 +85,8 @@ struct GatedPixels {
 };
 
 // An Int8ConvTask has everything that a kernel needs for the int8 convolution of one group of one image. Windows lie in
-// a frame, a padded copy of the image. Each value of the frame has tap_bytes bytes and includes the kernel's offset. A
-// row of a window is read in steps of kInt8StepBytes.
+// a frame, a padded copy of the image. Each value of the frame is an input value plus the kernel's `offset`, and has
+// the kernel's `tap_bytes` bytes (see Int8ConvKernel). A row of a window is read in steps of kInt8StepBytes.
 struct Int8ConvTask {
   const uint8_t* frame;
   ptrdiff_t frame_row;                 // bytes from one row of a window to the next

@@ -284,7 +284,7 @@ class SharingThreadPool final : public ThreadPool {
   int64_t ItemsOfUnit(const LoopSize& size) const {
     const double least = std::max(limits_.least_part / size.cycles_per_item,
                                   static_cast<double>(size.count) / static_cast<double>(kMaxUnits));
-    // A unit is at most as large as the whole loop. This limit also prevents an overflow of the conversion.
+    // The least number of items is limited to those of the whole loop, because a larger one might overflow int64_t.
     const auto items = static_cast<int64_t>(std::min(least, static_cast<double>(size.count)));
     return std::max<int64_t>(1, (items + size.grain - 1) / size.grain) * size.grain;
   }

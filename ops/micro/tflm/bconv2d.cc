@@ -173,7 +173,8 @@ struct Classes {
     if (numbers == nullptr) return false;
     count = 0;
     for (int32_t i = 0; i < outputs; ++i) {
-      // The search goes backwards, because most positions have the class of the position before them.
+      // The loop searches backwards for a position whose window has the same taps inside the input. In most cases, it
+      // is the position just before.
       int32_t same = i - 1;
       while (same >= 0 && !(at(same) == at(i))) --same;
       numbers[i] = same >= 0 ? numbers[same] : static_cast<uint16_t>(count++);

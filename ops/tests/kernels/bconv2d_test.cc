@@ -122,7 +122,7 @@ TEST_P(Bconv2dTest, RandomShapes) {
     c.rectify_sum = c.with_addend && c.gates == 0 && pick({0, 1}) == 1;
     c.seed = static_cast<uint32_t>(random());
     // In a popcount, a tap in zero padding counts as half its channels. Half of an odd number of channels is no
-    // integer, so the op rejects it for packed output with zero padding.
+    // integer. With zero padding, the op therefore rejects packed output if the number of channels is odd.
     const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;
     if (half_channel) c.zero_padding = false;
     ExpectAsReference(isa(), c, pick({1, 1, 2, 3}));
@@ -203,8 +203,7 @@ TEST_P(Bconv2dTest, TallFilters) {
     for (uint32_t input : {0x11111111u, 0x7E7E7E7Eu}) {
       std::fill(data.input.begin(), data.input.end(), input);
       EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
-      // The filter of the padded case above also runs without padding, so that all taps of its windows are inside the
-      // image.
+      // The same filter also runs without padding, so that all taps of its windows are inside the image.
       BconvCase inside = c;
       inside.same = false;
       inside.height = filter_height + 1;

@@ -505,8 +505,8 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.back() = zero_point; })) << zero_point;
   }
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points[0] = 1; }));
-  // In each of these graphs, the filter's array of scales or zero points is missing, has a wrong length, or belongs to
-  // another dimension.
+  // The filter's array of scales or zero points in each of the following graphs is missing, has a wrong length, or
+  // belongs to another dimension.
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids = {}; }));
@@ -521,7 +521,7 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
           << member << " " << value;
     }
   }
-  // In each of these graphs, another dimension of the filter has an invalid size.
+  // In each of the following graphs, another dimension of the filter has an invalid size.
   for (const size_t axis : {0u, 1u, 2u, 3u}) {
     for (const int size : {-1, 0, 5, 41, kMost, kLeast}) {
       EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.shape[axis] = size; })) << axis << " " << size;
@@ -534,8 +534,8 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.input.type = kTfLiteUInt8; }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.type = kTfLiteInt32; }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.stem.type = kTfLiteFloat32; }));
-  // In each of these graphs, the constant filter or bias is missing, cut off, misaligned or too large, or has the
-  // weight -128.
+  // The constant filter or bias in each of the following graphs is missing, cut off, misaligned or too large, or has
+  // the weight -128.
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.clear(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.pop_back(); }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.back() = 0x80; }));
@@ -573,7 +573,7 @@ TEST(Claim, NoInt8SumOfWrongNumbers) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.convolved.quantization.scale = scale; })) << scale;
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.sum.quantization.scale = scale; })) << scale;
   }
-  // In each of these graphs, the ratio of two scales is too large for the fixed-point numbers.
+  // In each of the following graphs, the ratio of two scales is too large for the fixed-point numbers.
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.convolved.quantization.scale = 3e38f; }));
   EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.sum.quantization.scale = 1e-40f; }));
   for (const int value : {-129, 128, kMost, kLeast}) {
@@ -599,8 +599,8 @@ TEST(Claim, Int8NormsThatOnlySignsRead) {
     wide.image = {1, 1, 1, channels};
     EXPECT_EQ(PlanOf(Int8NormGraph(wide)).Claimed(), channels == 4096 ? (Indices{0, 1, 2}) : (Indices{2})) << channels;
   }
-  // In each of these graphs, an added node also reads the output of the batch norm's MUL or ADD. The delegate then
-  // claims neither the op that writes this output, nor an op before it.
+  // In each of the following graphs, an added node also reads the output of an int8 batch norm's MUL or ADD. The
+  // delegate then claims neither the op that writes this output, nor an op before it.
   for (const size_t node : {0u, 1u}) {
     Graph graph = Int8NormGraph({});
     graph.nodes.push_back({"Other", {graph.nodes[node].outputs[0]}, {graph.inputs[0]}, {}, {}});
@@ -632,8 +632,8 @@ TEST(Claim, NoInt8NormOfWrongNumbers) {
     const auto tensor = [&](Graph& graph, size_t i) -> GraphTensor& {
       return graph.tensors[static_cast<size_t>(tensors[i])];
     };
-    // This scale of the result is so tiny that the factor of the sum or product is too large for the runtime's
-    // fixed-point numbers.
+    // If the result's scale is tiny, the factor of the sum or product is too large for the runtime's fixed-point
+    // numbers.
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 2).quantization.scale = 1e-9f; }));
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 1).constant.clear(); }));
     EXPECT_FALSE(claims([=](Graph& graph) { tensor(graph, 1).shape = {39}; }));

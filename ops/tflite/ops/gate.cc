@@ -2,8 +2,9 @@
 // image. The gate is not a constant, and has as many channels as the image. Squeeze-and-excite blocks have these ops in
 // sequence.
 //
-// Most of these nodes are fused into binary convolutions. The ops of this file run the remaining nodes: no convolution
-// produces the image, or the convolution's output has a second consumer.
+// Most nodes that multiply by a gate, and the PRELU and ADD after them, are fused into binary convolutions. The ops of
+// this file run the remaining nodes: no convolution produces the image, or the convolution's output has a second
+// consumer.
 #include <algorithm>
 #include <vector>
 

@@ -49,16 +49,16 @@ extern const OpType kBconv2dInt8AddOpType;
 extern const OpType kGatedBconv2dOpType;
 
 // The packing of signs fused with a batch norm before it (MUL, ADD or both, with constants per channel). Several such
-// packings may be fused with the CONCATENATION after them. Each part has the inputs image, multiplier and addend, of
-// which one of the last two may be left out. Only fusion makes this op.
+// packings may be fused with the CONCATENATION after them. Each part has the inputs image, multiplier and addend; the
+// multiplier or the addend may be left out. Only fusion makes this op.
 extern const OpType kAffineQuantizeOpType;
 
-// The packing of int8 signs fused with a batch norm of int8 before it. The inputs are image, multiplier and addend, of
-// which one may be left out. Node::fused_outputs are those of MUL and ADD. Only fusion makes this op.
+// The packing of int8 signs fused with a batch norm of int8 before it. The inputs are image, multiplier and addend; the
+// multiplier or the addend may be left out. Node::fused_outputs are those of MUL and ADD. Only fusion makes this op.
 extern const OpType kInt8NormQuantizeOpType;
 
-// A MUL, an ADD or both, with constants per channel as the last inputs, of which one may be left out. The other inputs
-// are one image, or the inputs of a CONCATENATION. Only fusion makes this op.
+// A MUL, an ADD or both, with constants per channel. The inputs are an image, or the inputs of a CONCATENATION, then a
+// multiplier and an addend. The multiplier or the addend may be left out. Only fusion makes this op.
 extern const OpType kAffineOpType;
 
 // Two ops with the same inputs as kAffineOpType, which compute a max pool between MUL and ADD. The second op also

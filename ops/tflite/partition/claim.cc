@@ -81,7 +81,7 @@ void ClaimSignFeeders(const TfLiteContext& context, const std::vector<PlannedNod
   }
 }
 
-// Removes nodes from the claim that are only worth it if a claimed node reads them, but that no claimed node reads.
+// Removes a node from the claim if it is worth claiming only for a claimed reader of its output, but has none.
 void DropUnreadNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                      std::vector<const OpType*>* claimed) {
   TensorSet read(context);

@@ -87,9 +87,10 @@ class Delays {
     if (!HasState(context, plan)) FindLaterEpochs(FindReads());
   }
 
-  // Returns, for each node, the set (0 or 1) in which it is passed to the runtime. All nodes of an epoch that are not
-  // delayed are in one set. The set changes at each epoch to which some node is delayed, and the delayed node is in
-  // that epoch's set. A node is not delayed if the set changes more than once up to that epoch.
+  // Returns, for each node, the set (0 or 1) in which it is passed to the runtime. All nodes of an epoch (a group of
+  // nodes that are all claimed or all not claimed) that are not delayed are in one set. The set changes at each epoch
+  // to which some node is delayed, and the delayed node is in that epoch's set. A node is not delayed if the set
+  // changes more than once up to that epoch.
   std::vector<size_t> FindSets() const {
     std::vector<size_t> changes(*std::max_element(epochs_.begin(), epochs_.end()) + 1);
     for (size_t i = 0; i < plan_.size(); ++i) {

@@ -14,10 +14,10 @@ namespace litebnn {
 // available. Therefore a convolution and the ADD that reads it are in different partitions if the ADD also waits for a
 // node that is not claimed. The convolution then writes floats for a later partition.
 //
-// To delay such a convolution, the claimed nodes are passed to the runtime in two sets, because no partition has nodes
-// of both sets. The convolution and its ADD are in one set, and the nodes of the partition before the ADD are in the
-// other set. The convolution then runs in the partition of its ADD, and may be fused with it. The partition before
-// writes only the convolution's input of packed signs. If no convolution needs a delay, there is only one set.
+// To delay a convolution until its ADD can run, the claimed nodes are passed to the runtime in two sets. No partition
+// has nodes of both sets. The convolution and its ADD are in one set, and the nodes of the partition before the ADD are
+// in the other set. The convolution then runs in the partition of its ADD, and may be fused with it. The partition
+// before writes only the convolution's input of packed signs. If no convolution needs a delay, there is only one set.
 std::vector<std::vector<int>> DelayNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                          const std::vector<int>& claimed);
 

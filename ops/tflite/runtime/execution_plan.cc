@@ -10,7 +10,7 @@ namespace {
 using NodeSets = std::vector<std::vector<int>>;
 
 // Asks the runtime to replace the nodes in `sets` by nodes with the delegate's `kernel`. `Argument` is the runtime's
-// version of TfLiteRegistration, which is passed by value and has the first bytes of `kernel`.
+// version of TfLiteRegistration, which the runtime takes by value. The first bytes of `kernel` are copied into it.
 template <typename Argument>
 TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& kernel, const NodeSets& sets,
                               TfLiteDelegate* delegate) {

@@ -98,8 +98,8 @@ def check_outputs(graph: Graph, *, is_fixed: bool = False) -> None:
     """Refuses a graph with outputs that are larger than their shapes in the file.
 
     Args:
-        is_fixed: True to ignore shapes with unknown dimensions. Interpreters, which ignore the shapes in the file, can
-            run such a graph.
+        is_fixed: True to check only outputs whose dimensions in the file are all known. The other outputs may be
+            larger, because interpreters compute their sizes themselves.
 
     Raises:
         ConversionError: an output is larger; the message names the op and the output.

@@ -1,4 +1,4 @@
-"""The two parts of an architecture, and layers that several networks of the zoo use."""
+"""The interface of a network architecture (its features and its top layers), and layers that several networks use."""
 
 from __future__ import annotations
 

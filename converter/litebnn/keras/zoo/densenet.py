@@ -78,7 +78,7 @@ class MeliusNet:
 
 
 def _improved(x: Any) -> Any:
-    """Adds the output of a binary convolution of all channels to the newest channels."""
+    """Adds the output of a binary convolution of all channels to the channels that were concatenated last."""
     added = clipped_conv(batch_norm(x), _GROWTH, _CLIP_VALUE)
     return x + ops.pad(added, [[0, 0], [0, 0], [0, 0], [x.shape[-1] - _GROWTH, 0]])
 

@@ -54,7 +54,7 @@ class QuickNet:
 
 
 def _stem(images: Any, filters: int) -> Any:
-    """Three float layers that make images four times smaller."""
+    """Three float layers that reduce the height and the width of images to a quarter."""
     strided: dict[str, Any] = {"padding": "same", "strides": 2, "use_bias": False}
     x = QuantConv2D(filters // 4, 3, kernel_initializer="he_normal", **strided)(images)
     x = layers.ReLU()(BatchNormalization()(x))

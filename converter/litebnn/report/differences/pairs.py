@@ -48,8 +48,8 @@ class Pair:
     """
 
     source: TracedTensor
-    # The source model's tensor whose values determine its signs or levels. It is the tensor of `source` if there are no
-    # thresholds, and None if the source model does not compute it.
+    # The source model's tensor whose values determine the signs or levels in `source.tensor`. It is `source.tensor`
+    # itself if there are no thresholds, and None if the source model does not compute it.
     operand: Tensor | None
     # The thresholds: values of the operand at which the signs or levels change.
     thresholds: tuple[float | Array, ...]

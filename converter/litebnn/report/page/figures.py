@@ -65,12 +65,12 @@ class Metric:
     """A quantity of each op that a chart shows."""
 
     name: str
-    # The time of each op that the chart shows, by board. None for quantities that are equal on all boards.
+    # The ops' times on one board, if the chart shows times; None if it shows MACs or bytes, which no board changes.
     times: Times | None
     total: str
     largest: str
     values: tuple[float, ...]
-    # For each op, its quantity relative to the largest one, and its quantity as text.
+    # For each op, its value (such as its time) relative to the largest op's, and its value as text.
     cells: tuple[tuple[float, str], ...]
     # For each precision that occurs, its part of the total.
     parts: tuple[Part, ...]

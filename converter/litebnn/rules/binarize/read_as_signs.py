@@ -135,8 +135,8 @@ def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before
 
 
 def _select(condition: Tensor, falls: bool, values: Values, tensor: Tensor) -> Op:
-    """Makes the op that selects 1 and -1 by the condition; 1 stands for the higher value, or for the lower one if
-    `falls`."""
+    """Makes the op that selects 1 or -1 by the condition. The number 1 stands for the higher of two `values`, or for
+    the lower one if `falls`."""
     rises = values.falls == falls
     sign = like(condition, derived(condition.name, "/sign" if rises else "/opposite"), type="FLOAT32", dims=tensor.dims)
     sign.origin = then(condition) if rises else then(condition, Negated("1"))

@@ -104,7 +104,7 @@ def test_what_others_read_or_floats_computed_stays() -> None:
 @pytest.mark.parametrize("form", ["where_ge", "0 and 1"])
 def test_the_bits_of_a_transposed_convolution_are_cropped(form: str, same: bool) -> None:
     """The transposed convolution becomes four convolutions, its phases, which all read the same sign, with or without
-    padding. Without SAME padding, the output has an additional row.
+    padding. Without SAME padding, height and width of the output are odd, so the bits of the phases are cropped.
     """
     rng = np.random.default_rng(0)
     model = FloatModel()

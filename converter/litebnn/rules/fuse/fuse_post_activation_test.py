@@ -81,7 +81,8 @@ def test_a_product_that_overflows_is_not_fused() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
-    """The threshold is the next float above 3.375. If it were added to a larger bias, it would be rounded to 3.375."""
+    """The threshold is the next float above 3.375. If the bias were subtracted from this threshold and from 3.375, both
+    differences would be rounded to the same float."""
     weights, ties = sign_weights(RNG, 32, 1, 1, 32, alpha=False), np.ones((1, 8, 8, 32), np.float32)
     ties[...] = weights[0, 0, 0]
     dots = (ties @ weights.reshape(32, 32).T).astype(np.float32)

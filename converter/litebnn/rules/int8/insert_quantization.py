@@ -63,8 +63,8 @@ def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _is_next_to_input(graph: Graph, tensor: Tensor) -> bool:
-    """True if the op that computes the tensor only adds a number too small for any int8 scale. For example, a tiny
-    number makes a comparison strict.
+    """True if the op that computes the tensor only adds a number too small for any int8 scale. For example,
+    subtracting a tiny number turns x >= 0 into x > 0.
     """
     op = graph.producer(tensor)
     if op is None or op.name not in ("ADD", "SUB"):

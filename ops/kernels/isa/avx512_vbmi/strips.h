@@ -156,7 +156,8 @@ struct LaneTables {
     }
   }
 
-  // Computes twice the number of odd-parity chunks in the window that begins at tap `tap` of its rows, for each lane.
+  // Computes twice the number of odd-parity chunks in one window, for each lane. The window begins at tap `tap` of each
+  // row in the ring buffer.
   void FindTwiceParity(const WindowShape& shape, int64_t row_taps, int64_t tap,
                        int32_t (&twice_parity)[kLanePixels]) const {
     __m128i sum = _mm_setzero_si128();

@@ -185,8 +185,8 @@ __attribute__((noinline)) void WritePixel(const TileOfChannels& tile, const Summ
   WriteOutputs<FourLanes>(tile.task, summed.pixel + i, tile.channel, tile.channels, popcounts);
 }
 
-// Lookups has the arguments of SumTiles. They describe the table lookups for the weights of one tile of channels that
-// are unpacked at the time. These weights belong to one or several blocks of nibbles.
+// Lookups has the arguments of SumTiles that describe the table lookups for the unpacked weights. The unpacked weights
+// belong to one tile of channels, and to one or several blocks of nibbles.
 struct Lookups {
   SumLookupsCode* loop;
   const NibbleBlock *first, *last;  // blocks of nibbles whose sums go to `sums`

@@ -140,7 +140,7 @@
 .endm
 
 // The macro loads the next piece (a range of nibbles), and sets w19 to its number of nibbles minus 14. A pass of the
-// main loop sums two groups, which have 14 nibbles. If the piece is shorter than 14 nibbles, w19 is negative.
+// main loop sums two groups of 7 nibbles. If the piece is shorter than 14 nibbles, w19 is negative.
 .macro next_piece pairs
   ldr x8, [x2], #8
   piece_of_pair x6, 0
@@ -242,10 +242,9 @@ end \name
 .endm
 
 // Each function unpacks the weights of a tile of channels. The name of the function ends in the number of vectors of 16
-// channels. C++ may call these functions, with the arguments:
-//   x0   packed weights, two nibbles a byte
-//   w1   nibbles, even and above 0
-//   x2   destination, one nibble a byte
+// channels. C++ may call these functions with three arguments. Register x0 points to the packed weights, two nibbles a
+// byte. Register w1 has the number of nibbles, which is even and above 0. Register x2 points to the destination, which
+// gets one nibble a byte.
 .macro split i, j
   and v\j\().16b, v\i\().16b, v31.16b
   ushr v\i\().16b, v\i\().16b, #4

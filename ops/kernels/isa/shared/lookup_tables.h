@@ -1,14 +1,14 @@
 // The file makes the tables for dot products by table lookups, and defines the number of lookups whose sum fits a byte.
 //
 // A dot product is computed by table lookups, four bits (a nibble) at a time. Each value of an input nibble has a table
-// of 16 bytes, one for each value of a filter nibble. One byte shuffle looks up one channel per byte. With parity(n) =
-// 1 for a nibble with an odd number of ones and 0 otherwise, an entry is:
+// of 16 bytes, one for each value of a filter nibble. One byte shuffle looks up one channel per byte.
 //
-//   (matching bits - parity(input) + parity(filter)) / 2
+// A table has the entries (matching bits - parity(input) + parity(filter)) / 2. The parity of a nibble is 1 if its
+// number of ones is odd, otherwise 0. The dividend is even, so an entry is 0, 1 or 2. The parities of a window and of a
+// filter are counted outside of the inner loop.
 //
-// The sum in parentheses is an even number from 0 to 4, so an entry is 0, 1 or 2. The parities of a window and of a
-// filter are counted outside of the inner loop. Seven entries add up to at most 14, which fits four bits, so each byte
-// of a table serves two pixels. Two input nibbles, one of each pixel, select the table.
+// Seven entries add up to at most 14, which fits four bits, so each byte of a table serves two pixels. Two input
+// nibbles, one of each pixel, select the table.
 #pragma once
 
 #include <cstddef>

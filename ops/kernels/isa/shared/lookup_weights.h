@@ -52,9 +52,9 @@ size_t PackedWeightsBytes(int32_t channels, int32_t taps, int32_t tap_words) {
   return bytes;
 }
 
-// Packs a filter in tiles. A tile has a 16-bit compensation (see below) for each of its channels, then [nibbles /
-// 2][channels] bytes of two nibbles each. Order::Compensation(lane) and Order::Byte(lane) return the positions of a
-// channel within its unit of 32 channels.
+// Packs a filter in tiles. A tile begins with a 16-bit number for each of its channels, the compensation that is
+// subtracted from dot products. Then the tile has [nibbles / 2][channels] bytes of two nibbles each.
+// Order::Compensation(lane) and Order::Byte(lane) return the positions of a channel within its unit of 32 channels.
 //
 // A dot product is depth + 4 * E + 2 * parity(window) - compensation, where E is the sum of the window's lookups. The
 // compensation is 8 * nibbles + 2 * parity(filter). parity() is the number of odd-parity nibbles.

@@ -65,7 +65,8 @@ struct FourLanes {
   static Bits IsBelowZero(Floats values) { return vcltzq_f32(values); }
   static uint8x16_t AddPairs(uint8x16_t a, uint8x16_t b) { return vpaddq_u8(a, b); }
 #else
-  // The function uses integer operations, because GCC does not vectorize comparisons of floats with zero.
+  // Floats are compared with zero by integer operations, because GCC does not vectorize comparisons of floats with
+  // zero.
   static Floats Rectify(Floats values) {
     const Ints bits = vreinterpretq_s32_f32(values);
     const uint32x4_t is_positive = vandq_u32(vcgtq_s32(bits, Set(0)), vcleq_s32(bits, Set(0x7F800000)));
@@ -76,8 +77,8 @@ struct FourLanes {
     const Floats half = vbslq_f32(vdupq_n_u32(0x80000000u), values, vdupq_n_f32(0x1.fffffep-2f));
     return vcvtq_s32_f32(vaddq_f32(values, half));
   }
-  // The function uses integer operations, because 32-bit NEON flushes subnormals to zero. The bits of negative floats
-  // range from 0x80000001, which follows -0.0, to 0xFF800000, which precedes the NaNs.
+  // Floats are compared with zero by integer operations, because 32-bit NEON flushes subnormals to zero. The bits of
+  // negative floats range from 0x80000001, which follows -0.0, to 0xFF800000, which precedes the NaNs.
   static Bits IsBelowZero(Floats values) {
     const uint32x4_t from_first = vaddq_u32(vreinterpretq_u32_f32(values), vdupq_n_u32(0x7FFFFFFFu));
     return vcltq_u32(from_first, vdupq_n_u32(0x7F800000u));

@@ -123,8 +123,8 @@ struct Int8Epilogue {
         sum(task.epilogue.int8_sum),
         exceptions(kAdds && sum.exceptions > 0 ? &task.epilogue.int8_sum : nullptr) {}
 
-  // Corrects the rounded results of the pairs of operands for which the float sum `sum` differs from the reference
-  // kernel (its exceptions). The function is not inlined, because few sums have exceptions.
+  // Corrects the rounded results of the exceptions of `sum`: the pairs of operands for which the float sum differs from
+  // the reference kernel. The function is not inlined, because few sums have exceptions.
   __attribute__((noinline)) static Ints AddExceptions(const FloatSum& sum, Ints results, Ints first, Ints second) {
     for (int32_t i = 0; i < sum.exceptions; ++i) {
       const FloatSum::Exception& e = sum.exception[i];

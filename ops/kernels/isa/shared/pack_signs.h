@@ -21,7 +21,7 @@ inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, ui
   }
   for (int64_t row = 0; row < rows; ++row) {
     for (int32_t word = 0; word < words; ++word, input += kBitsPerWord) *output++ = pack_word(input);
-    // The last 32 values of a row overlap the previous word. The shift removes bits that this word already has.
+    // The row's last 32 values include values of the previous word. The shift removes the bits of these values.
     uint32_t bits = words > 0 ? pack_word(input + tail - kBitsPerWord) >> (kBitsPerWord - tail) : 0;
     for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < limit) << i;
     *output++ = bits;
@@ -111,7 +111,7 @@ inline void PackInt8Comparisons(const int8_t* input, int64_t rows, int32_t chann
       *output++ = Lanes::BitsBelow(input + first, thresholds + first) ^ inverted[word];
     }
     if (tail == 0) continue;
-    // The last 32 values overlap the previous word, as in PackRows.
+    // The row's last 32 values include values of the previous word. The shift removes the bits of these values.
     const int32_t last = channels - kBitsPerWord;
     uint32_t bits = words > 0 ? Lanes::BitsBelow(input + last, thresholds + last) >> (kBitsPerWord - tail) : 0;
     for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < thresholds[i]) << i;

@@ -200,7 +200,7 @@ class TableOffsets {
         memory_.pairs[(begin - first + i) / 2] = offsets + (column + i) * pixel_words_ * kNibblesPerWord;
       }
       // SumParity adds up the odd-parity nibbles of the input rows that a row of windows reads, and writes prefix sums
-      // over the columns. The number of a window is then a difference of two prefix sums.
+      // over the columns. The number of odd-parity nibbles in a window is then a difference of two prefix sums.
       Traits::SumParity(row_parity_ + staged * row_bytes(), row_bytes(), task_.runs, words, parity_before_);
       const int32_t* window = parity_before_ + column * pixel_words_;
       for (int64_t i = 0; i < end - begin; ++i, window += pixel_words_) {

@@ -38,12 +38,12 @@
   SME2(0xe0801800 | \index << 16 | \from << 5 | \i, ld1w {za0h.s[w12, \i\()]}, p6/z, [x\from\(), x\index\(), lsl #2])
 .endm
 
-// The macro reads columns w12 to w12 + 3 of za0.
+// The macro copies columns w12 to w12 + 3 of za0 to z0 to z3.
 .macro read_tile_columns
   SME2(0xc0868400, mova {z0.s-z3.s}, za0v.s[w12, 0:3])
 .endm
 
-// The macro reads rows w12 to w12 + 3 of ZA as bytes. These rows are row w12 / 4 of each of the tiles za0 to za3.
+// The macro copies rows w12 to w12 + 3 of ZA to z0 to z3. These rows are row w12 / 4 of each of the tiles za0 to za3.
 .macro read_row_of_tiles
   SME2(0xc0060400, mova {z0.b-z3.b}, za0h.b[w12, 0:3])
 .endm

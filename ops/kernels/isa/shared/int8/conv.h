@@ -1,4 +1,5 @@
-// The templates compute int8 convolutions on vectors. An ISA's trait `Dots` has the operations:
+// The templates compute int8 convolutions on vectors. The template parameter `Dots` is a class of an ISA, with the
+// following operations:
 //   Ints, kLanes              a vector of int32 sums, one per channel
 //   Add(sums, x, w)           adds the products of a step's bytes, which are in all lanes of `x`, with the weights `w`
 //   Round(sums, ..., &check)  multiplies sums by their scales; `check` tells if all results are surely exact
