@@ -58,7 +58,7 @@ LARGEST = 8192
 
 
 def options() -> Iterator[tuple[str, bytes]]:
-    """The distinct options in the golden models."""
+    """The options of each custom op in the golden models, with a name for the seed."""
     for path in GOLDEN:
         for graph in read_model(path.read_bytes()).graphs:
             for index, op in enumerate(graph.ops):
@@ -167,8 +167,8 @@ def option_bytes(op: Op) -> bytes:
     if op.name.startswith("Lce"):
         data = bytes(op.custom_options or b"")
         return struct.pack("<H", len(data)) + data
-    # A seed does not contain a builtin op's own options, because fuzzing needs only the op's tensors. The options are
-    # six integers: those in BUILTIN_OPTIONS, then zeros.
+    # A seed does not contain the options that a builtin op has in the model, because fuzzing needs only the op's
+    # tensors. Six integers take the place of the options: those that BUILTIN_OPTIONS has for the op, then zeros.
     return struct.pack("<6i", *(*BUILTIN_OPTIONS.get(op.name, ()), *(0,) * 6)[:6])
 
 

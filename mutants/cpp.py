@@ -70,7 +70,7 @@ CHANGES = [
     (re.compile(r"\bfalse\b"), "true"),
     (re.compile(r"\bstd::min\b"), "std::max"),
     (re.compile(r"\bstd::max\b"), "std::min"),
-    # This change removes a statement that takes one line.
+    # This pattern makes mutants that lack a statement of one line.
     (re.compile(r"^( +)(?!return|const|auto|int|size_t|using|break|continue)[\w>\-.*(\[][^;]*;$"), r"\1;"),
 ]
 # The lines that are not mutated: comments, preprocessor lines, declarations, messages, and cost estimates, which only

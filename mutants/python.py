@@ -106,7 +106,8 @@ def mutated(site: Site) -> tuple[Mutant, str, str] | None:
         ast.parse(changed)
     except SyntaxError:
         return None
-    # Blank lines are not compared, because the removal of a decorator also removes the blank lines before it.
+    # Blank lines of the original and the mutated file are not compared, because the removal of a decorator also removes
+    # the blank lines before it.
     written = [
         [(n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip()] for text in (code, changed)
     ]

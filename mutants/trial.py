@@ -177,7 +177,7 @@ class Chosen:
         _limit(self.seconds[item.nodeid])
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Deselects all tests that were not chosen."""
+        """Deselects all tests that are not in the list `tests`, and sorts the others as in this list."""
         rank = {test: position for position, test in enumerate(self.tests)}
         items[:] = sorted((item for item in items if item.nodeid in rank), key=lambda item: rank[item.nodeid])
 

@@ -19,9 +19,11 @@ from toolchains.targets import ROOT
 pytestmark = [pytest.mark.deep, pytest.mark.needs("mounts")]
 BARE = ROOT / ".ci" / "bare"
 TOOLS = [name for name, row in needs().items() if row.install.startswith("apt install") and (row.programs or row.files)]
-# For each module of test helpers, the requirement of its functions.
+# The modules of test helpers that need tools, and the names of these tools in toolchains/needs.py. A test that uses
+# such a helper needs its tools.
 HELPERS = {"cpp_builds": ("googletest", "clang"), "sshd": ("sshd",), "browser": ("chromium",)}
-# The pattern of a call that computes the name of a requirement. Such a requirement is a compiler or an emulator.
+# The pattern of a test's call of `need`, which requires a tool, if the call computes the tool's name. Only compilers
+# and emulators are required in this way.
 COMPUTED = r'need\((?:f"|compiler|target)'
 COMPILERS = ("g++", "clang", "qemu")
 
@@ -42,8 +44,8 @@ def files_that_need(name: str) -> list[Path]:
 
 @functools.cache
 def files_with_quick_tests() -> set[Path]:
-    """The files that have tests of the quick tier, among those of all tools. Only these files can fail without a tool,
-    and reading the others takes longer than running these tests.
+    """The test files that need any of TOOLS and have tests of the quick tier. The other test files need not run, and
+    for pytest, reading them takes longer than running the quick tests.
     """
     files = sorted({path for name in TOOLS for path in files_that_need(name)})
     options = ("--collect-only", "-q", "-p", "no:cacheprovider", "-m", "not deep and not long")

@@ -307,9 +307,9 @@ def test_the_bound_counts_outputs_and_what_moves() -> None:
     x = model.conv(model.sign(x), sign_weights(rng, 32, 1, 1, 32))
     converted = convert_tflite(model.finish(model.dense(model.reshape(x, 1, 2048), dyadic(rng, 5, 2048))))
     pixels, tensor = 64, 64 * 32 * 4
-    # The bytes that the network moves. The float layer's output is read twice: by the first packing of signs, and by
-    # the sum. The sum stays in registers until the next signs are packed. Packed signs are written and read. The last
-    # layer's output is written, and the RESHAPE moves it.
+    # The bytes that this network with two binary layers moves. The float layer's output is read twice: by the first
+    # packing of signs, and by the addition. The sum stays in registers until its signs are packed. Packed signs are
+    # written and read. The last binary layer's output is written, and the RESHAPE reads and writes it.
     moved = 2 * tensor + 2 * 2 * pixels * 4 + tensor + 2 * tensor
     assert binary_work(converted) == BinaryWork(2 * pixels * 32 * 32, 2 * pixels * 32, moved, 0)
     assert BinaryWork(4, 6, 8, 10).seconds(BinaryWork(2, 3, 4, 5)) == (2, 2, 2, 2)

@@ -25,8 +25,9 @@ from toolchains.targets import ROOT, read_toml
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that bootstrap.py runs if its environments exist. The fake pip finds the version of PyTorch in
-    `FOUND`."""
+    """The commands that bootstrap.py runs if its environments exist. A fake pip takes PyTorch's metadata for each
+    package source from the dictionary `FOUND`, which a test can fill.
+    """
     for name, folder in (
         ("VENV", tmp_path / "venv"),
         ("TORCH_VENV", tmp_path / "venv-torch"),

@@ -85,7 +85,7 @@ def layer_of(file: str, layers: Layers) -> str | None:
 
 
 def known_to(layer: str, layers: Layers) -> set[str]:
-    """A layer and all layers that it may use, directly or indirectly."""
+    """A layer of the code (a folder or module) and all layers that its files may use, directly or indirectly."""
     return {layer}.union(*(known_to(below, layers) for below in layers[layer]))
 
 
@@ -144,7 +144,7 @@ def module_of(name: str) -> str:
 
 
 def python_uses() -> dict[str, list[str]]:
-    """The modules of the package that each module imports."""
+    """For each module of the package litebnn, the other modules of the package that it imports, as paths of files."""
     return {str(file.relative_to(PACKAGE)): sorted({*map(module_of, imported_by(file))}) for file in modules(PACKAGE)}
 
 

@@ -116,7 +116,7 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 _ROWS = (
-    # Requirements that are programs.
+    # Requirements for builds and tests that are programs.
     Need("c++", "program", "building the op library", "apt install g++", answers=lambda: bool(probes.cxx_program())),
     _program("cmake", "cmake", "building the op library"),
     _program("g++", "g++", "the ABI's tests, programs of GNU's C++ library"),
@@ -186,13 +186,13 @@ _ROWS = (
         newest_python=(3, 11),
     ),
     _package("tensorflow", "a runtime", "tensorflow"),
-    # Requirements that are files of the system.
+    # Requirements for builds and tests that are files of the system.
     _file("googletest", "apt install googletest", "the C++ tests", GOOGLETEST / "CMakeLists.txt"),
     _file("aarch64-libraries", "apt install libstdc++6-arm64-cross", "emulated programs of the Raspberry Pi 4", ARM64),
     _file("quicknet", MAKE_QUICKNET, "a network of larq-zoo", QUICKNET),
     _file("runtime", "python3 bootstrap.py runtime", "programs, and fuzzing of images", RUNTIME),
     Need("library", "file", "running binary models", "python3 bootstrap.py build", answers=probes.has_library),
-    # Requirements that are services.
+    # Requirements that a function tries, mostly services such as Docker's engine or a package index.
     _network("pytorch", "give pip an index with a PyTorch for CPUs, for this Python", "PyTorch", probes.has_cpu_torch),
     Need(
         *("macos-sdk", "file", "building for macOS by its clang", "run it on a Mac, after xcode-select --install"),
@@ -253,7 +253,8 @@ def _targets() -> Iterator[Need]:
 
 @functools.cache
 def needs() -> dict[str, Need]:
-    """All requirements by name. Those of targets are included only if this Python can read TOML (3.11, or tomli)."""
+    """All requirements by name. Compilers and emulators of other targets are included only if this Python can read TOML
+    (3.11, or tomli)."""
     readable = probes.has_module("litebnn") and (probes.has_module("tomllib") or probes.has_module("tomli"))
     return {need.name: need for need in (*_ROWS, *(_targets() if readable else ()))}
 

@@ -125,8 +125,8 @@ def _processor(target: Target) -> str:
 
 
 def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
-    """Fills a folder by calling `take`, and adds stb_image. If the folder was already made from the same `contents`,
-    it is left as it is.
+    """Makes a folder with the files that the function `take` writes, and with stb_image. The text `contents` identifies
+    these files. If the folder was already made from the same `contents`, it is left as it is.
     """
     origin = folder / "ORIGIN"
     wanted = f"{contents}\n{STB}\n"

@@ -69,8 +69,8 @@ ISAS = (
 def fitted(
     networks: Mapping[str, bytes], seconds: Mapping[str, float], row: Costs, free: Collection[str] = ()
 ) -> Cycles:
-    """Fits the costs of the ISA of `row` to measured times. The costs of the ISA to which this ISA delegates layers are
-    already known. Kinds of work that `free` names get the cost 0.
+    """Fits the costs of an ISA's work, such as multiply-adds, to measured times. `row` has the ISA, and the known costs
+    of another ISA to which this one delegates layers. Kinds of work that `free` names get the cost 0.
     """
     found = []
     for name, model in networks.items():

@@ -152,7 +152,7 @@ def counted_instructions() -> dict[str, float]:
 
 
 def replace_boards(target: str) -> None:
-    """Estimates the costs of ops on all boards, and replaces the boards' rows of the table."""
+    """Estimates the costs of ops on all boards, and replaces the boards' rows in the table of costs."""
     suite = {**dict(other_networks()), **own_ops()}
     instructions = counted_instructions()
     rows = []

@@ -27,8 +27,8 @@ class Network:
 
 
 def workloads_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[Workload, ...]]:
-    """The work of the ops that the ISA of `row` computes itself, and the work of the ops that it delegates to another
-    ISA."""
+    """A model's work in two parts, for the ISA of a `row` of the cost table. The ISA computes the ops of the first part
+    itself, and delegates those of the second part to another ISA."""
     graph = read_model(model).graphs[0]
     delegated, additions = claimed_ops(graph), fused_additions(graph)
     free, fused = joined_in_place(graph, delegated) | additions.keys(), set(additions.values())

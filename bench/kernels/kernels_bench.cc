@@ -1,4 +1,4 @@
-// The benchmark times the kernels on the layer shapes of real networks, on this CPU, as in the following line:
+// This program times the kernels on the layer shapes of real networks, on this CPU. Usage:
 //   kernels_bench [--isa=NAME] [--against=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
 // For an emulator that counts instructions, the program runs exactly N iterations of one layer:
 //   kernels_bench --only=NAME --iterations=N

@@ -115,7 +115,8 @@ def cycles_of(loop: tuple[str, ...], core: str) -> float:
 
 
 def model_layer(loops: Sequence[Loop], others: int, core: str) -> LayerModel:
-    """llvm-mca's results for a layer that consists of `loops`, and of `others` instructions outside the program.
+    """llvm-mca's results for a layer. `loops` are the program's loops that run for the layer. `others` is the number of
+    executed instructions in other code, such as libraries; each counts as one cycle.
 
     Raises:
         ToolkitError: the error of `cycles_of`.

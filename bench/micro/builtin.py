@@ -28,7 +28,7 @@ from tests.micro import networks
 from toolchains.bare.network import run_selftest
 from toolchains.targets import find_target
 
-# Input sizes (height, channels) for the networks whose ops random networks seldom contain.
+# Input sizes (height, channels) of additional networks, which have the ops that random networks seldom contain.
 SIZES = ((3, 8), (7, 40), (12, 100))
 Work = dict[tuple[str, str], float]
 

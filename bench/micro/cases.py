@@ -86,5 +86,6 @@ def instructions(target: Target, cases: list[Case], flags: tuple[str, ...] = ("-
 
 
 def count(target: Target, cases: list[Case], flags: tuple[str, ...] = ("-O2",)) -> list[float]:
-    """Runs the layers like `instructions`, and returns each layer's instructions for 32 products."""
+    """Runs the layers on the target's emulated board. Returns, for each layer, the executed instructions per 32 binary
+    multiplications."""
     return [n * 32 / products_of(case) for n, case in zip(instructions(target, cases, flags), cases, strict=True)]

@@ -36,8 +36,8 @@ def contender(kind: str, name: str, threads: int) -> Contender:
 
 
 def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Times a network. Prints a line for each kind: the median and best times, their ratios to those of the first kind,
-    and the peak memory.
+    """Times a network in all `kinds`: runtimes, each with its form of the model. Prints a line for each kind: the
+    median and best times, their ratios to those of the first kind, and the peak memory.
 
     Returns:
         The printed values by kind: `median_ms`, `best_ms`, `runs` and `peak_bytes`.

@@ -35,15 +35,16 @@ CORE = {"neon64_tbl": "neoverse-n1", "neon64": "cortex-a72", "neon64_in_order": 
 
 
 def price(pair: Pair, isa: str, tile: int, unit: str, kept: float, broken: float) -> Price:
-    """Makes a row of the table of prices. The network that keeps the pair's rule costs `kept`, and the network that
-    breaks it costs `broken`."""
+    """Makes a row of the table of prices, which are the costs of breaking rules. The network that keeps the pair's rule
+    costs `kept`, and the network that breaks it costs `broken`."""
     each = (f"{total / side.amount:.4g}" for total, side in ((kept, pair.kept), (broken, pair.broken)))
     first, second = map(float, each)
     return Price(pair.rule, isa, unit, first, second, round(pair.degree(tile), 4), pair.per_value)
 
 
 def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
-    """Measures the price of breaking each rule on this machine, in nanoseconds."""
+    """For each rule for fast models, measures on this machine the nanoseconds of a network that keeps the rule and of
+    one that breaks it."""
     words = this_cpu()[2]
     isas = [each for each in ISAS if set(each.needs) <= words]
     networks = {f"{pair.rule}/{side}": getattr(pair, side).model for pair in chosen for side in ("kept", "broken")}
@@ -55,8 +56,8 @@ def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
 
 
 def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
-    """Counts the price of breaking each rule on another target, in instructions. If both networks of a rule are single
-    layers, and llvm-mca can model the ISA, the rule also gets a price in cycles.
+    """For each rule for fast models, counts on another target the instructions of a network that keeps the rule and of
+    one that breaks it. If both networks are single layers, and llvm-mca can model the ISA, also computes their cycles.
     """
     program = build(target) / "bench" / "kernels" / "kernels_bench"
     counter = Counter(target)
@@ -85,8 +86,8 @@ def _layers(
 
 
 def replace_prices(target: str, passes: int, only: str) -> None:
-    """Measures the price of each rule on a target: what breaking the rule costs. Replaces the target's rows in the
-    table of prices (`FILE`) and in the page `PAGE`.
+    """Measures the price of each rule on a target, which is the cost of breaking the rule. Replaces the target's rows
+    in the table of prices (`FILE`) and in the page `PAGE`.
     """
     chosen = [pair for pair in pairs() if only in pair.rule]
     if not chosen:

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/rules-for-models.md from the rules and the table of prices."""
+"""Writes the tables of docs/rules-for-models.md from the rules and their prices: the costs of breaking each rule."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from litebnn.report.rules import RULES, Price, nearest_to_time
 from toolchains.targets import ROOT
 
 PAGE = ROOT / "docs" / "rules-for-models.md"
-# The Arm ISAs, in the order of the columns. SME2 is missing, because no CPU with SME2 was available, and llvm-mca
-# models none.
+# The Arm ISAs, in the order of the columns of the page's tables. SME2 is missing, because no CPU with SME2 was
+# available, and llvm-mca models none.
 _ARM = ("neon64_tbl", "neon64", "neon64_in_order", "neon32")
 ISAS = ("avx512_vbmi", "avx512", "avx2", "portable", *_ARM)
 _BEGIN, _END = "<!-- {} of python -m bench.rules -->", "<!-- end of {} -->"
@@ -55,7 +55,9 @@ def _value(price: Price | None) -> str:
 
 
 def rewritten(page: str, prices: Iterable[Price]) -> str:
-    """Returns the page with new tables of `prices` in place of its old tables."""
+    """Returns the text of docs/rules-for-models.md, in which new tables replace the old ones. `prices` has the measured
+    costs of breaking the rules, which the tables show.
+    """
     for name, table in tables(prices).items():
         begin, end = _BEGIN.format(name), _END.format(name)
         pattern = re.compile(rf"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)

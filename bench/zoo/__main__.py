@@ -118,7 +118,8 @@ def line(name: str, row: Row) -> str:
 
 
 def measure_all(models: list[str], target: str, isa: str, rounds: int, output: Path | None = None) -> None:
-    """Measures the networks, and prints the table row by row. Writes it to `output` as JSON."""
+    """Measures the networks, and prints a table that has a row for each network. Writes the rows to `output` as
+    JSON."""
     names = models or networks()
     is_here = target == "host"
     unit = "ms" if is_here else "million instructions"

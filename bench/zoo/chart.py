@@ -54,7 +54,9 @@ def by_time(times: dict[str, Any]) -> dict[str, dict[str, float]]:
 
 
 def table(times: dict[str, Any]) -> str:
-    """The medians as a markdown table, with ratios to litebnn's medians."""
+    """The median time of each network in each runtime as a markdown table. Two more columns have the ratios of other
+    runtimes' times to litebnn's times.
+    """
     rows = []
     for name, medians in by_time(times).items():
         cells = [f"{medians[kind]:.1f}" if kind in medians else "–" for kind in _COLUMNS]

@@ -44,7 +44,9 @@ def float_layers(model: bytes) -> bytes:
 
 
 class BinaryWork(NamedTuple):
-    """The work of all ops of a network except its float layers, by kind."""
+    """The work of a network without its float layers, as one amount for each kind of work: multiply-adds, outputs,
+    bytes moved, and bytes of weights.
+    """
 
     # The number of binary multiply-adds.
     macs: float

@@ -51,8 +51,8 @@ TfLiteStatus RegisterOps(TfLiteContext* context, TfLiteDelegate*) {
     if (context->GetNodeAndRegistration(context, plan->data[i], &node, &registration) != kTfLiteOk) return kTfLiteError;
     const auto* ours = reinterpret_cast<const TfLiteRegistration*>(litebnn_registration(registration->custom_name));
     if (ours == nullptr) continue;
-    // Only the functions are replaced. The other members of the registration depend on the runtime's version, so they
-    // stay as they are.
+    // Only the functions of a custom op's registration are replaced. The other members depend on the runtime's version,
+    // so they stay as they are.
     registration->init = ours->init;
     registration->free = ours->free;
     registration->prepare = ours->prepare;
@@ -69,8 +69,8 @@ std::vector<Delegate> MakeDelegates(const SessionOptions& options) {
   std::vector<Delegate> delegates;
   if (!options.external_delegate.empty()) delegates.push_back(Load(options.external_delegate));
   if (options.lcompute && options.profiling) {
-    // litebnn's delegate would run several nodes as one. For profiling, the program replaces the ops' functions instead
-    // of using the delegate, so that each node is measured separately.
+    // litebnn's delegate would run several nodes as one. For profiling, the program does not use the delegate. Instead
+    // it gives litebnn's functions to the custom ops, so that each node is measured separately.
     delegates.push_back(MakeIdle(RegisterOps, nullptr));
   } else if (options.lcompute) {
     delegates.push_back(Make("litebnn's delegate", tflite_plugin_create_delegate, tflite_plugin_destroy_delegate));

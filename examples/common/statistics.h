@@ -11,7 +11,7 @@ struct Statistics {
   double maximum;
 };
 
-// Computes statistics of at least one value.
+// Computes the statistics of `values`, which must not be empty.
 Statistics Summarize(const std::vector<double>& values);
 
 // Returns the value below which `percent` of the values lie, with linear interpolation.

@@ -127,7 +127,7 @@ def python_of(framework: str) -> Path:
 
 
 def verdict(framework: str, results: Results) -> str:
-    """One line that compares the 1-bit form with the other forms."""
+    """One line that compares the network's 1-bit form with its float and int8 forms."""
     binary, real = results[framework, "1-bit"], results[framework, "float32"]
     smallest = min(results[framework, form].bytes for form in FORMS if form != "1-bit")
     return (

@@ -1,4 +1,4 @@
-"""Shows the measured figures as a table and as charts."""
+"""Shows the accuracy, size, memory and times of all forms of the network, as a table and as charts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +16,8 @@ COLOURS = {"float32": "#7a7a7a", "int8": "#e69f00", "int8 trained": "#d55e00", "
 
 Results = dict[tuple[str, str], Figures]  # by framework and form
 
-# The charts. Each has a title, a function from a form's figures to the length of a bar, and the format of the bar's
-# label.
+# The charts. Each has a title, a function from a model's figures to the length of the model's bar, and the format of
+# the bar's label.
 CHARTS: tuple[tuple[str, Callable[[Figures], float], str], ...] = (
     ("test accuracy, %", lambda each: each.accuracy * 100, "{:.1f}"),
     ("file, KiB", lambda each: each.bytes / 1024, "{:.1f}"),

@@ -62,7 +62,9 @@ class Images:
         return len(self.training) // self.options.batch
 
     def training_batches(self, first: int, last: int, part: slice) -> Iterator[Batch]:
-        """Yields the batches of the training steps `first` to `last`, of which one process takes the slice `part`."""
+        """Yields one process's part of each batch, for the training steps from `first` to before `last`. The process
+        gets the slice `part` of the images of every batch.
+        """
 
         def samples() -> Iterator[tuple[int, list[_Sample]]]:
             options, epoch, order = self.options, -1, np.array([], int)
@@ -78,8 +80,8 @@ class Images:
         return _read(samples(), self.options.workers)
 
     def validation_batches(self, part: slice) -> Iterator[Batch]:
-        """Yields the batches of all validation images, of which one process takes the slice `part`. The last batch is
-        filled up with copies of an image, which have the weight 0.
+        """Yields the batches of all validation images. Each batch has only the images in its slice `part`, which one
+        process takes. The last batch is filled up with copies of an image, which have the weight 0.
         """
         batch, shape = self.options.batch, (self.options.size, self.options.size, CHANNELS)
         prepared = open_recipe("zoo").prepared()

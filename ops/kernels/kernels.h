@@ -201,7 +201,7 @@ class Int8Product {
 };
 
 // The epilogue: operations that a convolution applies to its outputs. Operations on floats are applied in the order of
-// the members. A gate requires slopes and an addend, and excludes `rectify_sum`.
+// the members. A gate (a factor for each channel) requires slopes and an addend, and excludes `rectify_sum`.
 struct Bconv2dEpilogue {
   const float* gate = nullptr;    // per channel, multiplies the outputs; null for none
   int64_t gate_stride = 0;        // floats from one image's gate to the next; 0 if all images share it
@@ -232,8 +232,8 @@ class Bconv2d {
   virtual size_t WorkspaceBytes(int num_threads) const = 0;
   // Bytes of memory that this object owns: repacked weights, channel constants, window offsets and padding corrections.
   virtual size_t OwnedBytes() const = 0;
-  // True if Run accepts a gate with the current geometry. If it does not, callers apply GateImages to the output, with
-  // the same result.
+  // True if Run can multiply outputs by the epilogue's gate (a factor for each channel) for images of the current size.
+  // If it is false, callers run without a gate and then call GateImages on the output, with the same result.
   virtual bool gates() const = 0;
   // True if Run accepts `int8_addend` in the epilogue.
   virtual bool adds_int8() const = 0;
@@ -260,7 +260,7 @@ class Int8Conv2d {
  public:
   // True if every scale is above 0 and below 1, no weight is -128, and no sum can reach 2^29.
   static bool Supports(const Int8Conv2dSpec& spec);
-  // Returns null if memory ran out. Supports(spec) must be true.
+  // Makes the convolution, or returns null if memory ran out. Supports(spec) must be true.
   static std::unique_ptr<Int8Conv2d> Create(const Isa& isa, const Int8Conv2dSpec& spec);
   virtual ~Int8Conv2d() = default;
 

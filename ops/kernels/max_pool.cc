@@ -1,5 +1,5 @@
-// Max pooling of packed signs, floats and int8 values, and average pooling of int8 values. In packed signs, a 1 bit is
-// -1. Therefore the maximum of a window is the AND of its words.
+// Max pooling of packed signs, floats and int8 values, and average pooling of int8 values. Packed signs store -1 as the
+// bit 1 and +1 as the bit 0. Therefore the maximum of a window is the AND of its words.
 #include <algorithm>
 
 #include "kernels/isa/isa.h"

@@ -18,8 +18,8 @@ int64_t Values(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-// Maps the index of an element in a tensor of shape `larger` to an index in a tensor of shape `shape`. The element at
-// this index is broadcast to the given one.
+// Returns the index of an element in a tensor of shape `shape`. It is the element that appears at `index` when the
+// tensor is broadcast to the shape `larger`.
 int64_t Repeated(const Shape& shape, const Shape& larger, int64_t index) {
   int64_t position = 0, stride = 1;
   for (size_t i = 0; i < shape.size(); ++i) {

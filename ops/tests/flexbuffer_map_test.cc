@@ -94,8 +94,8 @@ TEST(FlexbufferMap, NumbersMayHaveAnyWidth) {
 }
 
 TEST(FlexbufferMap, WhatIsBehindTheKeysIsNone) {
-  // The bytes after the keys are a number, not a key. A reader that took this number for the offset of a key would find
-  // the only key.
+  // After the offsets of the keys comes another number, here 2. If a reader took this number for the offset of a key,
+  // it would find a key two bytes before: "\x04".
   const std::vector<uint8_t> bytes = MapOfWidth(2);
   ASSERT_EQ(bytes[6], 2);
   ASSERT_EQ(std::vector<uint8_t>(bytes.begin() + 4, bytes.begin() + 6), (std::vector<uint8_t>{4, 0}));
@@ -144,7 +144,7 @@ TEST(FlexbufferMap, HasNumbersThatEndInTheBuffer) {
   std::vector<uint8_t> bytes = MapOfWidth(1);
   ASSERT_EQ(bytes[8], 1 << 2);
   bytes[8] = kIndirectOf8Bytes;
-  // bytes[7] is an offset: the distance in bytes back to the number to which it refers.
+  // The element bytes[7] of this FlexBuffer is an offset: the distance in bytes back to the number to which it refers.
   int64_t value;
   bytes[7] = 3;
   EXPECT_EQ(Find(bytes, "a", &value), Lookup::kFound);

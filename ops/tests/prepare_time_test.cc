@@ -273,7 +273,7 @@ TEST(PrepareTime, OfNodesThatShareManyInputs) {
   TfLiteContext context = {};
   context.tensors = tensors.data();
   context.tensors_size = tensors.size();
-  // The test passes a node to the op directly. A TfLiteIntArray is a length followed by values.
+  // The vectors `inputs` and `outputs` have the layout of a TfLiteIntArray: a length, followed by the values.
   TfLiteNode node = {};
   node.inputs = reinterpret_cast<TfLiteIntArray*>(inputs.data());
   node.outputs = reinterpret_cast<TfLiteIntArray*>(outputs.data());

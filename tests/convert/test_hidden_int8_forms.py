@@ -262,8 +262,8 @@ def test_a_product_of_levels_of_signs(grid: Grid) -> None:
     ],
 )
 def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) -> None:
-    """In the source model, the value of a sign differs a little between the int8 levels of `x`, because its int8 sums
-    are rounded.
+    """The source model computes the sign of `x` by int8 sums, which are rounded. The number that stands for +1 or -1
+    then differs a little from one int8 level of `x` to the next.
 
     In the output of the layer that reads the sign, these differences add up to at most two levels.
     """

@@ -164,10 +164,7 @@ def test_a_model_trained_with_quantization_is_int8_from_input_to_output() -> Non
 
 
 def dense_network() -> bytes:
-    """A network of dense layers, some of them binary.
-
-    The last layer keeps float weights, because its rows cannot be divided into blocks.
-    """
+    """A network of a convolution and four dense layers. The first two dense layers are binary, the others are not."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.input(2, 3, 3, 3), rng.standard_normal((64, 3, 3, 3)).astype(np.float32))

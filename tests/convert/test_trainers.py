@@ -17,8 +17,8 @@ from tests.support.float_models import op_names
 
 FOLDER = Path(__file__).parents[1] / "golden_trainers"
 FILES = sorted(FOLDER.glob("*.tflite"))
-# The output types of each network's binary layers: bits, or FLOAT32. For a network that OUTPUTS does not list, BITS has
-# the types.
+# The output types of the binary layers of a network, in their order: bits or FLOAT32. OUTPUTS lists the networks whose
+# types are not those of BITS.
 BITS = ["bits", "FLOAT32"]
 OUTPUTS = {
     "concatenation": ["FLOAT32", "FLOAT32"],

@@ -71,9 +71,10 @@ def _length(op: Op) -> int:
 def _distance(
     counts: Callable[[Op], bool], *, upstream: bool, length: Callable[[Op], int] = _length
 ) -> Callable[[Graph], int]:
-    """Makes the measure that is lowered if the counted ops move upstream (or downstream), merge or disappear.
+    """Makes a measure: a number that becomes lower if some ops move upstream (or downstream), merge or disappear.
 
-    The measure adds the lengths of all paths from the ops to inputs (or outputs), and the number of these paths.
+    These ops are the ones for which `counts` is true. The measure adds the lengths of all paths from them to the
+    graph's inputs (or outputs), and the number of these paths.
     """
 
     def measure(graph: Graph) -> int:

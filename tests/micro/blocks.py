@@ -58,8 +58,8 @@ def _binary_conv(model: FloatModel, rng: Rng, x: Tensor, channels: int, stride: 
     taps = int(rng.choice([1, 3]))
     weights = sign_weights(rng, channels, taps, taps, x.channels)
     if isinstance(model, Int8Model):
-        # If the converter leaves the convolution int8, the ops of its sign stay in the model. An export supports all
-        # ops of the form "ste_sign".
+        # If the converter leaves the convolution int8, the ops that compute the signs stay in the model. An export to C
+        # supports all ops of the form "ste_sign": SIGN, ADD, and conversions between int8 and float.
         signs = model.sign8(x, "ste_sign", EXACT_GRID)
         bias = rng.standard_normal(channels)
         return model.conv8(signs, weights, bias, out, same=True, activation="none", stride=stride)

@@ -64,7 +64,7 @@ def case_of(conv: lce_models.Conv, kernel: str) -> Case:
 
 
 OUTPUTS = ("packed", "int8", "float32")
-# Layers of each kind of window, padding and channels.
+# Layers with various windows and paddings, and numbers of channels that do and do not fill whole words.
 LAYERS = [
     lce_models.Conv((1, 5, 6, 64), 40),
     lce_models.Conv((1, 4, 5, 20), 33, (2, 3), strides=(2, 1), pad_values=0, activation=1),

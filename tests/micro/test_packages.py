@@ -50,13 +50,13 @@ def test_arduinos_rules(folder: Path) -> None:
     address answer?) are not checked here. LP013 applies only to Arduino's own libraries.
     """
     lines = (folder / "library.properties").read_text().splitlines()
-    # The rules LP005, LP006, LP028, LP047, LP053 to LP055 of arduino-lint: the file has exactly these fields.
+    # The rules LP005, LP006, LP028, LP047, LP053 to LP055 of arduino-lint: library.properties has exactly these fields.
     found = dict(line.split("=", 1) for line in lines)
     assert set(found) == {*REQUIRED, "includes", "dot_a_linkage"}
     # The rules LP007, LP008, LP019, LP023 to LP026, LP031, LP032, LP034, LP037, LP040, LP043, LP044, LP056 of
     # arduino-lint: no field is empty.
     assert all(found.values())
-    # The rules LP009 to LP012 and LP014 to LP016 of arduino-lint: the name has a valid form.
+    # The rules LP009 to LP012 and LP014 to LP016 of arduino-lint: the library's name has a valid form.
     assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_.\-]{0,15}", found["name"])
     assert not re.search("arduino|library", found["name"], re.IGNORECASE)
     assert re.fullmatch(r"\d+\.\d+\.\d+", found["version"])  # LP020, LP021
@@ -70,8 +70,8 @@ def test_arduinos_rules(folder: Path) -> None:
     assert (folder / "src" / found["includes"]).is_file()
     assert found["includes"] == f"{found['name']}.h"
     names = {path.name for path in folder.iterdir()}
-    # The rules LS004, LS006, LS009 to LS012, LP001 to LP003, LD001, LD002, LD004 to LD006 of arduino-lint: files and
-    # folders of the root.
+    # The rules LS004, LS006, LS009 to LS012, LP001 to LP003, LD001, LD002, LD004 to LD006 of arduino-lint: names in the
+    # library's folder.
     assert {"src", "library.properties", "README.md", "LICENSE", "examples"} <= names
     assert not {name.lower() for name in names} & {
         "example",

@@ -31,7 +31,7 @@ def assert_close(found: Any, expected: Any, tolerance: float) -> None:
 
 @st.composite
 def convs(draw: st.DrawFn) -> lce_models.Conv:
-    """Draws any convolution that the contract allows."""
+    """Draws a small random convolution of any kind that the op LceBconv2d accepts."""
     groups = draw(st.sampled_from([1, 1, 1, 2, 3]))
     channels_in = groups * 32 * draw(st.integers(1, 3)) if groups > 1 else draw(st.integers(1, 200))
     output = draw(st.sampled_from(["float32", "int8", "packed"]))
@@ -274,8 +274,9 @@ def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[s
     pool(pool(image, 0), 0)
     model = graph.build([source, image], results)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate(verbose=True)])
-    # The delegate claims all 4 ops that are no pools. It claims the pools of `convolved`, `total` and `values`, except
-    # those with RELU6. It also claims the pool of a claimed pool's output, but neither pool on the float input's path.
+    # The delegate claims the 4 ops that are no pools. Three of their outputs have pools with no activation, with RELU
+    # and with RELU6. The delegate claims these pools, except those with RELU6. It also claims the pool of a claimed
+    # pool's output, but not the two pools after the float input.
     assert f"the delegate takes {4 + 2 * 3 + 1} of {4 + 3 * 3 + 3} nodes" in capfd.readouterr().err
 
 

@@ -31,7 +31,9 @@ def quicknet(size: int = 224, filters: tuple[int, ...] = FILTERS, classes: int =
 
 
 class _QuickNet:
-    """A builder of the network. The outputs of its parts have names like those of layers."""
+    """A builder of the network. It names the output tensor of each layer as an exporter does, by network and layer, for
+    example "quicknet/stem/conv".
+    """
 
     def __init__(self) -> None:
         self.model, self.rng = FloatModel(), np.random.default_rng(0)

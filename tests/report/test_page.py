@@ -29,13 +29,13 @@ IN_VIEW = """([selector, frame]) => {
   const window_box = { left: 0, right: innerWidth, top: 0, bottom: innerHeight };
   return inside(window_box) && (!frame || inside(document.querySelector(frame).getBoundingClientRect()));
 }"""
-# A script that waits for the animations of the graph, and returns its position and size.
+# A script that waits for the animations of the page's graph, and returns the graph's position and size.
 VIEW = """async () => {
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   await Promise.all(scene.getAnimations().map((animation) => animation.finished));
   return getComputedStyle(scene).transform;
 }"""
-# A script that counts the nodes of the graph that overlap another node.
+# JavaScript that counts the nodes in the page's picture of the graph that overlap another node.
 OVERLAPS = """() => {
   const boxes = [...document.querySelectorAll("#scene .box")].map((box) => box.getBBox());
   const apart = (a, b) => a.x + a.width <= b.x || b.x + b.width <= a.x

@@ -94,16 +94,16 @@ class CLibrary:
         self.format = ctypes.CDLL(None).vsnprintf
 
     def session(self, model: bytes, interface: str, num_threads: int = 1) -> Callable[[Any], Any]:
-        """Returns the same as the method of this name in `PythonRuntime`."""
+        """Returns a function from an input of any batch size to the output. All calls use one interpreter."""
         return _CSession(self, model, interface, num_threads).run
 
     def prepare(self, model: bytes, interface: str) -> None:
-        """Does the same as the method of this name in `PythonRuntime`."""
+        """Loads a model and allocates its tensors, without running the model."""
         _CSession(self, model, interface, 1).allocate()
 
 
 class _CSession:
-    """One interpreter of the C library."""
+    """One interpreter of TensorFlow Lite's C library, libtensorflowlite_c.so."""
 
     REPORTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     OPS = (b"LceQuantize", b"LceDequantize", b"LceBMaxPool2d", b"LceBconv2d")

@@ -387,8 +387,9 @@ def wrong_options() -> Iterator[Refusal]:
 
 
 def broken_options() -> Iterator[Refusal]:
-    """Yields models to refuse. In each of them, the FlexBuffer with the options is cut off after another one of its
-    bytes."""
+    """Yields models that runtimes must refuse, because the FlexBuffer with an op's options is truncated: in each model
+    at another byte.
+    """
     whole = bytes(lce_models.flexbuffers.Dumps(Conv().options))
     for size in range(len(whole)):
         yield Refusal(f"options_cut_at_{size:03d}", conv_with_options(whole[:size]), "LceBconv2d", "option ")

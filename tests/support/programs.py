@@ -39,7 +39,7 @@ def host_programs() -> Path:
 def sanitized_programs() -> Path:
     """The folder with the programs for this machine, built with AddressSanitizer and UBSan."""
     host_programs()
-    # These options are those of the library that test_runtimes.py loads, so that ccache compiles it once.
+    # The build options are those of the library that test_runtimes.py loads, so that ccache compiles the library once.
     return _own_build("host-sanitized", fetch("host"), **BUILDS["address-gcc"].options)
 
 

@@ -150,8 +150,8 @@ def _magnitudes(weights: Array) -> int:
 
 
 def _takes_no_others(left: Left, reason: str) -> bool:
-    """True if the layer's input takes only the numbers that the reason's text lists. Padding may also be the middle
-    of the first two numbers.
+    """True if a layer's input takes only the numbers in `reason`, the report's explanation why the layer is not binary.
+    Padding may also be the middle of the first two numbers.
     """
     named = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", reason)]
     named += [sum(named[:2]) / 2] if len(named) > 1 else []
@@ -183,7 +183,8 @@ def _takes_two_others(left: Left, reason: str) -> bool:
 
 
 def _is_what_it_says(left: Left, reason: str) -> bool:
-    """True if the layer's input is always the number in the reason's text, apart from padding."""
+    """True if the layer's input is constant, apart from padding, and has the value that the converter's reason
+    states."""
     # SPACE_TO_BATCH_ND pads each batch of its output with zeros at other positions. Therefore the observed zeros do not
     # count as values of the input.
     within = replace(left, values=left.values - {0.0}) if left.spaced else left
@@ -219,8 +220,8 @@ def _is_no_constant_matrix(left: Left, reason: str) -> bool:
 
 
 def _is_of_signs(left: Left, reason: str) -> bool:
-    """True if the reason's text names the layer's op, and the layer's input takes at most four values, apart from
-    rounding and padding."""
+    """True if `reason`, the report's explanation why a layer is not binary, names the layer's op. The layer's input
+    must also take at most four values, apart from rounding and padding."""
     distinct = {round(value, 4) for value in left.values}
     return left.op.name in reason and len(distinct) <= (6 if left.padded else 4)
 

@@ -53,7 +53,9 @@ def added_to_itself(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def masked(model: FloatModel, x: Tensor) -> Tensor:
-    """Appends the sum of a sign and a masked parabola, and subtracts the parabola again."""
+    """Appends a sign from which a parabola is subtracted, and to which it is added again. The parabola is x * x below
+    1, and 0 from 1 on.
+    """
     parabola = model.elementwise("MUL", model.elementwise("MUL", x, x), as_number(model, compared(model, x, "LESS", 1)))
     return model.elementwise("ADD", model.elementwise("SUB", two_booleans(model, x), parabola), parabola)
 

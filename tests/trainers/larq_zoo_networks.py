@@ -25,7 +25,7 @@ IMAGES = 3
 
 
 def make(name: str, folder: Path) -> None:
-    """Writes the files of a network."""
+    """Writes the files of larq-zoo's network `name`: weights, a converted model, and images with expected results."""
     build = getattr(larq_zoo.sota, name, None) or getattr(larq_zoo.literature, name)
     tf.keras.utils.set_random_seed(1)
     tf.keras.backend.clear_session()

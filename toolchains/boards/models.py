@@ -47,8 +47,8 @@ SIZE, CLASSES = 224, 1000
 
 
 def board_models() -> Path:
-    """Returns the folder with all models. If it is missing or was made by another version, the function makes it
-    first.
+    """Returns the folder with the models that boards run: golden models, single layers and networks. If the folder is
+    missing or was made by another version of litebnn, the function makes it first.
     """
     stamp = FOLDER / "VERSION"
     wanted = f"{__version__} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}\n"

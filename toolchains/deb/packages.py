@@ -24,7 +24,8 @@ from toolchains.runtime_library import LITERT_WHEELS, fetch
 from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, find_target, load_targets
 
 DEBIAN = ROOT / "toolchains" / "deb" / "debian"
-# The files that are compiled and installed, besides those in debian/.
+# The files of the project that the packages are made from: compiled, installed, or read by the build. The folder
+# debian/ comes in addition.
 SOURCES = ("CMakeLists.txt", "LICENSE", "converter/litebnn/__init__.py", "examples", "ops", "toolchains/cmake")
 # The file in debian/ that lists the programs. Each of them gets a manual page.
 LINKS = "litebnn-tools.links"

@@ -71,7 +71,8 @@ def test_the_tree_has_everything_that_is_built(tmp_path: Path) -> None:
     assert (tree / "debian" / "changelog").read_text().startswith(f"litebnn ({__version__}) ")
     assert not list(tree.rglob("__pycache__"))
     lines = [line.split() for file in (tree / "debian").glob("*.install") for line in file.read_text().splitlines()]
-    # CMake installs the files in usr/, and compiles those in build/.
+    # The test checks only files of the source tree. The packages' other files are made later: CMake installs those in
+    # usr/ and compiles those in build/.
     sources = [words[0] for words in lines if not words[0].startswith(("usr/", "build/"))]
     assert all((tree / source).exists() for source in sources)
     examples = (tree / "debian" / "litebnn-tools.examples").read_text().split()

@@ -90,8 +90,8 @@ def _compile(target: Target, packages: Sequence[Path], folder: Path) -> Path:
     library = next((folder / "files" / "usr" / "lib").glob("*/liblitebnn.so"))
     compiler = find_gcc(target).cmake_arguments["LITEBNN_TRIPLE"] + "-gcc"
     options = [f"-I{folder / 'files' / 'usr' / 'include'}", f"-L{library.parent}", "-llitebnn"]
-    # The linker ignores symbols that liblitebnn.so takes from other libraries. On the Debian system of the trial, apt
-    # installs these libraries.
+    # The program is linked although liblitebnn.so needs symbols of libraries that this machine may lack. On the Debian
+    # system where the program runs, apt installs these libraries.
     command = [compiler, "-o", program, source, *options, "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
     run = subprocess.run([*map(str, command)], capture_output=True, text=True)
     if run.returncode:

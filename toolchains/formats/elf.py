@@ -77,6 +77,8 @@ def floors(product: Path) -> dict[str, str]:
 
 
 def needs(product: Path) -> str:
-    """The result of `floors` as text, such as "GLIBC 2.28"; "" if it is empty."""
+    """The oldest system libraries with which a program or library runs, as text such as "needs GLIBC 2.28 or newer"; ""
+    if it needs none.
+    """
     found = floors(product)
     return f"needs {' and '.join(f'{name} {version}' for name, version in found.items())} or newer" if found else ""

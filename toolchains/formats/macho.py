@@ -93,7 +93,9 @@ def _number(value: int) -> bytes:
 
 
 def _read_trie(content: bytes, position: int = 0, prefix: str = "") -> dict[str, bytes]:
-    """The flags and addresses of the exports, still encoded, by name."""
+    """Reads the trie of the symbols that a library exports. Returns each symbol's flags and address, still encoded, by
+    the symbol's name.
+    """
     if not content:
         return {}
     size, position = _read_number(content, position)
@@ -113,8 +115,8 @@ def _write_trie(exports: Mapping[str, bytes]) -> bytes:
     nodes: list[tuple[bytes, list[tuple[str, int]]]] = []
 
     def add(names: list[str], length: int) -> int:
-        """Adds the node for the names that begin with the same `length` letters, and all nodes below it. Returns the
-        node's index.
+        """Adds the trie's node for `names`, which begin with the same `length` letters, and all nodes below it. Returns
+        the node's index.
         """
         index = len(nodes)
         nodes.append((next((exports[name] for name in names if len(name) == length), b""), []))

@@ -40,7 +40,7 @@ def load_parts() -> list[Part]:
 
 
 def parts_of(product: str, target: Target, toolchain: str) -> list[Part]:
-    """The parts that are inside a product.
+    """The third-party code and data inside a product, as rows of parts.toml.
 
     Args:
         product: "wheel", "bundle" or "deb".

@@ -112,7 +112,9 @@ def three_lines(product: Product, file: Path) -> str:
 
 
 def _difference(product: Product, file: Path, interpreter: str) -> float:
-    """Runs THREE_LINES in a fresh environment; returns the largest difference to the recorded output."""
+    """Runs THREE_LINES, a short Python program that runs a recorded model, in a fresh environment. Returns the largest
+    difference of its output from the recorded output.
+    """
     with _environment(product, file, interpreter=interpreter) as (folder, python):
         shutil.copy2(f"{EXAMPLE}.npz", folder / "example.npz")
         shutil.copy2(f"{EXAMPLE}.lce.tflite", folder / "example.lce.tflite")

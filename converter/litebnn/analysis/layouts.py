@@ -1,7 +1,7 @@
-"""Has tables of ops that only move, join or compare the elements of their inputs, and of ops that commute with a
-layout.
+"""Tables of ops, by the way in which they handle the elements and the axes of their inputs.
 
-A layout is a change of axes, which a TRANSPOSE or a reshape makes.
+There are tables of the ops that only move, join or compare elements, and of the ops that commute with a layout. A
+layout is a change of axes, which a TRANSPOSE or a reshape makes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from litebnn.graph import Array, Op, Tensor, facts
 class Layout:
     """A Layout is a change of axes that keeps all elements: the change that a TRANSPOSE or a reshape makes."""
 
-    # The dimensions of the tensor before the change of axes, which the op reads.
+    # The dimensions before the change of axes, which are those of the op's input.
     before: tuple[int, ...]
-    # The dimensions of the tensor after the change of axes, which the op writes.
+    # The dimensions after the change of axes, which are those of the op's output.
     after: tuple[int, ...]
     # For each axis of the op's output, the corresponding axis of its input. A new axis of size 1 has None. The tuple as
     # a whole is None if the op merges several axes into one.
@@ -124,9 +124,9 @@ def _reduced(op: Op, layout: Layout) -> dict[str, Array] | None:
     return {"/axes": np.asarray(own, np.int32)}
 
 
-# For each kind of op with one data input, a function that translates the op's parameters to another layout. The result
-# has the new parameters, and each key is the suffix for the name of a new constant. The result is None if the op cannot
-# be expressed in that layout.
+# For each kind of op with one data input, a function that translates the op's constant inputs, such as axes, to another
+# layout. The result is a dictionary of arrays, one for each new constant. Its keys are suffixes for the names of the
+# new constants. The result is None if the op cannot be expressed in that layout.
 IN_LAYOUT: dict[str, Callable[[Op, Layout], dict[str, Array] | None]] = {
     **dict.fromkeys(PADS, _amounts),
     **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), _block),

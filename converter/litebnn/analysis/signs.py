@@ -144,8 +144,8 @@ def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     """
     if tensor.type == "BOOL":
         return None
-    # First, the tensor's values are sought as a function of a single boolean. If several comparisons of one unpacked
-    # sign give different booleans, the values may still be a function of this sign.
+    # The function `choices_of` describes the values if a single boolean tensor selects them. If several booleans do,
+    # because one sign is compared several times, `values_of` may still describe them as a function of this sign.
     of_signs = values_of(graph, tensor)
     found = next((one for one in (choices_of(graph, tensor), of_signs) if _are_chosen(graph, tensor, one)), None)
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)

@@ -44,7 +44,7 @@ class SignSum:
     """A SignSum represents values as middle + Σ scales[j] · s_j, where the sign s_j is +1 on one side of thresholds[j],
     else -1."""
 
-    # The number halfway between the lowest and the highest value.
+    # The number halfway between the lowest and the highest of the represented values.
     middle: float
     scales: Array  # float64 [k], all of one magnitude
     thresholds: Array  # float32 [k], ascending; a step of double height has two equal ones
@@ -88,17 +88,18 @@ class FewValues:
     """FewValues describes a tensor whose elements take few different values. It has the tensors in which these values
     first occur, and the ops after them, which only move or round the values."""
 
-    # The tensors in which the values first occur: one tensor with more than two values, or one or more tensors with two
-    # values each.
+    # The tensors in which the few values first occur, each with its step function. There is one tensor with more than
+    # two values, or there are one or more tensors with two values each.
     sources: Mapping[Tensor, Values]
     # The ops between the tensors in `sources` and the described tensor, in order of execution.
     ops: tuple[Op, ...]
-    # The values that the tensor takes after `ops`. Two values are ascending. More than two values have the order of the
-    # values in `sources`.
+    # The values that the described tensor takes. Two values are in ascending order. More than two values are in the
+    # order of the corresponding values in `sources`.
     numbers: Array
     # The values with which the ops in `ops` pad.
     pads: tuple[float, ...] = ()
-    # The largest quantization scale of the tensors through which the values pass; 0 if all these tensors are float.
+    # The largest quantization scale of the tensors through which the few values pass, up to the described tensor; 0 if
+    # all these tensors are float.
     step: float = 0.0
 
     @property
@@ -107,7 +108,7 @@ class FewValues:
 
     @property
     def x(self) -> Tensor:
-        """Returns the tensor that determines the values of the first tensor in `sources`."""
+        """Returns the upstream tensor of which the first tensor in `sources` is a step function."""
         assert self.first.x is not None
         return self.first.x
 
@@ -212,8 +213,8 @@ few_values = Question(_few_values, lambda op: [op.optional(index) for index in h
 
 
 def _numbers_of(op: Op, parts: Sequence[FewValues], step: float) -> Array | None:
-    """Returns the lower and the higher value of an op's output, which may differ by its quantization step; None if
-    there are more values.
+    """Returns the lower and the higher value of an op's output if it takes only two values, otherwise None. Values that
+    differ by at most `step`, a quantization step, count as one value.
     """
     numbers = np.array([few.numbers for few in parts])
     if op.name == "MUL":
@@ -276,8 +277,9 @@ def _sums_of_levels(levels: Values) -> list[SignSum]:
 
 def _sums_of_two(graph: Graph, few: FewValues) -> list[SignSum]:
     low, high = few.numbers.tolist()
-    # If the model already has the sign as bits, they determine which value +1 stands for. If an op takes maxima, +1
-    # must stand for the higher value, so that a maximum of values is a maximum of signs.
+    # If the model already has packed bits for the two values, these bits determine which value +1 stands for. If a
+    # later op takes maxima of the values, +1 must stand for the higher value. A maximum of values is then a maximum of
+    # signs.
     falls = {values.falls for values in few.sources.values() if is_unpacked(graph, values)}
     must_rise = any(op.name in (*COMPARING, "MUL") for op in few.ops)
     half = (high - low) / 2

@@ -47,13 +47,15 @@ class Threshold:
 
     @property
     def key(self) -> tuple[bytes, ...]:
-        """Returns `level` and `falls` as a key. Thresholds with equal keys give the same sign for every x."""
+        """Returns a key made of `level` (the numbers with which x is compared) and `falls` (the directions of the
+        comparisons). Thresholds with equal keys give the same sign for every x.
+        """
         return () if self.is_plain else (self.level.tobytes(), self.falls.tobytes())
 
     @property
     def rising(self) -> Threshold:
-        """Returns a threshold with this `level`, for which `falls` is false in all channels. The caller must negate the
-        sign in the channels in which `falls` was true."""
+        """Returns a threshold with the same `level`, whose sign is +1 at and above `level` in all channels. In channels
+        in which `falls` was true (+1 below `level`), the caller must negate the sign."""
         return replace(self, falls=np.zeros(1, np.bool_))
 
     def of_channels(self, channels: slice | Array, suffix: str) -> Threshold:
@@ -84,7 +86,8 @@ def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | No
     """Returns the threshold for an op's input x that is equivalent to the threshold `level` for the op's output.
 
     Returns:
-        The same as the function `crossing`; None if the op has no known inverse.
+        The threshold for x and two arrays of bools, as the function `crossing` returns them. None if the op has no
+        known inverse.
     """
     if fused_activation(op) != 0 or op.output.dims != x.dims:
         return None

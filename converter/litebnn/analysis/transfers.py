@@ -24,8 +24,8 @@ CLAMPS = ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "MINIMUM", "MAXIMUM")
 
 @dataclass(frozen=True)
 class Values:
-    """`Values` has the values of a tensor as a step function of another tensor, plus linear terms. The value is
-    `values[0]` below `edges[0]`, and `values[i + 1]` from `edges[i]` on.
+    """The values of a tensor as a step function of another tensor, plus a sum of tensors that are multiplied by
+    factors. The step function is `values[0]` below `edges[0]`, and `values[i + 1]` from `edges[i]` on.
     """
 
     # The field `x` is the tensor on which the values depend: FLOAT32, quantized, or BOOL, read as 0 and 1. The edges
@@ -34,8 +34,8 @@ class Values:
     x: Tensor | None
     edges: Array  # float32 [k], ascending
     values: Array  # float64 [k + 1]
-    # The tensors that are added to `values`, each multiplied by its factors. The factors are float64 [k + 1], one for
-    # each element of `values`.
+    # The tensors that are added to the step function, and the factors by which each tensor is multiplied. The factors
+    # are float64 [k + 1], one for each element of `values`. A factor applies where the step function has this value.
     linear_terms: Mapping[Tensor, Array] = field(default_factory=dict)
     # The coarsest quantization scale to which the values were rounded; 0 without rounding.
     step: float = 0.0
@@ -91,8 +91,9 @@ def _sum(op: Op, parts: list[Values]) -> Values:
 
 
 def _with_terms(part: Values, values: Array, terms: Mapping[Tensor, Array]) -> Values:
-    """Makes a step function with the edges of the function `part`, and with the given values and linear terms. Linear
-    terms whose factors are all 0 are left out.
+    """Makes a step function with the edges of the function `part`, and with the given values and linear terms. A linear
+    term is a tensor that is added to the values, multiplied by a factor for each value. Terms whose factors are all 0
+    are left out.
     """
     return Values(part.x, part.edges, values, {tensor: factors for tensor, factors in terms.items() if np.any(factors)})
 
@@ -153,7 +154,9 @@ def _applied(op: Op, operands: list[Array]) -> Array:
 
 
 def comparison(op: Op, parts: list[Values]) -> Values | None:
-    """Returns the values of a comparison (of two tensors, or with a number), a SIGN, or an op that rounds or clamps."""
+    """Returns a step function: the values of a comparison (of two tensors, or with a number), a SIGN, or an op that
+    rounds or clamps.
+    """
     if len(op.inputs) == 2 and op.inputs[0] is op.inputs[1]:
         return known_number(float(op.name in _TRUE_OF_ITSELF))
     known = elementwise(op, parts)

@@ -103,11 +103,11 @@ def _computed(graph: Graph, op: Op, transfer: Transfer, operands: list[Values]) 
 # The question `values_of` asks for the values of a tensor, as a step function of an upstream tensor. The upstream
 # tensor is the farthest one from which only ops that this module knows lead to the tensor.
 values_of = Question(partial(_values, kind="tensors"), partial(_followed, kind="tensors"))
-# The question `choices_of` is the same as `values_of`, but the search upstream also ends at a boolean tensor. The
-# answer may then be a step function of this boolean tensor.
+# The question `choices_of` also asks for the values of a tensor as a step function of an upstream tensor. Its search
+# upstream ends at a boolean tensor, too. The answer may then be a step function of this boolean tensor.
 choices_of = Question(partial(_values, kind="booleans"), partial(_followed, kind="booleans"))
-# The question `_levels_of` has the same answers as `values_of`, except for a quantized tensor without known values. For
-# this tensor the answer is the identity as a step function, with steps at the levels that the quantization allows.
+# The question `_levels_of` asks for the values of a tensor as a step function, as `values_of` does. If the values of a
+# quantized tensor are unknown, they are a step function of the tensor itself, with a step at each level.
 _levels_of = Question(partial(_values, kind="levels"), partial(_followed, kind="levels"))
 _QUESTIONS = {"tensors": values_of, "booleans": choices_of, "levels": _levels_of}
 
@@ -121,8 +121,9 @@ def _on_common_edges(parts: Sequence[Values]) -> list[Values] | None:
 
 
 def _with_own_term(graph: Graph, part: Values) -> Values:
-    """If the linear terms of the function add up to a multiple of x, returns the function with x as its only linear
-    term."""
+    """Simplifies `part`, a step function of x plus a weighted sum of tensors (the linear terms). If this sum is a
+    multiple of x plus a constant, returns the function with x as its only linear term, otherwise `part` itself.
+    """
     own = None if part.x is None or part.is_known else values_of(graph, part.x)
     if part.x is None or own is None or own.x is not None or own.linear_terms.keys() != part.linear_terms.keys():
         return part
@@ -161,8 +162,8 @@ def _of_what_is_packed(graph: Graph, part: Values, sources: set[Tensor | None]) 
 
 
 def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | None]) -> Values:
-    """Converts a function of the output of a QUANTIZE to a function of its float input, if `sources` contains this
-    input.
+    """Converts a function of the output of a QUANTIZE to a function of its float input. The function stays
+    unchanged unless another function in the same computation (`sources`) depends on this float input too.
     """
     rounding, x = graph.producer(function.x), function.x
     if x is None or rounding is None or rounding.name != "QUANTIZE" or rounding.input(0) not in sources:
@@ -172,8 +173,9 @@ def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | No
 
 
 def _at_levels(graph: Graph, part: Values) -> Values:
-    """Returns the same function with linear terms replaced by step functions of one quantized tensor. A quantized
-    tensor takes no values between two levels. If this is impossible, returns the function unchanged.
+    """Returns the same function with its linear terms (tensors that are added, each times a factor) replaced by step
+    functions of one quantized tensor. A quantized tensor takes no values between two levels, so the result is exact. If
+    the terms cannot be replaced, returns the function unchanged.
     """
     follows = partial(_followed, kind="levels")
     if any(ops_upstream(graph, tensor, follows) is None for tensor in part.linear_terms):
@@ -196,7 +198,7 @@ def _steps_without_constants(function: Values) -> bool:
 
 
 def _stored(op: Op, parts: list[Values], result: Values) -> Values | None:
-    """Returns the values of an op after its fused activation and the rounding of its output."""
+    """Returns the values of an op's output: the computed values `result` after the fused activation and rounding."""
     activation = fused_activation(op)
     plain = activation == 0 and op.output.type in ("FLOAT32", "BOOL")
     if plain or activation is None:

@@ -1,8 +1,8 @@
 """Walks from a tensor to the ops that compute it.
 
-All walks, and all answers to a `Question` that list ops, have the same limit on the number of ops. Networks have a few
-dozen ops between a quantizer and its layer. A damaged file may have any number of them, and without a limit each walk
-could take very long.
+All walks have the same limit on the number of ops. Lists of ops that a graph keeps as answers to a `Question` have it
+too. Networks have a few dozen ops between a quantizer and its layer. A damaged file may have any number of them, and
+without a limit each walk could take very long.
 """
 
 from __future__ import annotations

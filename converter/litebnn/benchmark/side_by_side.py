@@ -62,7 +62,7 @@ class OpTime:
     ops: tuple[int, ...]
     # The kinds of the ops, such as ("CONV_2D", "ADD").
     names: tuple[str, ...]
-    # The name of the last op's output.
+    # The name of the output of the last of these ops.
     output: str
     # The ops' time in one run, in seconds.
     seconds: float
@@ -70,10 +70,10 @@ class OpTime:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The measured times and memory of a contender."""
+    """The measured times and memory of a contender (a model file with a runtime and options)."""
 
     contender: Contender
-    # The number of runs.
+    # The number of timed runs of the model.
     runs: int
     # The time of the fastest run, in seconds.
     best: float

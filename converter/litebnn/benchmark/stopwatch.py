@@ -83,7 +83,8 @@ class _Delegate(Structure):
         ("CopyToBufferHandle", c_void_p),
         ("FreeBufferHandle", c_void_p),
         ("flags", c_int64),
-        # Zeros for the members that newer runtimes have at the end of their TfLiteDelegate, and read.
+        # Newer runtimes have more members at the end of their TfLiteDelegate, and read them. The zeros here stand for
+        # these members.
         ("zeroed_room", c_void_p * 16),
     )
 
@@ -128,8 +129,9 @@ class Stopwatch:
         if self._functions is not None:
             # Only the first graph is timed. The other graphs run as parts of the first graph's nodes.
             return _OK
-        # XNNPACK claims its nodes after all given delegates, so the final nodes are not known yet. After this call, the
-        # runtime replaces the functions in its context by ones that only fail, but the original functions keep working.
+        # The stopwatch keeps the two functions that list the graph's nodes, and calls them in `start`. The list is not
+        # final yet, because XNNPACK claims its nodes after all other delegates. When `_prepare` has returned, the
+        # runtime's context has functions that only fail in their place, but the kept functions still work.
         found = _Context.from_address(context)
         self._context = context
         self._functions = (

@@ -131,8 +131,8 @@ class LarqModel:
     """A model in Larq Compute Engine's own runtime."""
 
     def __init__(self, kind: str, model: Path, threads: int) -> None:
-        # The module is loaded directly from its file. An import of its package would also import TensorFlow, whose
-        # memory would be counted.
+        # The module of Larq Compute Engine's interpreter is loaded directly from its file. An import of its package
+        # would also import TensorFlow, whose memory would be counted.
         package = importlib.metadata.distribution("larq-compute-engine")
         file = next(file for file in package.files or [] if "interpreter_wrapper_lite" in file.name)
         spec = importlib.util.spec_from_file_location("interpreter_wrapper_lite", str(package.locate_file(file)))

@@ -179,7 +179,9 @@ def negate_channels_out(graph: Graph, op: Op, flip: Array) -> None:
 
 
 def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array, Array] | None:
-    """Returns the result of `clamp_as_fused` for an `LceBconv2d` and the activation that follows it."""
+    """Finds parameters with which an `LceBconv2d` also computes the activation that follows it. They are the result of
+    `clamp_as_fused`; None if no exact form exists.
+    """
     before = Activation(bconv_options(op).fused_activation_function)
     return clamp_as_fused(*multiplier_and_bias(op), dot_max(op), before, activation)
 
@@ -241,12 +243,12 @@ def is_of_binary_convs(
 
 
 def takes_affine(graph: Graph, tensor: Tensor) -> bool:
-    """True if an LceBconv2d computes `tensor`. Between the two, there may be ops that change places with an affine op
-    (one that computes x · scale + shift).
+    """True if an LceBconv2d computes `tensor`, directly or followed by ops that an affine op (x · scale + shift) can be
+    moved across.
 
-    The LceBconv2d absorbs affine ops one by one. It must not absorb the threshold of a strict comparison such as x > 3,
-    which is the next float above 3. The sum of this float and the bias could be rounded, and the threshold would be 3
-    again.
+    The LceBconv2d absorbs affine ops one by one. It must not absorb the threshold of a strict comparison. For x > 3,
+    for example, the threshold is the next float above 3. The sum of this float and the bias could be rounded, and the
+    threshold would be 3 again.
     """
     op = graph.producer(tensor)
     while op is not None and facts(op).reshapes and graph.sole_consumer(tensor) is not None:

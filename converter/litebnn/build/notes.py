@@ -43,7 +43,7 @@ class Layer:
     # The name of the layer's output tensor.
     name: str
     kind: str
-    # The number of multiply-accumulates for one inference; 0 if the shape is unknown.
+    # The number of the layer's multiply-accumulates in one inference; 0 if the shape is unknown.
     macs: int
     # The sizes of weights and bias in bytes, in the source and in the result. If ops compute the weights from
     # constants, the constants count.
@@ -122,8 +122,8 @@ class Notes:
         return False
 
     def settle(self) -> None:
-        """Keeps the reasons that are recorded so far for the report, because the rules that gave them do not run
-        again."""
+        """Keeps the reasons, recorded so far, why layers are not binary or not fused further. The rules that gave these
+        reasons do not run again, so the reasons stay in the report."""
         self._said.clear()
 
     def start_round(self) -> None:
@@ -139,8 +139,10 @@ class Notes:
         return layer is not None and bool(layer.reasons)
 
     def unread(self, op: Op) -> None:
-        """Records that `op` is removed because nothing reads its output. The record is permanent, because later rounds
-        cannot repeat it."""
+        """Records that the layer's op `op` is removed because nothing reads its output. Other reasons are removed after
+        each round of rules, and recorded again if they still hold. This reason stays, because later rounds cannot see
+        the removed op.
+        """
         if (layer := self._layer_of.get(op)) is not None and not layer.binary and not layer.reasons:
             layer.reasons["nothing reads what it computes"] = None
 
@@ -168,7 +170,9 @@ class Notes:
         self.warnings[f"{derived(name, '')}: {what}"] = None
 
     def finish(self, graphs: list[Graph]) -> None:
-        """Fills in the fields that are known only after all rules have run."""
+        """Fills in the fields of the report's layers, such as size and padding, that are known only after all rules
+        have run.
+        """
         ops_of: dict[Layer, list[tuple[Graph, Op]]] = {layer: [] for layer in self.layers}
         for graph in graphs:
             for op in graph.ops:

@@ -118,8 +118,8 @@ def copy_of(graph: Graph, op: Op, x: Tensor, suffix: str, *, before: Op | None =
     If such a copy exists already, returns its output."""
     end = len(graph.ops) if before is None else graph.ops.index(before)
     for other in graph.consumers(x):
-        # Each copy has the same options object as the op `op`. Therefore an op with this object that reads x is an
-        # earlier copy.
+        # Copies of `op` that this function made earlier share its options object. Therefore another op that has this
+        # object and reads x is such a copy.
         if other.options is op.options and other is not op and graph.ops.index(other) < end:
             return other.output
     moved = like(x, derived(op.output.name, suffix), dims=op.output.dims)

@@ -43,8 +43,8 @@ def _is_sign(graph: Graph, tensor: Tensor) -> bool | None:
     return None if not parts or None in parts else any(parts)
 
 
-# The question `is_sign` asks if a tensor consists of signs. The answer is True for a tensor of signs, False for a
-# constant of ±1, and None for other tensors.
+# The question `is_sign` asks if a tensor has only the values ±1. The answer is True if the tensor is made of unpacked
+# signs, False if it is made of constants of ±1 only, and None if it may have other values.
 is_sign = Question(_is_sign, lambda op: _sources(op))
 
 

@@ -26,7 +26,7 @@ class ModelCounts:
 class Counts:
     """Counts of right and wrong classes for all models of an evaluation."""
 
-    # The counts of each model, in order.
+    # The counts of right classes, and the run time, of each model. The models have the order in which they were given.
     models: list[ModelCounts]
     # The number of samples on which the models ran.
     samples: int = 0

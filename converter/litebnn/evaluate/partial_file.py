@@ -122,7 +122,7 @@ def _line(content: dict[str, Any]) -> bytes:
 
 
 def _content(line: bytes) -> dict[str, Any] | None:
-    """The content of a line; None if the line is truncated or damaged."""
+    """The content of a line of the partial file; None if the line is truncated or damaged."""
     checksum, _, text = line.rstrip(b"\n").partition(b" ")
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
         return None

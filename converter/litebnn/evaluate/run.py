@@ -157,7 +157,7 @@ def _model(model: Any) -> Model:
 
 
 def _job(models: Sequence[Model], source: Source, recipe: Recipe, batch_size: int) -> dict[str, Any]:
-    """The strings that identify this job in a partial file."""
+    """The strings that identify this evaluation in a partial file, which keeps the results of an interrupted one."""
     return {
         "models": [hashlib.sha256(model.content).hexdigest() for model in models],
         "data": source.fingerprint,

@@ -19,7 +19,8 @@ def level(value: float, scale: float, zero_point: int) -> int:
     return min(max(rounded + zero_point, -128), 127)
 
 
-# The first two recipes map no pixel value to zero. Many of the pixels then lie halfway between two int8 levels.
+# The first two recipes turn a pixel p into (p - 127.5) times the scale. Apart from float rounding, this value lies
+# halfway between two int8 levels.
 @pytest.mark.parametrize(
     ("recipe", "scale", "zero_point"), [("[-1,1]", 2 / 255, -1), ("127.5/1", 1.0, -1), ("[0,1]", 0.01, -20)]
 )

@@ -260,7 +260,9 @@ def test_no_number_at_all_ends_a_process(seed: Callable[[], Any]) -> None:
 
 
 def assert_survives(seed: Callable[[], Any], step: int) -> None:
-    """Tries all attacks on a model, or only every attack whose number is a multiple of `step`."""
+    """Tries the attacks on a model, each with one changed number in the file: all of them, or every `step`-th. No
+    attack may end the process.
+    """
     need("compiled-model")
     sound = pack(seed())
     assert is_sound(sound)

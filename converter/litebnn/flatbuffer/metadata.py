@@ -107,7 +107,8 @@ class ImageClassifier:
     labels: tuple[str, ...] = ()
     # The mean of each channel, or one mean for all, which preprocessing subtracts from the pixels (0 to 255).
     mean: tuple[float, ...] = ()
-    # The standard deviation for each mean, above 0, by which preprocessing then divides.
+    # For each mean, the standard deviation (above 0) by which preprocessing divides the pixels after it has subtracted
+    # the mean.
     std: tuple[float, ...] = ()
     # The share of an image's shorter side that is cropped from the middle, before a bicubic resize: above 0, at most 1.
     # None if the whole image is resized bilinearly.

@@ -37,7 +37,9 @@ def test_the_table_has_no_field_that_the_schema_lacks() -> None:
 
 
 def test_every_index_of_the_schema_refers_to_something() -> None:
-    """A field with "index" in its name must not be listed as a plain value."""
+    """A field whose name ends in "_index", "_dim" or the like refers to something. The table `FIELDS` must have
+    the kind of things to which it refers.
+    """
     endings = ("_index", "_indices", "_dim", "_dims", "_dimension", "_dimensions")
     truths = ("keep_dims", "keep_num_dims", "validate_indices", "unique_indices")
     named = [

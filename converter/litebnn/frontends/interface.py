@@ -64,10 +64,10 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 
 
 def _ordered(tensors: list[Tensor], names: dict[str, str], signature: list[tuple[str, Tensor]] | None) -> list[Tensor]:
-    """The tensors in the order of the keys of `names`.
+    """Sorts the inputs or outputs of an exported file into the order of the keys of `names`.
 
-    If TensorFlow could not save the function, the file has no signature. In that case, the tensors of the file are in
-    the sorted order of the keys.
+    If TensorFlow could not save the function, the file has no signature. In that case, the exporter wrote the tensors
+    in the sorted order of their keys.
     """
     if signature is None:
         keys = sorted(names) if len(names) == len(tensors) else [tensor.name for tensor in tensors]

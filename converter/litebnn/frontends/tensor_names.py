@@ -29,8 +29,8 @@ def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> by
     for graph in model.graphs:
         named = [(name_of(graph, tensor), tensor) for tensor in graph.all_tensors()]
         named.sort(key=lambda pair: _rank(graph, pair[1]))
-        # For each name, the first tensor is named before all further ones, so that no numbered duplicate takes another
-        # layer's name.
+        # If several tensors have the same name, all but the first get a number. The first tensors are named before all
+        # others, so that no name with a number is the name that another layer needs.
         first = dict(reversed(named))
         named.sort(key=lambda pair: first[pair[0]] is not pair[1])
         for (_, tensor), name in zip(named, unique_names(name for name, _ in named), strict=True):

@@ -86,7 +86,8 @@ def _trains(node: Any) -> bool:
 
 
 def _load(name: str) -> Any:
-    # This variable silences the native libraries. It must be set before the libraries are loaded.
+    # The environment variable TF_CPP_MIN_LOG_LEVEL silences the native libraries. It must be set before the libraries
+    # are loaded.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         with redirect_stderr(io.StringIO()):

@@ -169,7 +169,7 @@ def _steps(size: int, taps: int, stride: int, dilation: int, is_same: bool) -> i
 
 
 def _slides(size: int, taps: int, stride: int, dilation: int, is_same: bool) -> Iterator[str]:
-    """Checks that a window fits into the input, and that its positions fit into int32."""
+    """Checks along one axis that a window fits into the input, and that the end of the last window fits into int32."""
     reach = (taps - 1) * dilation + 1
     if 0 <= size < reach and not is_same:
         yield f"its filter reaches over {reach}, expected {size} at most"

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Fate(Enum):
-    """The way in which the reader and the writer treat a field."""
+    """The way in which the reader and the writer of .tflite files treat a field of the schema."""
 
     KEPT = "It is written as it was read."
     RENUMBERED = "It stands for an object of the graph, and the writer finds the number that this object has by then."
@@ -69,7 +69,9 @@ PLACES = Field("elements", least=0)
 
 
 def _fields(names: str, **others: Field) -> dict[str, Field]:
-    """The fields of a table: the names of the fields with plain values, and a `Field` for each other field."""
+    """Makes the map from the names of a schema table's fields to their descriptions. `names` are the fields with plain
+    values. `others` has the descriptions of all other fields.
+    """
     return {**dict.fromkeys(names.split(), VALUE), **others}
 
 
@@ -284,5 +286,7 @@ FIELDS: dict[str, dict[str, Field]] = {**_FORMAT, **_STABLEHLO, **_OPTIONS}
 
 
 def fields_that_hold(table: str, things: str) -> dict[str, Field]:
-    """The fields of a table whose numbers refer to things of one kind, such as "tensors"."""
+    """The fields of a table in the .tflite format whose numbers count or refer to things of one kind, for example
+    "tensors".
+    """
     return {name: field for name, field in FIELDS.get(table, {}).items() if field.holds == things}

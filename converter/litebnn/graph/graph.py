@@ -67,7 +67,7 @@ class QuantizationDetails:
     options: Options
     # The tensors that contain scales and zero points, by the names of the fields; None for a tensor that is left out.
     tensors: dict[str, Tensor | None]
-    # The axis along which the scales differ.
+    # The axis of the tensor along which the quantization scales differ.
     axis: int = 0
 
 
@@ -254,8 +254,8 @@ class Graph:
         return self._answers.ask(self, question, tensor)
 
     def reconsider(self, op: Op) -> None:
-        """Drops the stored answers to questions that depend on an op. It is called after the op's options or the fields
-        of its tensors have changed.
+        """Drops the stored answers to questions about the graph's tensors that depend on an op. It is called after the
+        op's options or the fields of its tensors have changed.
         """
         self._answers.drop(op.outputs)
 

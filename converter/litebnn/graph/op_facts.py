@@ -68,7 +68,8 @@ class Facts:
     on_signs: bool = False
     # True if the op does more than compute its outputs, or uses state or other subgraphs.
     effects: bool = False
-    # The largest number of outputs. It has no meaning if the number of inputs is unknown (`most` is 0).
+    # The largest number of outputs that the op may have. The field has no meaning if `most` is 0, which stands for an
+    # unknown number of inputs.
     most_outputs: int = 1
 
 

@@ -122,8 +122,8 @@ class Origin:
         return values
 
     def restored(self, values: Array) -> Array:
-        """Computes the values of the source model's tensor from the values of this tensor. It is the inverse of the
-        method `made`.
+        """Computes the values of the source model's tensor from the values of the tensor that has this origin. It is
+        the inverse of the method `made`.
         """
         for move in reversed(self.moves):
             values = move.undone(values)
@@ -131,7 +131,10 @@ class Origin:
 
 
 def then(tensor: Tensor, *moves: Move, signs: int | None = None) -> Origin | None:
-    """The origin of a tensor that is `tensor` transformed; None if the origin of `tensor` or a shape is unknown.
+    """Returns the origin of a tensor that is computed from `tensor` by the transformations `moves`.
+
+    An origin is a tensor of the source model, and the transformations that were applied to its values. The result is
+    None if the origin of `tensor` or a shape is unknown.
 
     Args:
         signs: the number of signs in the new tensor's last axis; by default that of `tensor`.

@@ -17,11 +17,11 @@ class Question(Generic[_Answer]):
     """A question that can be asked about any tensor of a graph. The graph keeps the answer until an op upstream is
     edited."""
 
-    # The function that computes the answer. It may ask further questions, and calls no method of the graph
-    # but `producer`.
+    # The function that computes the answer for a tensor. It may ask further questions about tensors of the graph, and
+    # calls no method of the graph but `producer`.
     answer: Callable[[Graph, Tensor], _Answer]
-    # A function that lists the inputs of an op about which `answer` asks the same question. These inputs are answered
-    # first, so that a long chain of ops needs no recursion.
+    # A function that lists the inputs of an op about which `answer` asks the same question. The answers for
+    # these inputs are computed first, so that a long chain of ops needs no recursion.
     follows: Callable[[Op], Iterable[Tensor | None]] = lambda op: ()
 
     def __call__(self, graph: Graph, tensor: Tensor) -> _Answer:
@@ -71,12 +71,12 @@ class Answers:
             self._dependent.setdefault(one, set()).add(key)
 
     def reads(self, tensor: Tensor) -> None:
-        """Records that the answer that is now being computed depends on the producer of `tensor`."""
+        """Records that the answer to the question that is being answered now depends on the producer of `tensor`."""
         if self._reading:
             self._reading[-1].add(tensor)
 
     def drop(self, tensors: Iterable[Tensor]) -> None:
-        """Drops the stored answers that depend on the producers of these tensors."""
+        """Drops the stored answers to questions about the graph that depend on the producers of these tensors."""
         waiting: list[Tensor | _Key] = [tensor for tensor in tensors if tensor in self._dependent]
         while waiting:
             for key in self._dependent.pop(waiting.pop(), ()):

@@ -1,4 +1,4 @@
-"""The two step functions of binary networks."""
+"""The two step functions of binary networks: `sign` and `heaviside`."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def _sum_table(name: str, layers: list[LayerProfile], include_macs: bool) -> Tab
 
 
 def _memory(weights: list[Weight]) -> int:
-    """The memory of weights in bits."""
+    """The memory that weights need, in bits."""
     return sum(weight.count * weight.bits for weight in weights)
 
 

@@ -69,7 +69,9 @@ class Bop(keras.optimizers.Optimizer):
 
     @staticmethod
     def is_binary_variable(variable: Any) -> bool:
-        """True if a variable is the weight of a quantizer with `precision=1`: a predicate for `CaseOptimizer`."""
+        """True if a variable is a weight that a quantizer with `precision=1` quantizes. `CaseOptimizer` accepts this
+        function as a predicate.
+        """
         return getattr(variable, "precision", 32) == 1
 
 

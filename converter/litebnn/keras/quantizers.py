@@ -346,7 +346,9 @@ def get(identifier: Any) -> Any:
 
 
 def get_kernel_quantizer(identifier: Any) -> Any:
-    """Calls `get`. The quantizer records the metrics of `context.metrics_scope`, unless it has metrics of its own."""
+    """The quantizer of a layer's weights, found as the function `get` finds it. If the layer is made inside
+    `context.metrics_scope`, the quantizer records the metrics of this scope, unless it has metrics of its own.
+    """
     quantizer = get(identifier)
     if isinstance(quantizer, Quantizer) and quantizer.measured is None:
         quantizer.measure(sorted(context.get_training_metrics()))

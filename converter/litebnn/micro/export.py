@@ -41,7 +41,7 @@ class ExportedStep:
     layer: str
     # The kinds of the ops, such as "CONV_2D".
     kinds: tuple[str, ...]
-    # The C functions that the step calls.
+    # The names of the C functions that compute the step's ops.
     functions: tuple[str, ...]
     # The size in bytes of the step's constants.
     flash: int

@@ -17,8 +17,8 @@ from litebnn.micro.pack import Geometry
 Array = npt.NDArray[Any]
 
 LOW, HIGH = -128, 127
-# The numbers that are added to the nearest integer of a channel's multiplier, one after the other, until the results
-# are exact.
+# The changes to a channel's multiplier that are tried, in this order, after it is rounded to the nearest integer. The
+# first change that makes all int8 outputs of the channel exact is kept.
 CHANGES = (0, *(sign * size for size in range(1, 17) for sign in (-1, 1)))
 # The limit for the number of channels times the number of possible dot products of a layer. Above this limit the search
 # would take too long, and the layer computes its outputs with floats.
@@ -62,8 +62,8 @@ def fixed_output(
     largest = np.abs(dots).max() * np.abs(multiplier.astype(np.float64)) + np.abs(bias) + HIGH - LOW
     if not np.all(np.isfinite(largest)):
         return None
-    # One of the 32 bits is left unused, so that multipliers and biases still fit after the changes that the search
-    # tries.
+    # One of the 32 bits is left unused, so that multipliers and biases still fit after the search for exact outputs has
+    # changed them.
     shift = np.minimum(29 - np.frexp(largest)[1], 28).astype(np.int64)
     if np.any(shift < 1):
         return None
@@ -93,7 +93,7 @@ def _bias_range(dots: Array, multipliers: Array, expected: Array, shift: Array) 
     far = np.int64(1) << 40
     low = np.where(expected > LOW, (expected << shift) - products, -far).max(axis=0)
     high = np.where(expected < HIGH, ((expected + 1) << shift) - 1 - products, far).min(axis=0)
-    # If all outputs of a channel are -128, any lower bias gives them too, and if all are 127, any higher bias. The
-    # missing bound of the bias is set to a number next to the other bound.
+    # If all outputs of a channel must be -128, its bias has no lower bound; if all must be 127, it has no upper bound.
+    # A missing lower bound is set to the upper bound minus 1, a missing upper bound to the lower bound plus 1.
     low, high = np.where(low == -far, high - 1, low), np.where(high == far, low + 1, high)
     return low, high

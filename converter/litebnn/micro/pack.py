@@ -79,7 +79,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Packed:
-    """The fields of the C structure `litebnn_bconv2d` that depend on the kernel; None for a null pointer."""
+    """The fields of the C structure `litebnn_bconv2d` that depend on the kernel. A field that is None becomes a null
+    pointer.
+    """
 
     kernel: str
     weights: npt.NDArray[np.uint32]
@@ -247,8 +249,12 @@ def _padded_taps(outputs: int, inputs: int, taps: int, stride: int, dilation: in
 
 
 def _classes(geometry: Geometry) -> tuple[list[Array], Array | None, Array | None]:
-    """The distinct masks (classes) of padded taps, each bool [taps], and the class of each row and of each column of
-    outputs.
+    """Groups output pixels into classes: the windows of one class have the same taps in the zero padding.
+
+    Returns:
+        For each class, a mask bool [taps] that is true for taps in the zero padding. Then one number for each row
+        of outputs, and one for each column; None if no tap is in the padding. The numbers of a pixel's row and column
+        add up to the index of its class.
     """
     g = geometry
     rows = _padded_taps(g.output_height, g.input_height, g.filter_height, g.stride_height, g.dilation_height, g.pad_top)

@@ -69,7 +69,9 @@ class Literal:
 
 @dataclass(frozen=True)
 class Read:
-    """A pointer to an input of a call: a constant of the file, or a computed tensor."""
+    """An argument of a C function call: a pointer to an input, which is a constant of the model file or a computed
+    tensor.
+    """
 
     tensor: Tensor
 
@@ -124,7 +126,7 @@ class Lowered:
     calls: tuple[Call, ...]
     # True if the op's output may be written to the memory of its first input.
     in_place: bool = False
-    # True if the result equals that of TFLite's reference kernel to the last bit.
+    # True if the calls compute the same as TFLite's reference kernel for the op, to the last bit.
     exact: bool = True
 
 

@@ -36,7 +36,8 @@ class Strip:
     ops: tuple[Op, ...]
     # The number of rows of the last op's output. Each iteration computes one of these rows.
     iterations: int
-    # For each tensor between two ops of the chain, the number of its rows that one iteration needs.
+    # For each tensor that one op of the strip writes and the next one reads, the number of rows that one iteration
+    # needs.
     heights: dict[Tensor, int]
 
 
@@ -106,8 +107,8 @@ def _follower(graph: Graph, tensor: Tensor, shared: dict[Tensor, Tensor]) -> Op 
 
 
 def _rows_of(op: Op) -> int:
-    """The number of input rows that an op needs for one output row. The number is 0 for ops that cannot be part of a
-    strip, such as pools whose windows share rows."""
+    """The number of input rows that an op needs for one output row. The number is 0 for ops that cannot run row by row
+    in a chain (a strip), such as pools whose windows share rows."""
     if op.name in _BY_PIXEL:
         return 1 if op.input(0).shape[:3] == op.output.shape[:3] else 0
     if op.name in _BINARY:

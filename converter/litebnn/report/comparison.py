@@ -48,7 +48,7 @@ class Comparison:
     macs: tuple[Macs, Macs]
     # The number of samples that were run.
     samples: int
-    # The differences of the outputs, in order.
+    # For each output, the difference between the two models, in the order of the outputs.
     outputs: tuple[OutputDifference, ...]
     # The number of tensors that both models compute.
     common_layers: int

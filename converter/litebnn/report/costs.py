@@ -37,9 +37,9 @@ class Costs:
     needs: tuple[str, ...]
     # The clock rate at which the cycles were measured, in GHz.
     ghz: float
-    # A description of how the figures were measured.
+    # A description of how the costs in this row were measured or modelled.
     source: str
-    # The largest relative error of a network's estimate; None if no network was measured.
+    # The largest relative error of the estimated times of networks; None if no network was timed.
     error: float | None
     # The number of output channels that LceBconv2d computes together.
     tile: int
@@ -80,7 +80,7 @@ def row_for(op: Op, costs: Costs) -> Costs:
 
 
 def boards() -> tuple[Costs, ...]:
-    """The rows of the boards for which times are estimated: this machine and all other boards."""
+    """One row of the cost table for each board for which times are estimated: this machine and all other boards."""
     others: dict[str, Costs] = {}
     for row in _table():
         if row.board != HOST:
@@ -104,8 +104,8 @@ def tiles() -> dict[str, int]:
 
 
 def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
-    """Returns the first row for desktop computers whose CPU features this CPU has, with the name of this machine. If
-    this CPU lacks the features of every row, returns the last row, which is for the slowest ISA.
+    """Returns the first row of the cost table whose CPU features, or CPU part number, this CPU has. If no row fits,
+    returns the last row of the board "host", which is for the slowest ISA.
     """
     rows = list(table)
     fitting = (row for row in rows if set(row.needs) <= set(words) and (row.needs or row.board == HOST))
@@ -113,8 +113,9 @@ def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
 
 
 def read_costs(content: str) -> tuple[Costs, ...]:
-    """Parses the rows of `costs.json`. In the file, `without` is the ISA of a later row for the same board; "" stands
-    for None."""
+    """Parses the rows of `costs.json`. In a row of the file, `without` names the ISA to which the row's ISA leaves some
+    layers; "" stands for none. The result has the row of that ISA in its place, a later row for the same board.
+    """
     rows: list[Costs] = []
     for row in reversed(json.loads(content)):
         below = (other for other in rows if (other.board, other.isa) == (row["board"], row["without"]))

@@ -28,7 +28,7 @@ class TensorRow:
     name: str
     # The element type: "bits" (32 signs in an int32), "float", "int8", or TFLite's name in lower case.
     type: str
-    # The shape in the file, in which the last axis of bits counts words; unknown dimensions are 1.
+    # The shape in the file; unknown dimensions are 1. For the type "bits", the last axis counts words of 32 bits.
     shape: tuple[int, ...]
     # The tensor's size in memory, in bytes.
     bytes: int
@@ -40,12 +40,12 @@ class TensorRow:
 class BrokenRule:
     """An op's breach of a rule in docs/rules-for-models.md."""
 
-    # The name of the rule in the table of measured rules.
+    # The rule's name, as in docs/rules-for-models.md.
     rule: str
     # The index of the op in the main subgraph.
     index: int
     layer: str
-    # A description of what breaks the rule.
+    # The property of the op that breaks the rule, as text, such as "40 input channels".
     found: str
     # The advice on a broken rule, as one sentence.
     fix: str
@@ -63,7 +63,7 @@ class OpRow:
     name: str
     # The name of the builtin or custom op, such as "CONV_2D".
     op: str
-    # Indices of the op's computed inputs, in order.
+    # Indices of the op's inputs that are computed, not constant, in the list of the subgraph's tensors.
     inputs: tuple[int, ...]
     # Indices of the op's inputs that are stored in the file.
     constants: tuple[int, ...]
@@ -124,7 +124,7 @@ class Inspection:
     # Indices of the model's inputs and outputs among the tensors.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    # The number of nodes in all other subgraphs, for which nothing is estimated.
+    # The number of ops outside of the main subgraph. Nothing is estimated for these ops.
     other_ops: int = 0
     # The boards for which times are estimated, in order.
     boards: tuple[Board, ...] = ()
@@ -159,7 +159,7 @@ class Inspection:
 
     @property
     def broken_rules(self) -> tuple[BrokenRule, ...]:
-        """All broken rules, sorted by their cost on the first board, highest first."""
+        """The rules for fast models that ops break, sorted by their cost on the first board, highest first."""
         found = [rule for row in self.ops for rule in row.broken_rules]
         return tuple(sorted(found, key=_worst_first))
 

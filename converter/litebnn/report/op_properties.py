@@ -137,7 +137,9 @@ def bytes_of(tensor: Tensor) -> int:
 
 
 def data_of(op: Op) -> Tensor | None:
-    """The data input of an op: the data of a layer, otherwise the first computed input, otherwise the first input."""
+    """The input with an op's data. For a layer, this is the input that is neither weights nor bias. If it is constant,
+    the first computed input is returned. For other ops it is the first computed input, or the first input.
+    """
     inputs = [tensor for tensor in (op.optional(facts(op).data), *op.inputs) if tensor is not None]
     return next((tensor for tensor in inputs if not tensor.is_constant), inputs[0] if inputs else None)
 

@@ -29,7 +29,7 @@ _UNITS = ("instructions", "cycles", "ns")
 
 @dataclass(frozen=True)
 class Finding:
-    """An op that breaks a rule."""
+    """An op that breaks one of the rules for models that run fast."""
 
     # A description of what breaks the rule.
     found: str
@@ -43,7 +43,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its name in the table, the advice, and the reason."""
+    """A rule for models that run fast. It has a name in rules.json, the advice to follow it, and the reason for it. The
+    function `find` finds what breaks the rule in an op.
+    """
 
     name: str
     fix: str
@@ -53,19 +55,22 @@ class Rule:
 
 @dataclass(frozen=True)
 class Price:
-    """The measured cost of breaking a rule: figures of two networks, for a million multiply-adds or for one value."""
+    """The measured cost of breaking a rule on one instruction set (ISA). It consists of figures for two networks: one
+    keeps the rule, the other breaks it. A figure is for a million multiply-adds or for one value.
+    """
 
     # The name of the rule and the name of the ISA.
     rule: str
     isa: str
-    # The unit of the figures: "ns" on the CPU that was timed, "cycles" by llvm-mca, or "instructions".
+    # The unit of the costs below: "ns" on the CPU that was timed, "cycles" by llvm-mca, or "instructions".
     unit: str
-    # The figures of the network that follows the rule, and of the network that breaks it.
+    # The costs of the network that follows the rule, and of the network that breaks it.
     kept: float
     broken: float
     # In the network that breaks the rule, the extra work relative to the useful work.
     degree: float
-    # True if the figures are for writing one value to memory and reading it again.
+    # True if `kept` and `broken` are the costs of writing one value to memory and reading it again. False if they are
+    # the costs of a million multiply-adds.
     per_value: bool
 
     @property
@@ -82,7 +87,7 @@ class Price:
         return longer / (1 + longer)
 
     def seconds(self, finding: Finding, layer_seconds: float, costs: Costs) -> float:
-        """The cost of a finding on a board in seconds, for a layer that takes `layer_seconds` there.
+        """The cost of `finding`, an op that breaks the rule, on a board in seconds. The op takes `layer_seconds` there.
 
         If the cost of the rule was measured in instructions, each instruction is counted as one cycle.
         """
@@ -100,7 +105,7 @@ def findings(graph: Graph, op: Op) -> Iterator[tuple[Rule, Finding]]:
 
 
 def prices() -> Mapping[tuple[str, str], Price]:
-    """The measured costs of broken rules, by rule and ISA."""
+    """The measured cost of breaking each rule for fast models, by rule and instruction set (ISA)."""
     return _prices()
 
 

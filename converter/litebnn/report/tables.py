@@ -14,7 +14,8 @@ _NAMES_OF_A_LINE = 4
 
 
 def columns(inspection: Inspection) -> list[str]:
-    """The header of the table. The first four and the last two columns hold words, all others numbers."""
+    """The header of the table of a model's ops. The first four and the last two columns hold words, all others
+    numbers."""
     times = [f"{board.name} ms" for board in inspection.boards]
     return ["#", "layer", "op", "shape", "MACs", "weights B", "moved B", *times, "goes on", "fused"]
 
@@ -64,7 +65,7 @@ def _without_times(inspection: Inspection) -> list[str]:
 
 
 def advice(inspection: Inspection) -> list[str]:
-    """One line for each broken rule, worst first, with its cost on each board."""
+    """A line for each op and each rule for fast models that the op breaks, worst first, with the cost on each board."""
     return [printable(f"#{rule.index} {rule.layer}: {_broken(rule)}") for rule in inspection.broken_rules]
 
 

@@ -22,7 +22,7 @@ from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import arrays_of
 
-# The largest error of an int8 result, relative to the values' root mean square.
+# The largest allowed error of an int8 result, relative to the values' root mean square.
 INT8_TOLERANCE = 0.5
 _RANDOM_SAMPLES = 2
 # The time limit of a verification in seconds: a fixed part, and a part for each sample. A board may need seconds for a
@@ -210,7 +210,9 @@ def _failure(gap: float, divergence: Divergence | None) -> str:
 def _gaps(
     measure: Callable[[Array, Array], float], source: Interpreter, converted: Interpreter, samples: list[list[Array]]
 ) -> list[float]:
-    """The difference of each output, relative to the output's largest value or to its root mean square."""
+    """The difference between the source and the converted model in each output. `measure` computes it, relative to the
+    output's largest value or to its root mean square.
+    """
     pairs = zip(run(source, samples), run(converted, samples), strict=True)
     return [measure(expected, actual) for expected, actual in pairs]
 

@@ -21,14 +21,15 @@ from litebnn.graph import Graph, Op, Tensor
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
 # The maximum number of channels of an int8 batch norm.
 _MOST_INT8_CHANNELS = 1 << 12
-# For an int8 convolution without groups, the maximum number of input channels. For one with groups, the allowed numbers
-# of input channels in each group.
+# The library computes an int8 convolution without groups if it has at most this many input channels. With groups, each
+# group must have one of these numbers of input channels.
 _MOST_STEM_CHANNELS, _GROUP_CHANNELS = 4, range(4, 9)
-# The maximum numbers of output channels, of weights, and of weights for each output, in an int8 convolution.
+# The library computes an int8 convolution with at most these numbers of output channels, of weights, and of weights for
+# each output.
 _MOST_STEM_OUTPUTS, _MOST_STEM_WEIGHTS, _MOST_STEM_DEPTH = 1 << 10, 1 << 16, 1 << 14
-# The sums of an int8 convolution must stay below this bound.
+# The delegate claims an int8 convolution only if the magnitudes of its sums stay below this bound.
 _MOST_STEM_SUM = 1 << 29
-# The number of taps of an int8 pool must stay below this bound.
+# The delegate claims an int8 pool only if it has fewer taps than this bound.
 _MOST_POOLED = 1 << 17
 
 
@@ -192,7 +193,8 @@ _CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
 _NOTHING = ("",)
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
-# The kinds are in the order of the library, which takes the first kind that fits a node.
+# The kinds of builtin ops that the delegate may claim. They are in the order of the op library, which takes the first
+# kind that fits a node.
 _KINDS: Mapping[str, _Kind] = {
     "sum": _Kind("ADD", _is_sum, _OR_RELU, follows=(LCE_BCONV_2D, "gate", "rectified gate", "PRELU")),
     "scale": _Kind("MUL", _has_channel_values, follows=_IMAGES, passes=True),

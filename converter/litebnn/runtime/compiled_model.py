@@ -121,7 +121,8 @@ class CompiledModel(Predictor):
 
         If the shape changes, LiteRT leaves the output's buffer unchanged, or fills a part of it, and reports no error.
         """
-        # This call raises an error if an output no longer fits its buffer.
+        # If an output no longer fits its buffer, LiteRT raises an error when it is asked for the details of the
+        # outputs.
         found = self._model.get_output_tensor_details(self._key)
         for detail in self._outputs:
             shape = tuple(found[detail["signature_name"]]["shape"])

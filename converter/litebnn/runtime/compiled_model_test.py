@@ -171,7 +171,9 @@ def test_damaged_files_are_refused(environment: Any) -> None:
 
 
 def test_what_only_the_interpreter_takes_is_said_to_be_so() -> None:
-    """An environment that litebnn did not make does not contain litebnn's accelerator."""
+    """A LiteRT environment that litebnn did not make lacks litebnn's accelerator. The error message then recommends
+    litebnn.Interpreter.
+    """
     plain = importlib.import_module("ai_edge_litert.environment").Environment.create()
     path = golden("bias")[0]
     message = (

@@ -89,8 +89,8 @@ def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:
 
 
 def _names_in(details: list[dict[str, Any]], named: dict[str, dict[str, Any]]) -> list[str] | None:
-    """For each tensor in `details`, its name in the signature `named`. A tensor that is listed twice gets each of its
-    names once. None if a tensor has too few names.
+    """Returns the name of each tensor in `details`, by the signature `named`. If `details` lists a tensor twice, each
+    entry gets another one of the tensor's names. None if a tensor has fewer names than entries.
     """
     names = defaultdict(list)
     for name, detail in named.items():

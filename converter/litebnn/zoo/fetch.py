@@ -48,7 +48,7 @@ class FetchError(OSError):
 
 
 class _Interrupted(Exception):
-    """A transfer that may be continued."""
+    """A request for a file that failed, perhaps only for a while. The next request continues the download."""
 
 
 @dataclass(frozen=True)

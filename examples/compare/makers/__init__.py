@@ -28,5 +28,5 @@ OnProgress = Callable[[str, float], None]  # takes a form of FORMS, and the shar
 
 
 def file_name(framework: str, form: str) -> str:
-    """The name of a form's file, such as "keras-int8-trained.tflite"."""
+    """The name of the file with one form of the network, such as "keras-int8-trained.tflite"."""
     return f"{framework}-{form.replace(' ', '-')}.tflite"

@@ -89,8 +89,8 @@ def make_network(
     *,
     pool_first: bool,
 ) -> nn.Sequential:
-    """A network with the given layers. `convolution` gets its numbers of channels and the input quantizer, which is
-    None for the layer that reads the image.
+    """A network of layers that the functions `convolution` and `dense` make. The arguments of `convolution` are its
+    numbers of channels and the input quantizer, which is None for the layer that reads the image.
     """
     layers: list[nn.Module] = []
     for index, (channels, filters) in enumerate(pairwise((1, *CONVOLUTIONS))):

@@ -37,7 +37,7 @@ def make_engine(options: Options, classes: int) -> TorchEngine:
 
 
 class TorchEngine:
-    """The engine for PyTorch, with the members of `Engine`."""
+    """A network in training with PyTorch. The class has the members of the protocol `Engine`."""
 
     def __init__(self, options: Options, classes: int) -> None:
         self.options = options

@@ -45,7 +45,8 @@ bool Frame::Resize(const Isa& for_isa, const Bconv2dSpec& spec, const Bconv2dGeo
   in_place = !has_padding &&
              (isa->stage == nullptr || (isa->stages_pixels && spec.groups == 1 && WindowsArePixels(spec, geometry)));
   const auto bytes = static_cast<int64_t>(pixel_bytes);
-  // The size of the frame is computed in floating point, because the product of integers might overflow.
+  // The size of the frame (the padded image) is computed in floating point, because the product of integers might
+  // overflow.
   const double pixels = static_cast<double>(staged_height) * static_cast<double>(staged_width);
   if (!in_place && pixels * static_cast<double>(bytes) > kMaxFrameBytes) return false;
   height = in_place ? geometry.input_height : static_cast<int32_t>(staged_height);

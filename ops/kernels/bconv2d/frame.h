@@ -16,8 +16,9 @@ namespace litebnn {
 Bconv2dGeometry Flatten(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry);
 
 struct Frame {
-  // Sets all members for a new geometry. `runs` is PackedFilter::runs. Returns false if memory ran out, or if a hostile
-  // dilation makes the frame too large.
+  // Sets all members for a new geometry. `runs` is the number of a window's runs (contiguous words),
+  // PackedFilter::runs. Returns false if memory ran out, or if a hostile dilation makes the frame (the padded image)
+  // too large.
   bool Resize(const Isa& isa, const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, int32_t runs);
   // Writes rows [begin, end) of the frame: an image's packed rows and the padding around them. This function must not
   // be called if `in_place` is true, because there is no frame then.

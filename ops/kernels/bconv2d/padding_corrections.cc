@@ -5,8 +5,8 @@
 namespace litebnn {
 namespace {
 
-// The upper limit for the number of corrections, and for the output positions of one dimension. Sensible models stay
-// far below it, but a malicious geometry would exceed it.
+// The largest number of padding corrections that are stored, and the largest output height and width. Sensible models
+// stay far below this limit, but a malicious geometry would exceed it.
 constexpr int64_t kMaxCorrections = int64_t{1} << 24;
 
 // The output positions of one dimension, grouped into classes. The windows at all positions of a class have the same
@@ -15,8 +15,8 @@ struct TapClasses {
   AlignedBuffer<TapRange> ranges;  // [count]
   int32_t count = 0;
 
-  // Finds the classes of the output positions of `dimension`, and stores each position's class in `class_of`. Returns
-  // false if memory ran out.
+  // Groups the output positions of `dimension` into classes, and stores each position's class in `class_of`. The
+  // windows at all positions of a class have the same taps inside the input. Returns false if memory ran out.
   bool Build(const Dimension& dimension, AlignedBuffer<int32_t>* class_of) {
     const auto positions = static_cast<size_t>(dimension.output);
     if (!class_of->Allocate(positions) || !ranges.Allocate(positions)) return false;
@@ -41,7 +41,8 @@ void AddTaps(const PackedFilter& filter, int32_t filter_width, int32_t rows, int
   for (int32_t slot = 0; slot < filter.parameters; ++slot) corrections[slot] += sign * sums[slot];
 }
 
-// Multiplies each class number by `factor`, the distance from one class to the next, so that it becomes an offset.
+// Converts the class numbers of output positions to offsets of the classes' corrections. `factor` is the distance from
+// the corrections of one class to those of the next.
 void Scale(AlignedBuffer<int32_t>& values, int32_t count, int32_t factor) {
   for (int32_t i = 0; i < count; ++i) values.data()[i] *= factor;
 }

@@ -5,7 +5,8 @@
 namespace litebnn {
 namespace {
 
-// The number of parts per thread. Few large parts are better, because adjacent windows of one part share computations.
+// The number of parts per thread into which the output of a convolution is split. Few large parts are better, because
+// adjacent windows of one part share computations.
 constexpr int64_t kPartsOfThread = 2;
 
 int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -33,7 +34,7 @@ Schedule::Schedule(const Isa& isa, const Bconv2dSpec& spec, const PackedFilter& 
       group_channels_(filter.group_channels),
       tiles_in_group_(filter.padded_channels / isa.tile_channels),
       tile_channels_(isa.tile_channels) {
-  // Two groups may share a word of packed output, and only one thread may write a word.
+  // Two groups of output channels may share a word of packed output, and only one thread may write a word.
   const bool words_are_shared =
       spec.output_type == Bconv2dOutputType::kBitpacked && groups_ > 1 && group_channels_ % kBitsPerWord != 0;
   // If threads share channels, each part reads the whole input. Channels are therefore split only if the work is then

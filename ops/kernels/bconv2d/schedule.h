@@ -24,7 +24,8 @@ class Schedule {
   int64_t count() const { return by_channels_ ? int64_t{tiles_in_group_} * groups_ : pixels_; }
   int64_t grain() const { return grain_; }
 
-  // Calls visit(part) for each part of the output that consists of the units [begin, end).
+  // Calls visit(part) for each part of the output that belongs to the units [begin, end), which are pixels or tiles of
+  // channels. A part has channels of only one group.
   template <typename Visit>
   void ForEachPart(int64_t begin, int64_t end, Visit visit) const {
     if (!by_channels_) {

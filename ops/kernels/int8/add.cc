@@ -58,7 +58,8 @@ struct Pair {
   int32_t sum;
 };
 
-// All pairs of operands near a tie, each with the result that the reference kernel gives.
+// All pairs of operands near a tie: their sum is nearly halfway between two integers, so floats may round it
+// differently from the reference kernel. The kernel's result for a pair follows from the pair's fixed-point sum.
 struct NearTies {
   int32_t low, high;
   int32_t least_sums[257];
@@ -76,8 +77,8 @@ struct NearTies {
     return Compare(pair, OneLane::Round(first + static_cast<float>(pair.second) * floats.second_scale));
   }
 
-  // Collects the pairs of operands for which `floats` gives another result than the reference kernel (the exceptions),
-  // and sets may_fuse. Returns false if there are too many exceptions.
+  // Collects the exceptions: the pairs of operands for which `floats` gives another result than the reference kernel.
+  // Sets floats->may_fuse, which allows fused multiply-adds. Returns false if there are too many exceptions.
   bool Check(FloatSum* floats) const {
     bool may_fuse = count < kMostPairs;  // otherwise there may be other pairs
     for (int32_t i = 0; i < count; ++i) {
@@ -179,8 +180,9 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
   }
 
   if (ties.count == kMostPairs) return ties.Check(found) && found->exceptions == 0;
-  // The search ends as soon as it finds scales with which no pair of operands needs a correction (an exception), and
-  // fused multiply-adds are allowed. Otherwise, it takes the scales with the fewest exceptions.
+  // The loop searches for scales that meet two conditions. No pair of operands needs a correction (an exception), and
+  // fused multiply-adds give the same results. If no scales meet both, the loop takes the scales with the fewest
+  // exceptions.
   FloatSum best = nearest;
   best.exceptions = FloatSum::kMostExceptions + 1;
   for (int distance = 0; distance <= kNeighbours; ++distance) {

@@ -110,7 +110,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
   int32_t group_channels_in() const { return spec_.channels_in / spec_.groups; }
   int32_t group_channels_out() const { return spec_.channels_out / spec_.groups; }
 
-  // Sets the weights and channel constants of `task` to those of one group of channels.
+  // Sets the weights and channel constants of `task` to those of one group of a grouped convolution.
   void SetGroup(int32_t group, Int8ConvTask* task) const {
     const ptrdiff_t vector = ptrdiff_t{group} * group_vectors_, first = vector * kernel_.vector_channels;
     task->weights = task_.weights + vector * task_.vector_bytes;
@@ -129,7 +129,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
   void PackChannel(int32_t channel, int32_t row_taps, int32_t step_taps, size_t padded) {
     const int32_t lanes = kernel_.vector_channels;
     const int8_t* weight = spec_.filter + ptrdiff_t{channel} * spec_.filter_height * row_taps;
-    // The position of the channel among all channels, if each group is padded to whole vectors.
+    // The channel's index in the packed weights, in which each group is padded to whole vectors of channels.
     const int32_t padded_channel =
         channel / group_channels_out() * group_vectors_ * lanes + channel % group_channels_out();
     uint8_t* const vector = weights_.data() + padded_channel / lanes * task_.vector_bytes;
@@ -166,8 +166,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     floats_.data()[padded + slot] = floats.nudge;
   }
 
-  // Writes rows [begin, end) of the frame, which is the padded image of the group's channels. The argument `image`
-  // points to the group's first channel in pixel 0.
+  // Writes rows [begin, end) of the frame, which is the padded image with the input channels of one group. The
+  // argument `image` points to the group's first channel in pixel 0.
   void Stage(const int8_t* image, int64_t begin, int64_t end, uint8_t* frame) const {
     const int64_t channels = group_channels_in();
     const int64_t left = std::min<int64_t>(geometry_.pad_left * channels, row_values_);
@@ -226,7 +226,8 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
 
 bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
   const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * (spec.channels_in / spec.groups);
-  // A product of an input value and a weight is at most 256 * 128, so the sum of this many products is at most kMaxSum.
+  // An output is the sum of `depth` products. A product of an input value and a weight is at most 256 * 128, so the
+  // following limit for `depth` keeps every sum within kMaxSum.
   if (depth > kMaxSum / (256 * 128)) return false;
   for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
     const int8_t* const weights = spec.filter + channel * depth;

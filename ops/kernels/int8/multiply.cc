@@ -11,7 +11,7 @@ bool Int8Product::Set(const Int8Grid& first, const Int8Grid& second, const Int8G
   second_zero_point_ = second.zero_point;
   zero_point_ = product.zero_point;
   FixedPoint scale;
-  // The scale of the product is computed in floats, as in the reference kernel.
+  // The factor that rescales products to output levels is computed in floats, as in the reference kernel.
   if (!ToFixedPoint(static_cast<double>(first.scale * second.scale / product.scale), &scale)) return false;
   multiplier_ = scale.multiplier;
   shift_ = scale.shift;

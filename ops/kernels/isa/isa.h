@@ -116,7 +116,7 @@ struct Int8ConvKernel {
   int32_t tap_bytes;  // bytes of a value in the frame and of a weight: 1 or 2
   int32_t offset;     // added to every value in the frame
   double macs_per_cycle;
-  // The function computes output rows [begin, end).
+  // The function computes rows [begin, end) of the convolution's output.
   void (*rows)(const Int8ConvTask& task, int64_t begin, int64_t end);
 };
 
@@ -150,8 +150,8 @@ struct Isa {
   // functions are null if the kernels read the words as they are. A word of zeros must be staged as bytes of zeros.
   size_t (*staged_bytes)(int32_t tap_words) = nullptr;
   void (*stage)(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) = nullptr;
-  // True if bconv itself stages the input of convolutions whose windows are single pixels. In such a convolution, each
-  // pixel is read only once, so no frame is needed.
+  // True if bconv itself stages (converts) the input words of convolutions whose windows are single pixels. Each pixel
+  // is then in at most one window. Therefore the caller makes no frame, which is a padded and staged copy of the image.
   bool stages_pixels = false;
   // pack_weights repacks the filter of one group, which has `channels` rows of taps * tap_words words. The caller
   // fills `packed` with zeros before the call.

@@ -12,7 +12,7 @@ struct FixedPoint {
   int32_t shift;
 };
 
-// Returns false if the scale is zero, negative or NaN, or is 1 or more after rounding.
+// Rounds a scale to a FixedPoint. Returns false if the scale is zero, negative or NaN, or is 1 or more after rounding.
 bool ToFixedPoint(double scale, FixedPoint* fixed);
 
 // A FloatScale is a scale for requantization in floats. `multiplier` is the float nearest to the scale. `nudge` is half

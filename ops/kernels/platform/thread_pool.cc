@@ -169,15 +169,15 @@ class Workers {
     pthread_t id;
   };
 
-  // The number of units that a thread claims next. It is a share of the unclaimed units, so that parts shrink and all
-  // threads finish at nearly the same time.
+  // Returns how many units (equal pieces of the loop) a thread claims at once if `left` units are unclaimed. The number
+  // is a share of `left`. Later claims are therefore smaller, and all threads finish at nearly the same time.
   uint32_t PartOf(uint32_t left) const { return std::max(1u, left / static_cast<uint32_t>(count_ + 1)); }
 
   bool HasUnclaimed() const { return Unclaimed::FromWord(unclaimed_.word.load()).size() > 0; }
 
   // Claims a part of the current loop; returns false if none is left. The loop cannot end before the claimed part is
-  // done, so `job_` stays valid. If a new loop begins after `word` is read, the exchange either fails or claims units
-  // of the new loop.
+  // done, so `job_` stays valid. If another thread begins a new loop after `word` is read, the compare-and-exchange
+  // either fails or claims units of the new loop.
   bool Claim(int thread, Range* range) {
     uint32_t word = unclaimed_.word.load();
     for (;;) {
@@ -209,8 +209,9 @@ class Workers {
   // Wakes one worker, which wakes the next one, so that the caller can begin its own part at once.
   void WakeOne() {
     if (sleeping_.load() == 0) return;
-    // A worker that finds no units holds the mutex until it sleeps. If the caller takes the mutex first, the worker
-    // sleeps already, and the notification reaches it.
+    // Without this lock, a notification might reach no worker. A worker holds the mutex from its check for unclaimed
+    // units until it sleeps. The lock is therefore taken before the check, which then finds the units, or when the
+    // worker sleeps already.
     {
       const std::lock_guard<std::mutex> lock(mutex_);
     }
@@ -284,7 +285,8 @@ class SharingThreadPool final : public ThreadPool {
   int64_t ItemsOfUnit(const LoopSize& size) const {
     const double least = std::max(limits_.least_part / size.cycles_per_item,
                                   static_cast<double>(size.count) / static_cast<double>(kMaxUnits));
-    // The least number of items is limited to those of the whole loop, because a larger one might overflow int64_t.
+    // The least number of items in a unit is limited to the number of items in the whole loop. A larger number might
+    // overflow int64_t.
     const auto items = static_cast<int64_t>(std::min(least, static_cast<double>(size.count)));
     return std::max<int64_t>(1, (items + size.grain - 1) / size.grain) * size.grain;
   }

@@ -13,7 +13,8 @@ struct LoopSize {
   double cycles_per_item;  // estimate for one core
 };
 
-// Costs, in cycles of one core, below which sharing a loop or a part of a loop does not pay off.
+// Costs, in cycles of one core. Below them, it does not pay off to share a loop among threads, or to split off a part
+// of it.
 struct SharingLimits {
   // Minimum cost of a shared loop. For a cheaper loop, moving data between cores and waiting for the last thread costs
   // more than sharing saves.
@@ -21,7 +22,7 @@ struct SharingLimits {
   // Minimum cost of a loop for which sleeping threads are woken. For a cheaper loop, waking costs more than sharing
   // saves.
   double least_loop_to_wake;
-  // Minimum cost of the part of a loop that a thread claims at a time.
+  // Minimum cost, in cycles of one core, of the part of a loop that a thread claims at a time.
   double least_part;
   // If sharing has cost more time than it saved, the caller runs loops alone for this multiple of the lost time. The
   // value 0 disables this backoff.

@@ -210,8 +210,9 @@ int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Insi
   return ones;
 }
 
-// Allocates and computes the thresholds or offsets of the popcounts (the presets in litebnn_micro.h). There is one for
-// each channel and each class of pixels, which are pixels with the same padded taps.
+// Allocates and computes the presets (litebnn_micro.h). A preset is a threshold for popcounts, or a number that is
+// added to them. There is one preset for each channel and each class of output pixels. Pixels are in one class if their
+// windows have the same padded taps.
 bool PresetClasses(const Node& node, Convolution* state, const int32_t* thresholds, int32_t depth) {
   litebnn_bconv2d& l = state->layer;
   Classes rows = {l.output_height, l.stride_height,   l.pad_top, l.input_height,

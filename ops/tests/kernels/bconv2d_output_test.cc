@@ -34,8 +34,8 @@ TEST_P(Bconv2dOutputTest, EveryActivationAndAddend) {
   }
 }
 
-// This test covers one-tap windows, which ISAs compute without tiles if the windows are short. The images have more
-// pixels than an ISA's block.
+// This test covers windows of one tap. ISAs compute such windows without tiles if the windows have few words. The
+// images have more pixels than a block, the pixels that an ISA computes before it goes on to the next ones.
 TEST_P(Bconv2dOutputTest, EveryActivationAndAddendOfOneTap) {
   for (const Activation activation : kActivations) {
     for (int32_t channels_in : {32, 63, 64, 96, 128, 256}) {
@@ -56,7 +56,8 @@ TEST_P(Bconv2dOutputTest, EveryActivationAndAddendOfOneTap) {
   }
 }
 
-// This test covers gates with padding, with groups, and with one gate for each image or for all images.
+// This test covers gates, which are factors for the output channels, with padding and with groups. It covers one gate
+// for each image, and one for all images.
 TEST_P(Bconv2dOutputTest, GatesWithEveryActivation) {
   for (const Activation activation : kActivations) {
     for (const bool zero_padding : {false, true}) {
@@ -78,8 +79,8 @@ TEST_P(Bconv2dOutputTest, GatesWithEveryActivation) {
   }
 }
 
-// This test covers gates on windows of many words. It also covers windows of one or two words, for which ISAs have
-// separate code.
+// This test covers gates, which are factors for the output channels, in layers with windows of many words. It also
+// covers windows of one or two words, for which ISAs have separate code.
 TEST_P(Bconv2dOutputTest, GatesOfLongFiltersAndPointwiseOnes) {
   for (const int32_t channels_in : {7330, 64, 32}) {
     BconvCase c;
@@ -179,8 +180,8 @@ TEST_P(Bconv2dOutputTest, Int8OutputSaturatesAndTakesNan) {
   for (size_t i = 0; i < output.size(); ++i) EXPECT_EQ(static_cast<int8_t>(output[i]), i % 3 == 0 ? 127 : -128);
 }
 
-// Each sum in the epilogue must equal the sum of the separate convolution's output and the addend. Half of the scales
-// are simple fractions, with which some sums lie halfway between two levels.
+// An int8 addition in a convolution's epilogue must give the same as adding the addend to the output of a separate
+// convolution. Half of the scales are simple fractions, with which some sums lie halfway between two int8 values.
 TEST_P(Bconv2dOutputTest, Int8SumsEqualFixedPointSums) {
   std::mt19937 random(1);
   const auto pick = [&random](int32_t low, int32_t high) { return std::uniform_int_distribution(low, high)(random); };

@@ -157,7 +157,7 @@ TEST_P(Bconv2dTest, OneRow) {
   }
 }
 
-// This test covers images with more rows, and more data in a row, than any ISA's block.
+// This test covers images with more rows, and more data in a row, than any ISA computes as one block.
 TEST_P(Bconv2dTest, DeepImages) {
   for (int32_t channels_in : {1024, 2048, 2900}) {
     BconvCase c;
@@ -454,8 +454,8 @@ TEST_P(Bconv2dTest, OwnsWhatCorrectsItsPadding) {
   };
   BconvCase zeros;
   zeros.zero_padding = true;
-  // There are nine classes of window positions, because the padding is zero. Each class has one correction per output
-  // channel.
+  // Windows with zero padding need a correction for each output channel. It depends on which taps are padded, so there
+  // are nine kinds of windows: at a corner, at an edge, or inside the image.
   EXPECT_GE(owned_bytes(zeros), owned_bytes({}) + 9 * 32 * sizeof(int32_t));
 }
 

@@ -72,7 +72,8 @@ TEST(PaddingCorrections, PixelsWithTheSameTapsShareThem) {
   EXPECT_EQ(corrections.row_offsets.data()[1], corrections.row_offsets.data()[2]);
   EXPECT_EQ(corrections.column_offsets.data()[1], corrections.column_offsets.data()[3]);
   EXPECT_NE(corrections.column_offsets.data()[0], corrections.column_offsets.data()[4]);
-  // The windows have nine classes. Rows and columns have three classes each: the first, the last, and those between.
+  // Windows with the same padded taps form a class. The first row, the last row and all rows between differ in their
+  // padded taps, and so do columns, which makes 3 * 3 = 9 classes.
   EXPECT_EQ(corrections.values.bytes(),
             AlignUp(size_t{9} * static_cast<size_t>(c.filter.parameters) * sizeof(int32_t)));
 }
@@ -82,7 +83,7 @@ TEST(PaddingCorrections, RefuseWhatNoModelNeeds) {
   c.filter.parameters = 1 << 28;
   PaddingCorrections corrections;
   EXPECT_FALSE(corrections.Build(c.spec, c.geometry, c.filter));
-  // If all windows are in one class, there is one correction for each output channel.
+  // Without padding, all windows form one class, which has one correction for each output channel.
   c.geometry = {1, 4, 5, 4, 5, 0, 0};
   c.spec.filter_height = c.spec.filter_width = 1;
   c.filter.parameters = 1 << 24;

@@ -17,7 +17,7 @@ TEST(FindIsa, NamesAreChecked) {
 }
 
 // This test covers small and large windows with few and many channels. By default, each ISA delegates some of these
-// layers.
+// layers to another ISA. An ISA that is selected by name computes all of them.
 TEST(FindIsa, WhatIsForcedComputesEverything) {
   for (const std::string& name : IsaNames()) {
     for (int32_t filter : {1, 3}) {

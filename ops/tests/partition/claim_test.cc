@@ -521,7 +521,7 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
           << member << " " << value;
     }
   }
-  // In each of the following graphs, another dimension of the filter has an invalid size.
+  // In each of the following graphs, a different dimension of the filter has an invalid size.
   for (const size_t axis : {0u, 1u, 2u, 3u}) {
     for (const int size : {-1, 0, 5, 41, kMost, kLeast}) {
       EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.shape[axis] = size; })) << axis << " " << size;
@@ -599,7 +599,7 @@ TEST(Claim, Int8NormsThatOnlySignsRead) {
     wide.image = {1, 1, 1, channels};
     EXPECT_EQ(PlanOf(Int8NormGraph(wide)).Claimed(), channels == 4096 ? (Indices{0, 1, 2}) : (Indices{2})) << channels;
   }
-  // In each of the following graphs, an added node also reads the output of an int8 batch norm's MUL or ADD. The
+  // In each of the following graphs, another node also reads the output of an int8 batch norm's MUL or ADD. The
   // delegate then claims neither the op that writes this output, nor an op before it.
   for (const size_t node : {0u, 1u}) {
     Graph graph = Int8NormGraph({});

@@ -64,7 +64,8 @@ std::vector<Step> Replace(const std::vector<Step>& steps, const Indices& set) {
   return replaced;
 }
 
-// The partitions that a runtime makes of the nodes in `sets`, each in the order of the plan.
+// The partitions into which a runtime groups the claimed nodes, if a delegate passes it one of the `sets` after the
+// other. The nodes of a partition have the order of the plan.
 Sets PartitionsOf(const Plan& plan, const Sets& sets) {
   std::set<int> claimed;
   for (const Indices& set : sets) claimed.insert(set.begin(), set.end());

@@ -264,8 +264,8 @@ TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
 }
 
 TEST(Prepare, ATensorThatTwoNodesWriteIsRefused) {
-  // Node 3, which packs the second layer's signs, overwrites the signs that node 0 packed. In the loop's second pass,
-  // node 4 then reads the overwritten tensor.
+  // Node 3, which packs the second layer's signs, writes them to the tensor that node 0 has written. The test refuses
+  // this graph twice: once as it is, and once with a node 4 that reads the overwritten tensor.
   Graph graph = ResidualGraph(2);
   const int words = graph.nodes[0].outputs[0];
   graph.nodes[3].outputs = {words};

@@ -139,7 +139,8 @@ TEST(PlanMemory, LayersThatEachCopyAllPartsBeforeThemDoNotKeepTheirCopies) {
   }
   steps.push_back(MakeStep({100 + kLayers}, 200));
   steps.back().inputs[0].bytes = 1024 * kLayers;
-  // The arena holds the outputs of all layers, and the last layer's copies of them, but no copies of earlier layers.
+  // After each layer, a step copies the layers' outputs so far into one joined tensor. The arena holds the outputs
+  // of all layers and the last joined tensor, but no earlier joined tensor.
   EXPECT_EQ(Plan(&steps).arena_bytes, 2 * 1024u * kLayers);
 }
 

@@ -69,7 +69,7 @@ TEST(LeftWork, WhatIsNotKnownMayBeAnything) {
   Plan outside;
   outside.AddNode(kTfLiteBuiltinConv2d, {outside.AddTensor({1, 8, 8, 4}), 77}, {outside.AddTensor({1, 8, 8, 4})});
   EXPECT_TRUE(std::isinf(Cycles(outside)));
-  // These plans contain an op with an unexpected number of outputs.
+  // Each of these plans contains an ADD with no output or two outputs, so its work is unknown.
   for (const int outputs : {0, 2}) {
     Plan other;
     const int image = other.AddTensor({1, 8});

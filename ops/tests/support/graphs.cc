@@ -162,7 +162,7 @@ Graph RandomConvGraph(const RandomBits& random) {
     for (const char* side : {contract::kPadBottom, contract::kPadRight}) options[side] = 4;
     graph.nodes[0].options = EncodeOptions(options);
   }
-  // The multiplier and the bias are optional. The threshold is optional if the output is not packed.
+  // An LceBconv2d need not have a multiplier and a bias. It needs a threshold only if its output is packed.
   for (size_t input = 2; input < 5; ++input) {
     if (pick(0, 7) == 0 && (input < 4 || params.output != kTfLiteInt32)) graph.nodes[0].inputs[input] = kOptionalTensor;
   }
@@ -295,7 +295,7 @@ Graph JoinedGraph(const JoinedParams& params) {
   const auto append = [&](const char* op, const std::vector<int>& builtin, bool has_constants) {
     std::vector<int> inputs = {tensor};
     if (has_constants) inputs.push_back(AddChannelValues(&graph, channels, random));
-    // The graph declares a placeholder shape; the runtime computes the real one.
+    // The shape of this op's output is only a placeholder; the runtime computes the real shape.
     tensor = Add(&graph, kTfLiteFloat32, shape(channels));
     graph.nodes.push_back({op, inputs, {tensor}, {}, builtin});
   };

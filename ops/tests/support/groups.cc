@@ -9,7 +9,8 @@
 namespace litebnn::testing {
 namespace {
 
-// Removes the next group of nodes from `remaining`, and removes their outputs from `unwritten`.
+// Takes the next group of nodes, either all claimed by the delegate or none, out of `remaining`, and returns it.
+// Removes the outputs of these nodes from `unwritten`.
 std::vector<size_t> TakeGroup(const std::vector<GroupedNode>& nodes, std::vector<size_t>* remaining,
                               std::unordered_set<int>* unwritten) {
   std::vector<size_t> group;

@@ -94,8 +94,8 @@ void PrintError(const char* message) { std::fprintf(stderr, "%s\n", message); }
 }  // namespace
 }  // namespace litebnn
 
-// The casts are needed because the public header leaves the runtime's structures incomplete, and the library declares
-// its own.
+// The casts convert pointers between two declarations of TfLiteDelegate: that of the public header, which has no
+// members, and litebnn's own.
 struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values, size_t count,
                                                      void (*report_error)(const char* message)) {
   using namespace litebnn;

@@ -75,7 +75,7 @@ TfLiteStatus PrepareNodeOf(TfLiteContext* context, TfLiteNode* node) {
   return ReportOutOfMemory(context, [=] { return PrepareNode(context, node, *kOpTypes[position]); });
 }
 
-// The registrations of the custom ops in kOpTypes.
+// A TfLiteRegistration for each custom op in kOpTypes.
 struct CustomOps {
   TfLiteRegistration registrations[kOpTypeCount];
   LitebnnOp ops[kOpTypeCount];

@@ -32,7 +32,7 @@ class AffineOp final : public Op {
   bool Prepare(const Node& node) override {
     const size_t part_count = node.inputs.size() - kHasMultiplier - kHasAddend;
     if (!node.CheckOutputType({kTfLiteFloat32}) || !parts_.ReadWithConstants(node, part_count)) return false;
-    // The options of MUL begin with the activation, as those of ADD do.
+    // A MUL's options can be read as TfLiteAddParams, because both structures begin with the activation.
     rectify_ = static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
     node.outputs[0]->shape = parts_.shape;
     return true;
@@ -237,7 +237,7 @@ bool ReadsImages(const OpType& writer) {
 // the class Arithmetic can represent.
 template <typename Arithmetic>
 bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
-  // The options of MUL begin with the activation, as those of ADD do.
+  // A MUL's options can be read as TfLiteAddParams, because both structures begin with the activation.
   if (static_cast<const TfLiteAddParams*>(node.builtin_data)->activation != kTfLiteActNone) return false;
   if (!HasChannelValues(context, node, kTfLiteInt8)) return false;
   const TfLiteIntArray& shape = *context.tensors[node.inputs->data[0]].dims;

@@ -277,7 +277,8 @@ class Bconv2dOp final : public Op {
   std::unique_ptr<Bconv2d> convolution_;
 };
 
-// The inputs are listed in the order of GatedSum::Roles.
+// The template arguments kGate, kAlpha and kAddend are the positions of the fused ops' operands among the node's
+// inputs, or kNone.
 template <size_t kGate, size_t kAlpha, size_t kAddend, bool kAddsInt8 = false>
 std::unique_ptr<Op> CreateBconv2d(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) Bconv2dOp(isa, {kGate, kAlpha, kAddend, false, true}, kAddsInt8));

@@ -52,7 +52,7 @@ void BroadcastSum::Run(ThreadPool& pool, const float* first, const float* second
 
 bool ReserveImage(const Node& node, size_t bytes, size_t* reserved) {
   *reserved = AlignUp(bytes);
-  // The limit is a quarter of the address space, so that sums of sizes do not overflow.
+  // The limit on an image's bytes is a quarter of the address space, so that sums of such sizes do not overflow.
   if (bytes <= std::numeric_limits<size_t>::max() / 4) return true;
   return node.OutputError("shape: expected one that there is memory for, found %s",
                           ShapeText(node.outputs[0]->shape).c_str());

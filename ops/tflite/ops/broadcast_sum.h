@@ -59,12 +59,13 @@ bool ReserveImage(const Node& node, size_t bytes, size_t* reserved);
 // Otherwise that op writes its result to the workspace, and the sum is computed afterwards.
 class FusedSum {
  public:
-  // Changes the shape of the node's output, which is the shape of the op's result, to the shape of the sum. Does
-  // nothing if the node has no addend, which is the input at `position`. Returns false after reporting an error.
+  // The node's output must have the shape of the op's result. If the node has an addend (the input at `position`), the
+  // output gets the shape of the sum of both. Returns false after reporting an error.
   bool Resize(const Node& node, size_t position);
   bool has_addend() const { return has_addend_; }
   bool rectifies() const { return rectifies_; }
-  // The workspace bytes for the op's result if the sum is computed after the op has run, otherwise 0.
+  // The bytes that the result of the op before the ADD takes in the workspace. The number is 0 if that op adds while it
+  // writes its output.
   size_t computed_bytes() const { return computed_bytes_; }
   void Run(ThreadPool& pool, const float* computed, const float* addend, float* sum) const {
     sum_.Run(pool, computed, addend, rectifies_, sum);

@@ -43,7 +43,7 @@ class GateOp final : public Op {
 
 constexpr size_t kNone = GatedSum::kNone;
 
-// The inputs are listed in the order of GatedSum::Roles.
+// The template arguments kGate, kAlpha and kAddend are the positions of the operands among the node's inputs, or kNone.
 template <size_t kGate, size_t kAlpha, size_t kAddend, bool kRectifiesProduct>
 std::unique_ptr<Op> CreateGate(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) GateOp(isa, {kGate, kAlpha, kAddend, kRectifiesProduct}));

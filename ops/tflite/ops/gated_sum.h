@@ -12,8 +12,8 @@
 
 namespace litebnn {
 
-// The upper limit for channels, above that of any network. A vector of ones replaces missing slopes, and nothing in the
-// model file would limit the size of this vector.
+// The largest number of channels if PRELU's slopes are left out; no known network has more. A vector of ones then
+// replaces the slopes. Without the limit, a small model file could make this vector huge.
 constexpr int32_t kMaxOnes = 1 << 20;
 
 class GatedSum {
@@ -38,8 +38,8 @@ class GatedSum {
   // must also check whether the convolution supports gates.
   bool is_epilogue() const;
   Bconv2dEpilogue EpilogueOf(const void* const* inputs) const;
-  // True if the result may overwrite the addend in memory. The result may overwrite the image whenever both have the
-  // same shape.
+  // True if the result, image * gate + addend, may overwrite the addend in memory. It may always overwrite the image if
+  // both have the same shape.
   bool overwrites_addend() const { return sum_.has_addend() && sum_.computed_bytes() == 0; }
 
   size_t WorkspaceBytes() const { return gates() ? sum_.computed_bytes() : 0; }

@@ -54,11 +54,11 @@ struct OpType {
   const char* input_names[kMaxInputNames];        // in the format of InputName
   std::unique_ptr<Op> (*create)(const Isa& isa);  // returns null if memory ran out
 
-  // The following members are for builtin ops. The delegate claims a node if `computes` returns true for it, and a
-  // claimed node writes one of its inputs. The function `follows` must accept the claimed node's op; null accepts any
-  // op. The members `sign_feed` and `stands_alone` are other reasons to claim a node for which `computes` returns true.
-  // If `needs_reader` is true, a node is claimed only if a claimed node reads its output, because otherwise the runtime
-  // is as fast.
+  // The following members are for builtin ops. The delegate claims a node if `computes` returns true for it, and if a
+  // node that is already claimed writes one of its inputs. The function `follows` must accept the op of that claimed
+  // node; null accepts any op. The members `sign_feed` and `stands_alone` are other reasons to claim a node for
+  // which `computes` returns true. If `needs_reader` is true, a node is claimed only if a claimed node reads its
+  // output, because otherwise the runtime is as fast.
   int32_t builtin_code = kTfLiteBuiltinCustom;
   bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
   bool (*follows)(const OpType& writer) = nullptr;

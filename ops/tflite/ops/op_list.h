@@ -61,8 +61,8 @@ extern const OpType kInt8NormQuantizeOpType;
 // multiplier and an addend. The multiplier or the addend may be left out. Only fusion makes this op.
 extern const OpType kAffineOpType;
 
-// Two ops with the same inputs as kAffineOpType, which compute a max pool between MUL and ADD. The second op also
-// computes a RELU at the end. Only fusion makes these ops.
+// Two ops that compute a max pool between MUL and ADD. Their inputs are those of kAffineOpType: one or more images, a
+// multiplier and an addend. The second op also computes a RELU at the end. Only fusion makes these ops.
 extern const OpType kAffineMaxPool2dOpType;
 extern const OpType kRectifiedMaxPool2dOpType;
 

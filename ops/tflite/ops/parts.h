@@ -21,8 +21,8 @@ struct Parts {
   // Reads the node's first `count` inputs, at least one. If `group` is not 1, reads the first input of each of `count`
   // groups of inputs instead. If their types or shapes do not match, reports an error and returns false.
   bool Read(const Node& node, size_t count, TfLiteType type, size_t group = 1);
-  // Calls Read with the type of the node's output. All inputs after the first `count` must be left out, or have one
-  // float per channel of the concatenated tensor.
+  // Reads the node's first `count` inputs as Read does; their type must be that of the node's output. All further
+  // inputs must be left out, or have one float per channel of the concatenated tensor.
   bool ReadWithConstants(const Node& node, size_t count);
   int64_t whole_channels() const { return shape.back(); }
   // The number of the first channel of a part in the concatenated tensor.

@@ -32,7 +32,7 @@ std::vector<Use> FindUses(const TfLiteContext& context, const std::vector<Planne
   return uses;
 }
 
-// The bytes of each tensor: 0 for constants, infinity if the shape is unknown.
+// Returns the size of each tensor in bytes: 0 for constants, infinity if the shape is unknown.
 std::vector<double> FindBytes(const TfLiteContext& context) {
   std::vector<double> bytes;
   for (size_t i = 0; i < context.tensors_size; ++i) {
@@ -87,10 +87,10 @@ class Delays {
     if (!HasState(context, plan)) FindLaterEpochs(FindReads());
   }
 
-  // Returns, for each node, the set (0 or 1) in which it is passed to the runtime. All nodes of an epoch (a group of
-  // nodes that are all claimed or all not claimed) that are not delayed are in one set. The set changes at each epoch
-  // to which some node is delayed, and the delayed node is in that epoch's set. A node is not delayed if the set
-  // changes more than once up to that epoch.
+  // Returns, for each node, the set (0 or 1) in which it is passed to the runtime. An epoch is a group of nodes that
+  // are all claimed or all not claimed. Each epoch has a set, which differs from that of the epoch before if a node is
+  // delayed to the epoch. A delayed node is in the set of its later epoch. The node is not delayed if the set changes
+  // more than once up to this epoch.
   std::vector<size_t> FindSets() const {
     std::vector<size_t> changes(*std::max_element(epochs_.begin(), epochs_.end()) + 1);
     for (size_t i = 0; i < plan_.size(); ++i) {

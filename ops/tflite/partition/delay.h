@@ -7,8 +7,8 @@
 
 namespace litebnn {
 
-// Splits `claimed`, which is in the order of `plan`, into the sets that are passed to the runtime one after the other.
-// CheckOrder must have accepted the plan.
+// Splits `claimed`, the nodes that the delegate claims, in the order of `plan`. The result has the sets of nodes that
+// are passed to the runtime one after the other. CheckOrder must have accepted the plan.
 //
 // The runtime groups claimed nodes into partitions. Each node is in the first partition in which its inputs are
 // available. Therefore a convolution and the ADD that reads it are in different partitions if the ADD also waits for a

@@ -39,7 +39,7 @@ class SoleReaders {
     return &steps_[writer->second];
   }
 
-  // Finds a step as Find does, and also marks the step as fused, so that it is removed from the list.
+  // Returns the step that Find returns, and marks it as fused. RemoveTaken then removes it from the list of steps.
   const Step* Take(int tensor, std::initializer_list<const OpType*> types) {
     const Step* const found = Find(tensor, types);
     if (found != nullptr) is_taken_[Number(*found)] = true;

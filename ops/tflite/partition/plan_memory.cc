@@ -5,10 +5,10 @@
 namespace litebnn {
 namespace {
 
-// Makes a buffer that no task uses yet.
+// Makes a buffer in the arena that no task (a step of the partition, or a part of one) uses yet.
 ArenaBuffer NewBuffer(size_t bytes) { return {bytes, -1, -1, 0}; }
 
-// Returns, for each tensor, the number of the last task that reads it.
+// Returns, for each tensor, the position in `tasks` (steps, and parts of steps) of the last task that reads the tensor.
 std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, const std::vector<Step>& steps) {
   std::unordered_map<int, int> last_readers;
   for (size_t number = 0; number < tasks.size(); ++number) {
@@ -21,8 +21,8 @@ std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, con
   return last_readers;
 }
 
-// Returns the input of `step` whose buffer the output may reuse, or null if there is none. `number` is the last task
-// of `step`. The output may reuse the buffer only if no later task reads the input.
+// Returns the input of `step` whose buffer the step's output may reuse, or null if there is none. `number` is the index
+// of the last task (a step or a part of a step) of `step`. No later task may read the input.
 const Binding* FindOverwritable(const Step& step, int number, const std::unordered_map<int, int>& last_readers) {
   const std::optional<size_t> position = step.op->OverwritableInput();
   if (!position) return nullptr;

@@ -31,7 +31,8 @@ bool IsAmong(const int32_t (&codes)[kCount], int32_t code) {
 double Values(const TfLiteContext& context, int index) {
   if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return kUnknown;
   const TfLiteTensor& tensor = context.tensors[index];
-  // If a size is dynamic, the shape contains a 1 in its place, so the signature is read instead.
+  // If a dimension is known only at run time, `dims` has a 1 in its place. The tensor's `dims_signature` marks such
+  // dimensions, so it is read instead.
   const bool has_signature = tensor.dims_signature != nullptr && tensor.dims_signature->size > 0;
   return CountKnownValues(has_signature ? tensor.dims_signature : tensor.dims);
 }

@@ -1,5 +1,6 @@
-// The stages of a partition, each in its own file: fuse, prepare, order, plan memory, run. The first runs once; the
-// next three run again after inputs are resized.
+// The file declares the stages in which a delegate handles its partition, a set of the model's nodes. Each stage has
+// its own file: fuse, prepare, order, plan memory, run. The first runs once; the next three run again after inputs are
+// resized.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ namespace litebnn {
 // A Binding is an input or output of a step, with the memory that it gets.
 struct Binding {
   int tensor;  // kOptionalTensor if left out
-  // The members `internal`, `bytes` and `value_bytes` are set when the step is prepared.
+  // Preparing a step sets the members `internal`, `bytes` and `value_bytes` of the step's inputs and outputs.
   bool internal = false;  // written and read only within this partition
   size_t bytes = 0;
   size_t value_bytes = 0;
@@ -56,13 +57,13 @@ struct Step {
     }
   }
 
-  // The description of a node without its tensors.
+  // Returns a Node that describes this step, with empty lists of inputs and outputs.
   Node Describe(TfLiteContext* context) const {
     return {context, type->name, index, type->input_names, {}, {}, options, options_size, builtin_data, fused_outputs};
   }
 };
 
-// A task to run: a step, or one part of a step.
+// A task to run: a step (an op of the partition), or a part of a step whose op can process its inputs separately.
 struct Task {
   size_t step;  // index of the step
   size_t part;  // 0 if the step has no parts
@@ -82,8 +83,8 @@ struct MemoryPlan {
 // ops may be missing.
 void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Fuses a convolution with the only reader of its output: an ADD, or a gate or PRELU with ADD. The fused step takes the
-// position of the reader.
+// Fuses a convolution with the only reader of its output. This reader is an ADD, or an ADD that is already fused with a
+// gate, a PRELU or both. The fused step takes the position of the reader.
 void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Fuses MUL and ADD with constants, of floats or of int8, into the packing of signs that is their only reader.
@@ -97,8 +98,9 @@ void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* ste
 // copy.
 void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Validates each step in order, computes the shape of its output and resizes `outputs`. The first call takes the steps'
-// memory from `budget`.
+// Validates each step (a node, or several fused ones) in order, and computes the shape of its output. Resizes the
+// tensors in `outputs`, which the runtime reads. The first call takes the memory that the steps' ops own, such as
+// repacked weights, from `budget`.
 bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
                   std::vector<Step>* steps);
 
@@ -111,7 +113,7 @@ std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 // Plans memory for a run with `num_threads` threads. Returns false if the buffers do not fit in size_t.
 bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan);
 
-// Runs the tasks. The function allocates nothing. `arena` has at least the bytes of `plan`.
+// Runs the tasks. The function allocates nothing, so `arena` must already have at least `plan.arena_bytes` bytes.
 bool RunTasks(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, const std::vector<Task>& tasks,
               Arena& arena, std::vector<Step>* steps);
 

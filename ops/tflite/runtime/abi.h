@@ -206,7 +206,7 @@ struct TfLiteContext {
   TfLiteStatus (*GetExecutionPlan)(TfLiteContext* context, TfLiteIntArray** execution_plan);
   TfLiteTensor* tensors;
   void* impl_;
-  // Takes ownership of `new_size`, which must come from malloc.
+  // The function ResizeTensor takes ownership of `new_size`, which must come from malloc.
   TfLiteStatus (*ResizeTensor)(TfLiteContext* context, TfLiteTensor* tensor, TfLiteIntArray* new_size);
   void (*ReportError)(TfLiteContext* context, const char* message, ...);
   void* AddTensors;
@@ -247,7 +247,8 @@ LITEBNN_ASSERT_OFFSET(TfLiteTensor, is_variable, 77, 45);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, quantization, 80, 48);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, sparsity, 96, 56);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, dims_signature, 104, 60);
-// The size of the structure matters as well as the offsets, because the runtime keeps its tensors in an array.
+// The size of TfLiteTensor matters as well as the offsets of its members, because the runtime keeps its tensors in an
+// array.
 static_assert(sizeof(TfLiteTensor) == (kPointer == 8 ? 112 : 64));
 
 LITEBNN_ASSERT_OFFSET(TfLiteNode, inputs, 0, 0);

@@ -18,7 +18,7 @@ TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& 
   Argument argument;
   std::memcpy(&argument, &kernel, sizeof(argument));
   using Replace = TfLiteStatus (*)(TfLiteContext*, Argument, const TfLiteIntArray*, TfLiteDelegate*);
-  // The type of functions to and from which compilers allow casts without a warning.
+  // The pointer is first cast to void (*)(). Compilers allow casts to and from this type without a warning.
   const auto replace = reinterpret_cast<void (*)()>(context->ReplaceNodeSubsetsWithDelegateKernels);
   TfLiteStatus status = kTfLiteOk;
   for (auto set = sets.begin(); status == kTfLiteOk && set != sets.end(); ++set) {

@@ -33,7 +33,7 @@ FlexbufferMap::FlexbufferMap(const uint8_t* data, size_t size) : data_(data), si
 bool FlexbufferMap::ReadUnsigned(size_t position, uint8_t width, uint64_t* value) const {
   if (position > size_ || size_ - position < width) return false;
   *value = 0;
-  // The format is little endian on every platform.
+  // FlexBuffers are little endian on every platform.
   for (uint8_t i = 0; i < width; ++i) *value |= static_cast<uint64_t>(data_[position + i]) << (8 * i);
   return true;
 }
@@ -66,7 +66,8 @@ bool FlexbufferMap::ReadMap() {
   // The values' packed types follow the values, one byte for each.
   if (values_.count > kMaxKeys || values_.count > size_ - values_.begin - values_.count * width) return false;
 
-  // The values are preceded by the offset of the keys, the width of the keys, and the number of values.
+  // In a FlexBuffer map, the offset of the keys, the width of the keys, and the number of values come right before the
+  // values.
   size_t keys;
   uint64_t keys_width;
   if (map < size_t{3} * width || !FollowOffset(map - size_t{3} * width, width, &keys)) return false;

@@ -1,4 +1,6 @@
-"""An op in the form in which the functions in `layers.py` and `moves.py` see it."""
+"""An op with the shapes of its inputs, as the functions in `layers.py` and `moves.py` need it to compute the shape of
+its output.
+"""
 
 from __future__ import annotations
 

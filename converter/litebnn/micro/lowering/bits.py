@@ -116,7 +116,7 @@ def _pair(name: str, sizes: tuple[int, ...] | list[int]) -> dict[str, int]:
 
 
 def geometry_of(op: Op) -> tuple[Geometry, BConv2DOptions]:
-    """The options of a binary convolution, and its sizes."""
+    """The geometry of a binary convolution, such as the sizes of input, output and filter, and its options."""
     options = decode_options(op.name, op.custom_options)
     assert isinstance(options, BConv2DOptions)
     kernel, (_, *size, words), result = op.input(1), op.input(0).shape, op.output.shape

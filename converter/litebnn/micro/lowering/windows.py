@@ -47,8 +47,8 @@ def clamp_of(op: Op) -> tuple[float, float]:
 
 
 def range_of(op: Op) -> dict[str, Value]:
-    """The range to which an op's fused activation clamps, as levels of an int8 output or as floats. The result is
-    fields of a C structure.
+    """The range to which an op's fused activation clamps, as levels of an int8 output or as floats. The keys of
+    the result are fields of a C structure.
     """
     low, high = clamp_of(op)
     if op.output.type == "FLOAT32":

@@ -34,9 +34,10 @@ class Divergence:
 
     # The name that the first differing tensor has in the source model.
     layer: str
-    # The number of signs or activation levels that differ between the models. It is 0 if the tensor has other numbers.
+    # The number of signs or activation levels in the first differing tensor that differ between the models. It is 0 if
+    # the tensor has numbers of another kind.
     flipped: int = 0
-    # The number of all signs or activation levels in the tensor.
+    # The number of all signs or activation levels in the first differing tensor; 0 if it has other numbers.
     signs: int = 0
     # The largest distance of a source model's value from its threshold, among the values whose sign differs in the
     # converted model. It is nan if the source model has only bits.
@@ -113,7 +114,8 @@ def _gaps(expected: Array, actual: Array) -> Array:
 
 
 class LayerComparison:
-    """Runs two models side by side, with all tensors that both compute as outputs.
+    """Runs a source model and its conversion side by side. Each tensor that both models compute becomes an output of
+    both, so that its values can be compared.
 
     Args:
         purpose: the purpose of the comparison, for messages.
@@ -200,8 +202,9 @@ class LayerComparison:
 
 
 def _with_operand(graph: Graph, pair: Pair) -> Pair:
-    """If the pair holds activation levels, returns it with another `operand`. This operand is the source model's tensor
-    from which the levels are computed, in the layout of the levels. Ops that change the layout are added to the graph.
+    """If a pair of corresponding tensors holds activation levels, returns the pair with another `operand`. This operand
+    is the source model's tensor from which the levels are computed, in the layout of the levels. Ops that change the
+    layout are added to the graph.
     """
     return pair if pair.levels is None else replace(pair, operand=moved_source(graph, pair.levels))
 
@@ -214,8 +217,8 @@ def _has_known_signs(pair: Pair) -> bool:
 
 
 def _as_the_result_has_it(pair: Pair, values: dict[Tensor, Array], actual: Array) -> Array:
-    """The signs or numbers of the source model, in the layout of the converted model. If their shapes do not fit, the
-    values of the converted model itself."""
+    """The values that the source model gives for a tensor of the converted model, in the layout of this tensor. If the
+    shapes do not fit, `actual`, the values that the converted model computes."""
     try:
         restored = pair.result.restored(actual)
         made = pair.result.made(pair.expected(values[pair.source.tensor]).reshape(restored.shape))

@@ -18,7 +18,7 @@ _NUMBERS, _BITS = "numbers", "bits"
 
 @dataclass(frozen=True)
 class TracedTensor:
-    """A tensor of one of the models, and the origin of its values."""
+    """A tensor of one of the two compared models, and the source model's tensor from which its values come."""
 
     tensor: Tensor
     origin: Origin
@@ -43,22 +43,22 @@ class TracedTensor:
 
 @dataclass(frozen=True)
 class Pair:
-    """A tensor that both models have. It contains numbers, or signs that are packed in the converted model or in both
-    models.
+    """A tensor that the source model and the converted model both compute. It contains numbers, or signs that are
+    packed in the converted model or in both models.
     """
 
     source: TracedTensor
-    # The source model's tensor whose values determine the signs or levels in `source.tensor`. It is `source.tensor`
-    # itself if there are no thresholds, and None if the source model does not compute it.
+    # The source model's tensor that is compared with thresholds, which gives the signs or levels in `source.tensor`. If
+    # there are no thresholds, it is `source.tensor` itself. None if the source model does not compute the tensor.
     operand: Tensor | None
-    # The thresholds: values of the operand at which the signs or levels change.
+    # The thresholds: values of the tensor `operand` at which the compared signs or levels change.
     thresholds: tuple[float | Array, ...]
     result: TracedTensor
-    # For activation levels, their values, and the ops that move them from the layout of `operand` to the layout of the
-    # source's tensor. None for signs and other numbers.
+    # The values of activation levels, and the ops that move the levels from the layout of `operand` to the layout of
+    # the source model's tensor. None for signs and other numbers.
     levels: FewValues | None = None
-    # The shape of the source's tensor before any reshapes flatten it. If the operand is smaller, it is broadcast to
-    # this shape.
+    # The shape of the source model's tensor before any reshapes flatten it. If the tensor `operand` is smaller, it is
+    # broadcast to this shape.
     spread: tuple[int, ...] = ()
     # True if the converted model computes the tensor from a binary convolution of activation levels. The convolution
     # scales sums of signs and adds a bias, with rounding. A sum that is zero in the source may then become a tiny
@@ -71,9 +71,8 @@ class Pair:
         return self.result.origin.signs > 0 and self.result.origin.counted is None
 
     def expected(self, values: Array) -> Array:
-        """The values that the result should have: numbers, or for signs a bool that is True for -1.
-
-        The expected values are computed from the source's values.
+        """The values that the tensor of the converted model should have: numbers, or for signs a bool that is True for
+        -1. They are computed from `values`, the values of the source model's tensor.
         """
         restored = self.source.restored(values)
         if not self.is_of_signs or self.source.origin.signs:
@@ -134,8 +133,8 @@ def _traced_tensors(graph: Graph) -> list[TracedTensor]:
 
 
 def _first(name: str) -> str:
-    """The first of the names that exporters join with semicolons. Two exporters may join the same first name with
-    different further names.
+    """The first of the names in a tensor's name, which exporters join with semicolons. Two exporters may join the same
+    first name with different further names.
     """
     return name.split(";")[0]
 

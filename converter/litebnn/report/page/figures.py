@@ -22,7 +22,7 @@ class Times:
     board: str
     # The text that describes the board to people.
     description: str
-    # The word "estimated" or "measured".
+    # A word for the origin of the times: "estimated" or "measured".
     how: str
     # A description of how the times were measured or estimated.
     source: str
@@ -43,7 +43,7 @@ class Steps:
 
     title: str
     header: Sequence[str]
-    # The names of the columns that hold numbers.
+    # The names of the columns of the table of steps that hold numbers.
     numbers: Sequence[str]
     # The cells of the table, row by row. Each row describes one step of the exported program.
     rows: Sequence[Sequence[str]]
@@ -72,7 +72,7 @@ class Metric:
     values: tuple[float, ...]
     # For each op, its value (such as its time) relative to the largest op's, and its value as text.
     cells: tuple[tuple[float, str], ...]
-    # For each precision that occurs, its part of the total.
+    # For each precision that occurs, the part of the metric's total that belongs to ops of this precision.
     parts: tuple[Part, ...]
 
 
@@ -84,7 +84,8 @@ class RuleBroken:
     fix: str
     # The total cost of breaking the rule in all layers that break it, as text.
     costs: str
-    # Descriptions of what breaks the rule, each with the indices of the layers that it describes.
+    # For each description of what breaks the rule, such as a number of channels, the indices of the layers for which it
+    # is true.
     layers: dict[str, list[int]]
 
 

@@ -1,4 +1,6 @@
-"""Renders the page from an inspection, and from the conversion report if there is one."""
+"""Renders the HTML page on a model from an inspection (the ops and their costs), and from the conversion report if
+there is one.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
 
 def network() -> bytes:
-    """A network of a float layer, a binary layer that breaks rules, and a residual sum."""
+    """A network of a float layer, a binary layer that breaks rules for fast models, and a residual sum."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.input(1, 9, 9, 3), rng.standard_normal((40, 3, 3, 3)), same=True)

@@ -29,9 +29,10 @@ class _Phase(NamedTuple):
     convolution.
     """
 
-    # The indices of the phase's taps in the whole filter, in the order of the input pixels.
+    # The indices of this convolution's taps in the filter of the transposed convolution, in the order of the input
+    # pixels.
     taps: tuple[int, ...]
-    # The numbers of zeros before and after the input.
+    # The numbers of zeros by which this convolution's input is padded along the axis, before the input and after it.
     padding: tuple[int, int]
 
 
@@ -109,7 +110,8 @@ def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> s
     pairs = [(row, column) for row in rows for column in columns]
     filters = [weights[:, row.taps][:, :, column.taps] for row, column in pairs]
     if len({tuple((len(taps), padding) for taps, padding in pair) for pair in pairs}) == 1:
-        # One convolution computes the channels of all phases, in the order in which DEPTH_TO_SPACE expects them.
+        # All phases (outputs at the same position in a block of stride * stride pixels) have as many taps and the same
+        # padding. One convolution computes the channels of all phases, in the order that DEPTH_TO_SPACE expects.
         pairs, filters, bias = pairs[:1], [np.concatenate(filters)], np.tile(bias, len(filters))
     results = []
     for (row, column), kernel in zip(pairs, filters, strict=True):
@@ -121,7 +123,9 @@ def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> s
 
 
 def _convolve(graph: Graph, op: Op, notes: Notes, x: Tensor, kernel: Array, bias: Array) -> Tensor:
-    """Adds the convolution of one phase, or of all phases, and returns its output."""
+    """Adds a convolution that computes one phase of the transposed convolution (every stride-th output in both axes) or
+    all phases, and returns its output.
+    """
     name = op.input(1).name
     sizes = (size - taps + 1 for size, taps in zip(x.dims[1:3], kernel.shape[1:3], strict=True))
     result = like(op.output, derived(op.output.name, "/phase"), dims=(op.output.dims[0], *sizes, len(kernel)))
@@ -133,7 +137,9 @@ def _convolve(graph: Graph, op: Op, notes: Notes, x: Tensor, kernel: Array, bias
 
 
 def _interleave(graph: Graph, op: Op, results: list[Tensor]) -> None:
-    """Replaces the op by ops that interleave the pixels of all phases, and crop the result."""
+    """Replaces the TRANSPOSE_CONV by ops that interleave the pixels of all phases, and crop the result. A phase has
+    every n-th output pixel along each axis, where n is the stride.
+    """
     stride, (batch, height, width, channels) = op.options.stride_h, op.output.dims
     packed = results[0]
     whole_conv = graph.producer(packed)

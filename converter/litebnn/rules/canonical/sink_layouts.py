@@ -33,8 +33,8 @@ def sink_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _layouts_to_sink(graph: Graph, op: Op) -> Iterator[tuple[Op, Layout]]:
-    """Yields the ops that should move from before `op` to after it. There are at most two: the first transpose among
-    the producers of the inputs, and the first reshape after a sign.
+    """Yields ops, producers of an input of `op`, that should move to after `op`. There are at most two: the first
+    transpose, and the first reshape that separates `op` from a sign or ends a Conv1D.
     """
     producers = [producer for tensor in op.inputs if (producer := graph.producer(tensor)) is not None]
     for are_transposes in (True, False):
@@ -98,8 +98,8 @@ def _is_alike(op: Op, layout: Layout) -> bool:
 
 
 def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: int) -> Tensor | None:
-    """Returns an operand of `op` in the layout before the change `layout`. None if the operand would need a new
-    TRANSPOSE and is too large for one.
+    """Returns the operand that `op` reads once the transpose or reshape `layout` comes after `op` instead of before it.
+    None if the operand would need a new TRANSPOSE and is too large for one.
     """
     producer = graph.producer(tensor)
     if tensor is None or (producer is not None and _is_alike(producer, layout)):
@@ -142,8 +142,8 @@ def _of_one_tensor(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
 
 
 def _move_after(graph: Graph, op: Op, layout: Layout) -> None:
-    """Makes `op` write its output in the layout before the change `layout`. Inserts a transpose or reshape after `op`,
-    which makes this change."""
+    """Inserts a transpose or reshape after `op`, which makes the change of axes `layout`. The op then writes its output
+    without this change."""
     result, own = op.output, layout.inverse
     if layout.order is not None:
         dims = tuple(result.dims[axis] for axis in own.order or ())

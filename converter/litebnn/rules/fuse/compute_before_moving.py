@@ -75,8 +75,8 @@ def _on_channels_first(graph: Graph, op: Op) -> bool:
 
 
 def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array, suffix: str) -> Tensor:
-    """Makes a copy of `follower`, which reads the output of `op`, for one input of `op`: the copy reads `source`
-    instead. `own` has the indices of the output channels of `op` that come from `source`.
+    """Makes a copy of the op `follower`, which reads the output of `op`. The copy reads `source` instead, which is one
+    of the inputs of `op`. The array `own` has the indices of the output channels of `op` that come from `source`.
     """
     name = derived(follower.output.name, suffix)
     if (threshold := threshold_of(follower)) is not None:

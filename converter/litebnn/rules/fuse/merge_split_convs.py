@@ -40,7 +40,7 @@ def _are_alike(conv: Op, other: Op) -> bool:
 
 
 def _joined(graph: Graph, values: Sequence[Array | None]) -> Array | None:
-    """Concatenates constants of one shape."""
+    """Concatenates constants along their first axis. None if one of them is None, or if their shapes differ."""
     known = [each for each in values if each is not None]
     if len(known) < len(values) or any(each.shape != known[0].shape or each.ndim == 0 for each in known):
         return None

@@ -1,7 +1,7 @@
-"""A threshold moves before ops, to where a layer absorbs it or where the signs are smaller.
+"""The threshold of a sign moves upstream, to where a layer absorbs it or where the tensor of signs is smaller.
 
-A threshold moves before ops that are monotone, take maxima, round or concatenate. For example, sign(tanh(x · m + b))
-is ±sign(x + b / m).
+For example, sign(tanh(x · m + b)) is ±sign(x + b / m). The layer that computes x can then absorb the threshold. A max
+pool or a concatenation then works on packed signs, which are 32 times smaller than floats.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple
     input.
 
     Returns:
-        The ops, the tensor before them, its threshold, bools that are true where the order is reversed, and True for a
-        rounded threshold.
+        The ops, the tensor before them, and its thresholds, one for each channel or one for all. Then as many bools,
+        which are true if the output of the ops falls when this tensor rises. Last, True if a threshold was rounded.
     """
     ops: list[Op] = []
     falls, is_rounded = np.zeros(1, np.bool_), False
@@ -237,7 +237,7 @@ def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: N
     parts, readers = parts_of(graph, joined), graph.consumers(joined)
     if len(parts) < 2 or any(part.channels % BITS_PER_WORD for part in parts[:-1]) or graph.is_output(joined):
         return False
-    # If another concatenation or an addition reads the concatenated tensor, other rules split it into the same parts.
+    # Another CONCATENATION may also read the concatenated tensor, because other rules make it read the parts directly.
     if not all(parts_of(graph, op.output) if op.name == "CONCATENATION" else op.name in SIGNS for op in readers):
         return False
     graph.spend(_WORK_OF_AN_OP * len(parts))

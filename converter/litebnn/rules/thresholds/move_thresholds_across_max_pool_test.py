@@ -100,8 +100,8 @@ def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_strict_threshold_after_another_op_is_not_lost_in_the_sums_of_a_layer() -> None:
-    """Runtimes start a sum with the bias. If the bias is the float just above 0.5, larger partial sums would round
-    it to 0.5.
+    """A runtime starts each sum of a layer with the bias. If the threshold (the float just above 0.5) moved into the
+    bias, adding larger products could round it to 0.5.
     """
     rng = np.random.default_rng(10_207)
     model = FloatModel()

@@ -48,8 +48,8 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Sums the table lookups of `count` pixel pairs. `pairs` points to their table offsets. The layout of `sums`
-// is [count][4 / kPairs vectors of channels].
+// Sums the table lookups of `count` pixel pairs, kPairs pairs at a time, so that the sums fill four vectors. `pairs`
+// points to the table offsets of each pair. The layout of `sums` is [count][4 / kPairs vectors of channels].
 template <int kPairs>
 void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& block, const uint8_t* weights,
               ByteSums* sums) {
@@ -101,8 +101,8 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, 
     packed += static_cast<ptrdiff_t>(unpacked_nibbles / 2) * nibble_bytes;
     for (int32_t pair = 0; pair < pairs; pair += kBatchPairs) {
       const int32_t batch_pairs = Min(kBatchPairs, pairs - pair);
-      // If all nibbles of a window are unpacked at once, all batches of pixels use the same memory for sums. This
-      // memory then stays in the L1 cache.
+      // If the weights for all nibbles of a window are unpacked at once, all batches of pixels use the same memory for
+      // sums. This memory then stays in the L1 cache.
       __m256i* sums = scratch.sums + (unpacked_nibbles >= plan.nibbles ? 0 : ptrdiff_t{pair} * vectors * 4);
       for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
         const uint8_t* weights = scratch.weights + (nibble - unpacked) * nibble_bytes;

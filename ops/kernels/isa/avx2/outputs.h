@@ -23,7 +23,7 @@ struct DotFloats {
   // one more shuffle for each output vector.
   DotFloats() { __asm__("" : "+x"(two_to_23)); }
 
-  // Return the first or the last eight channels of a vector as floats.
+  // Low returns the first eight channels of a vector as floats, and High the last eight.
   __m256 Low(__m256i dots) const {
     return _mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpacklo_epi16(dots, two_to_23)), base);
   }
@@ -102,7 +102,7 @@ void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, 
   const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
   for (int64_t pixel = pairs.pixel_begin; pixel < pairs.pixel_end; ++pixel) {
     const __m256i parity_and_depth = _mm256_sub_epi16(pairs.Parity(pixel), depth);
-    // The array has the popcounts of one pixel, in channel order.
+    // The array has the sums of popcounts for one pixel, in the order of the output channels.
     alignas(32) uint16_t sums[kTileChannels];
     for (int32_t vector = 0; vector < pairs.vectors; ++vector) {
       __m256i wide[2];

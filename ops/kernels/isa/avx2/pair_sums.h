@@ -1,4 +1,5 @@
-// The file defines the sums of lookups of pixel pairs, in the format of TileSums, and their conversion to dot products.
+// The file defines sums of table lookups for pairs of pixels, in the format of TileSums (inner_loop.h), and their
+// conversion to dot products.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ __m256i FourTimesOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_
 struct ByteSums {
   __m256i even, odd;
 
-  // Returns the sums of pixel 1, with one byte per channel. The call FourTimesOdd(even) costs nothing: callers of
-  // Pixel1 also make this call for pixel 0, and the compiler computes its result only once.
+  // Returns the sums of pixel 1, with one byte per channel. The function's call of FourTimesOdd costs nothing: all
+  // callers make the same call for pixel 0, and the compiler computes its result only once.
   __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourTimesOdd(even), 2)); }
 };
 
@@ -72,7 +73,7 @@ struct PairDots {
                                                      int32_t count, Write write) {
     const __m256i bias_16 = _mm256_set1_epi16(static_cast<int16_t>(kBias));
     const __m256i clamp_min = Clamp(task.clamp_min), clamp_max = Clamp(task.clamp_max);
-    // The local copy can stay in registers, because no store can modify it.
+    // The local copy of `pairs` can stay in registers, because no store can modify it.
     const SummedPairs all = pairs;
     const int64_t stride = task.output_channels;
     const int32_t vectors = count / kVectorChannels;

@@ -80,7 +80,8 @@ struct OffsetsTraits {
   __attribute__((always_inline)) static void WriteShortWindows(const uint8_t* const* windows, uint16_t* offsets,
                                                                int32_t* parity) {
     constexpr int kWindows = 2 * kWords / kWindowWords;
-    // The lambda loads 16 bytes: the words of every second window, beginning with window `first`.
+    // The lambda loads 16 bytes. If windows have four words, they are the words of window `first`. If windows have two
+    // words, they are the words of the windows `first` and `first` + 2.
     const auto load_half = [windows](int first) {
       const auto* const words = reinterpret_cast<const __m128i*>(windows[first]);
       if (kWindowWords == 4) return _mm_loadu_si128(words);

@@ -267,8 +267,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512Isa = {
     .name = "avx512",
     .available = CpuHasAvx512Popcount,
-    // The speed of memory limits the packing of floats and int8 values. Sixteen lanes would be hardly faster than
-    // eight.
+    // Floats and int8 values are packed in vectors of eight lanes. The speed of memory limits this packing, so sixteen
+    // lanes would be hardly faster.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,

@@ -32,8 +32,8 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// A BreakEven is the number of vectors of channels that must use the same table, so that its lookups save the time for
-// making it. Each row was measured with bench/kernels on one kind of CPU. docs/decisions.md has the times.
+// A BreakEven is for one kind of CPU. If at least `vectors` vectors of channels use the same table, its lookups save
+// the time for making it. The numbers were measured with bench/kernels. docs/decisions.md has the times.
 struct BreakEven {
   bool counts_bits_fast;
   int64_t vectors;
@@ -70,8 +70,8 @@ const Isa* Better(const Bconv2dSpec& spec) {
   return taps > 1 && pays ? nullptr : &kAvx512Isa;
 }
 
-// LanePixels has the output pixels that are computed in four lanes. For each pixel, it also has the number of
-// odd-parity chunks in the pixel's window, times two, as the dot product needs it.
+// LanePixels has the output pixels that are computed in four lanes. For each pixel, it also counts the chunks of its
+// window, groups of six bits, that have an odd number of ones. The count is doubled, as the dot product needs it.
 struct LanePixels {
   int32_t count;
   int64_t pixel[kLanePixels];
@@ -156,8 +156,9 @@ FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
   });
 }
 
-// Adds the sums over some chunks of a window, from vector `sum` on, to `dots`. If `first` is true, these are the first
-// chunks of the window, and `dots` is overwritten.
+// Adds the sums of table lookups over some chunks (groups of six bits) of a window to `dots`. In `sums`, they begin at
+// the vector with the index `sum`. If `first` is true, these are the first chunks of the window, and `dots` is
+// overwritten.
 void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sums, int32_t sum, bool fits_byte,
              bool first, int32_t (&dots)[kLanePixels][kTileChannels]) {
   const __m512i depth = _mm512_set1_epi32(task.depth);
@@ -228,12 +229,13 @@ struct StagedTask {
     WriteAny(task, tile, lanes, scratch.dots);
   }
 
-  // Computes four blocks of output pixels at the same time, one in each lane. `windows` has the window of each block's
-  // first pixel, and `first_lanes` has the number of this pixel.
+  // Computes four blocks of output pixels at the same time. Each block takes one of four lanes, which are two bits of
+  // every byte in the lookup tables. `windows` has the address of the window of each block's first pixel. The
+  // indices of these first pixels are in `first_lanes`.
   void Blocks(const uint8_t* const* windows, const LanePixels& first_lanes, const Block& block) const {
     const int64_t row_taps = shape.row_taps(block.columns);
     const ptrdiff_t window_bytes = ptrdiff_t{shape.stride_taps} * shape.tap_chunks * kTableBytes;
-    // Each lane computes two adjacent windows at a time.
+    // Each of the four lanes, one per block of pixels, computes two adjacent windows at a time.
     LanePixels lanes[kMaxWindows] = {first_lanes, first_lanes};
     for (int64_t& pixel : lanes[1].pixel) ++pixel;
     const auto move_lanes = [&](int64_t pixels) {
@@ -295,8 +297,8 @@ struct StagedTask {
     });
   }
 
-  // Computes a region that consists of whole blocks. The function is not inlined, because each inlined copy would take
-  // tens of kilobytes.
+  // Computes a region of output pixels that can be divided into blocks of the shape `block`. The function is not
+  // inlined, because each inlined copy would take tens of kilobytes.
   __attribute__((noinline)) void Pixels(const Region& region, const Block& block) const {
     const int64_t band_lanes = region.columns / block.columns, lane_count = region.rows / block.rows * band_lanes;
     const int64_t together = block.splits_remainder ? lane_count / kLanePixels * kLanePixels : lane_count;
@@ -307,7 +309,8 @@ struct StagedTask {
       LanePixels lanes = {static_cast<int32_t>(Min<int64_t>(kLanePixels, together - lane)), {}, {}};
       const uint8_t* windows[kLanePixels];
       for (int p = 0; p < kLanePixels; ++p) {
-        // If fewer than four blocks are left, several lanes compute the last block.
+        // Each of the four lanes computes one block of output pixels. If fewer than four blocks are left, the spare
+        // lanes compute the last block again.
         lanes.pixel[p] = first_pixel(lane + Min(p, lanes.count - 1));
         windows[p] = Window(lanes.pixel[p]);
       }

@@ -15,7 +15,7 @@ namespace litebnn {
 // Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
-// One vector has the 16-bit offsets of this many chunks, which are cut from six whole words.
+// One vector has the 16-bit table offsets of this many chunks (six bits each), which are cut from six whole words.
 constexpr int32_t kCutChunks = 32;
 constexpr int32_t kCutWords = 6;
 
@@ -28,14 +28,15 @@ size_t StagedBytes(int32_t tap_words) { return static_cast<size_t>(StagedLength(
 
 constexpr __mmask32 FirstBits(int32_t count) { return static_cast<__mmask32>((uint64_t{1} << count) - 1); }
 
-// A ChunkCutter cuts the words of several taps into chunks at once, and converts the chunks to table offsets.
+// A ChunkCutter cuts the words of several taps at once into chunks of six bits, and converts the chunks to table
+// offsets.
 struct ChunkCutter {
   alignas(64) uint8_t bytes[2 * kCutChunks] = {};
   alignas(64) uint16_t shifts[kCutChunks] = {};
   alignas(64) uint16_t masks[kCutChunks] = {};
 
-  // The argument `length` is the number of 16-bit elements for each tap in the output. If it is one more than the
-  // number of chunks of a tap, the tap's last element gets no chunk.
+  // The argument `length` is the number of 16-bit elements that the cutter writes for each tap, one for each chunk. If
+  // `length` is one more than the number of chunks, the last element is 0, a place for the tap's parity.
   constexpr ChunkCutter(int32_t tap_words, int32_t length) {
     for (int32_t i = 0, chunk = 0, first_byte = 0; i < kCutChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));
@@ -79,7 +80,7 @@ void StageLongTaps(const uint32_t* words, int64_t taps, int32_t tap_words, uint1
   }
 }
 
-// Converts taps of few words to table offsets, several taps in each vector.
+// Converts `taps` taps to table offsets, if a tap has so few words that one vector has the offsets of several taps.
 template <int32_t kTapWords>
 void StageShortTaps(const uint32_t* words, int64_t taps, int32_t, uint16_t* staged) {
   constexpr int32_t kLength = StagedLength(kTapWords), kTaps = kCutChunks / kLength;
@@ -110,7 +111,7 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
 // Returns the number of vectors of 64 channels that `channels` channels fill. For each such vector, the packed weights
 // have 64 compensations (int32), and then bytes with the layout [taps][chunks][64]. A dot product is depth +
 // compensation + 4 * E + 2 * parity(window), where E is the sum of the window's lookups. The compensation is -12 *
-// chunks - 2 * parity(filter). parity() is the number of odd-parity chunks.
+// chunks - 2 * parity(filter). A chunk is six bits of a tap, and parity() is the number of chunks with odd parity.
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
 size_t VectorBytes(int32_t taps, int32_t tap_words) {

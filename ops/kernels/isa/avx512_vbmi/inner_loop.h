@@ -37,8 +37,8 @@ constexpr int32_t kMaxWindows = 2;
 constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
 // The largest number of chunks whose lookups add up to a number that fits a byte. A lookup adds at most 3.
 constexpr int32_t kMaxByteChunks = 255 / 3;
-// The largest number of chunks whose lookups add up to a number that fits a ByteSums. The bytes in ByteSums::high count
-// multiples of 16, and sixteen chunks add at most 3 to each.
+// The largest number of chunks whose lookups add up to a number that fits a ByteSums, which stores it as low + 16 *
+// high. Sixteen lookups add at most 16 * 3, so they add at most 3 to the byte `high`.
 constexpr int32_t kMaxChunks = 16 * kMaxByteChunks;
 
 constexpr int Parity(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)) % 2; }
@@ -49,9 +49,9 @@ constexpr int HalfAgreement(int input, int filter) {
 }
 
 struct alignas(64) LookupTables {
-  // The tables of pixels 0 and 1, with the layout [pixel][input chunk][filter chunk]. The tables of pixels 2 and 3 are
-  // the same but for a shift by four bits. The shift is done when the tables of four pixels are combined, because four
-  // stored tables would take twice the space in the L1 cache.
+  // The lookup tables of pixels 0 and 1, with the layout [pixel][input chunk][filter chunk]. Pixels 2 and 3 use the
+  // same tables, but their entries are shifted left by four bits when the tables of four pixels are combined. Separate
+  // tables for all four pixels would take twice the space in the L1 cache.
   uint8_t data[2][64 * kTableBytes];
 };
 
@@ -85,7 +85,8 @@ struct ByteSums {
   __m512i low[kLanePixels][kMaxVectors], high[kLanePixels][kMaxVectors];
 };
 
-// BitCounts has a counter for each byte of each vector. bits[i] holds bit i of the 4-bit counters.
+// BitCounts has a 4-bit counter for each bit position of `kVectors` vectors. It counts the looked-up vectors that have
+// a 1 at this position. bits[i] holds bit i of all counters.
 template <int kVectors>
 struct BitCounts {
   __m512i bits[4][kVectors];
@@ -236,8 +237,8 @@ __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t r
       }
       lookups.Advance(1 << kLevel);
     };
-    // The chunks beyond a multiple of sixteen are counted first, because fewer than sixteen chunks cannot make the
-    // counters overflow.
+    // The chunks beyond a multiple of sixteen are added to the bit counters first. Fewer than sixteen chunks cannot
+    // make the counters overflow.
     const auto add_left_over = [&](auto level) __attribute__((always_inline)) {
       if ((run_chunks >> decltype(level)::kValue & 1) != 0) add(level, run > 0);
     };

@@ -1,8 +1,8 @@
 // The file makes the lookup tables of four output pixels, and chooses the pixels that are computed together.
 //
-// One table serves four output pixels: it combines one chunk of the input of each pixel. Four lanes therefore compute
-// four blocks of output pixels at the same time, each lane its own block, row by row. Adjacent windows share the tables
-// of the taps that they have in common, so most tables are made only once.
+// One lookup table serves four output pixels: it combines a chunk (six bits) from the input window of each pixel. Four
+// lanes therefore compute four blocks of output pixels at the same time, each lane its own block, row by row. Adjacent
+// windows share the tables of the taps that they have in common, so most tables are made only once.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace {
 // The largest number of tables, for each vector of channels, that are kept for the next windows. With a larger limit,
 // fewer tables would be made twice, but they would not stay in the L1 cache.
 constexpr int32_t kMaxSharedTables = 360;
-// The largest number of tables in memory at a time. It is larger than the number of tables for any single window, so
-// that adjacent windows of many chunks can share tables.
+// The largest number of lookup tables in memory at a time. A window needs a table for each of its chunks (six bits of
+// the input). The limit is above kMaxChunks, the limit for one window, so that adjacent long windows can share tables.
 constexpr int32_t kMaxTables = 2048;
 static_assert(kMaxTables >= kMaxChunks, "");
 
@@ -61,8 +61,9 @@ struct Block {
 
 constexpr Block kPixel = {1, 1, false};
 
-// Chooses the shape of blocks for `rows` rows of output. Windows of larger blocks share more tables. With smaller
-// blocks, fewer of the four lanes are idle at the end.
+// Chooses the shape of the blocks into which `rows` rows of output pixels are split; each of four lanes computes one
+// block at a time. The windows of a larger block share more lookup tables. Smaller blocks leave fewer of the four lanes
+// idle at the end.
 Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t vectors) {
   // Making one table takes about as long as this many lookups.
   constexpr int64_t kTableLookups = 3;
@@ -84,17 +85,17 @@ Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t v
       const int64_t lanes_cost = cost_of_lanes(lane_rows, columns), together = remainder > 0 ? lanes_cost : 0;
       const int64_t apart = remainder * ((lane_rows * columns + kLanePixels - 1) / kLanePixels) * cost_of_lanes(1, 1);
       const int64_t cost = lanes / kLanePixels * lanes_cost + Min(together, apart);
-      // If costs are equal, the widest block is taken, because the inner loop computes two horizontally adjacent
-      // windows at once.
+      // If several shapes of blocks cost the same time, the widest is chosen, because the inner loop computes two
+      // horizontally adjacent windows at once.
       if (cost <= best_cost) best = {lane_rows, columns, apart < together}, best_cost = cost;
     }
   }
   return best;
 }
 
-// Makes one table for each of `chunks` chunks, by combining the stored tables of the four lanes' pixels. The pointer
-// staged[lane] leads to the offsets of these stored tables. The function is not inlined, so that it has enough
-// registers.
+// Makes one lookup table for each of `chunks` chunks (groups of six bits), by combining constant tables for the chunks
+// of four lanes' pixels. The pointer staged[lane] leads to the offsets of a lane's constant tables in kLookupTables.
+// The function is not inlined, so that it has enough registers.
 __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t chunks, uint8_t* tables) {
   const uint8_t* lanes[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
   // The lambda makes the tables of up to four chunks. It loads the offsets of these chunks by one instruction, because
@@ -119,7 +120,8 @@ __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t 
   for (; chunks > 0; --chunks) make(uint16_t{}, 1);
 }
 
-// LaneTables has the lookup tables for four lanes, and for each tap the number of its odd-parity chunks.
+// LaneTables has the lookup tables for four lanes, each of which computes one output pixel. For each tap, it also has
+// the number of chunks (six bits of the input) with odd parity.
 struct LaneTables {
   static constexpr int32_t kMaxTaps = kMaxTables / Chunks(1);
   // The layout of `tables` is [rows of the input][taps of a row of windows][chunks]. The array is a ring buffer of
@@ -128,14 +130,16 @@ struct LaneTables {
   alignas(64) int32_t parity[kMaxTaps][kLanePixels];  // number of odd-parity chunks of each tap
   const uint8_t* runs[kMaxTaps];                      // tables of the current window's runs
 
-  // Makes the tables of a row of taps, and stores them in row `slot` of the ring buffer. For each lane, `staged` has
-  // the address of the row's table offsets.
+  // Makes the lookup tables for the taps of one row of the input, and stores them in row `slot` of the ring buffer. A
+  // table combines the taps of four lanes, which compute four blocks of output pixels. For each lane, `staged` has the
+  // address of the table offsets of its row.
   void WriteRow(const WindowShape& shape, const uint8_t* const* staged, int64_t row_taps, int64_t slot) {
     const uint8_t* tap[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
     for (int64_t i = slot * row_taps; i < (slot + 1) * row_taps; ++i) {
       MakeTables(tap, shape.tap_chunks, tables[i * shape.tap_chunks]);
-      // The numbers of odd-parity chunks of four lanes are stored as one vector, because FindTwiceParity loads them as
-      // one vector. A vector load stalls after several narrower stores to its address.
+      // Each lane has a number of odd-parity chunks (six bits) for this tap. The numbers of all four lanes are stored
+      // as one vector, because FindTwiceParity loads them as one vector. A vector load stalls after several narrower
+      // stores to its address.
       const __m128i lane_parities = _mm_setr_epi32(ParityOf(tap[0], shape), ParityOf(tap[1], shape),
                                                    ParityOf(tap[2], shape), ParityOf(tap[3], shape));
       _mm_store_si128(reinterpret_cast<__m128i*>(parity[i]), lane_parities);
@@ -147,8 +151,8 @@ struct LaneTables {
     return reinterpret_cast<const uint16_t*>(tap)[shape.tap_chunks];
   }
 
-  // Sets `runs` to the addresses of the tables of one window. The window begins at row `first` of the ring buffer and
-  // at tap `tap` of the row.
+  // Sets `runs` to the addresses of the lookup tables of one window, one address for each run (adjacent taps of an
+  // input row). The window begins at row `first` of the ring buffer of input rows, and at tap `tap` of the row.
   void FindRuns(const WindowShape& shape, int64_t row_taps, int32_t first, int64_t tap) {
     for (int32_t run = 0, slot = first; run < shape.runs; ++run, ++slot) {
       if (slot == shape.runs) slot = 0;
@@ -156,8 +160,8 @@ struct LaneTables {
     }
   }
 
-  // Computes twice the number of odd-parity chunks in one window, for each lane. The window begins at tap `tap` of each
-  // row in the ring buffer.
+  // Computes twice the number of chunks (six bits) with odd parity in one window of each lane. The window begins at
+  // tap `tap` of each input row in the ring buffer.
   void FindTwiceParity(const WindowShape& shape, int64_t row_taps, int64_t tap,
                        int32_t (&twice_parity)[kLanePixels]) const {
     __m128i sum = _mm_setzero_si128();

@@ -66,8 +66,8 @@ struct Plan {
     while (task.run_words % chunk->words != 0) ++chunk;
     loop = chunk->loops[in_order];
     chunk_words = chunk->words;
-    // After each chunk, the pointers of the out-of-order loop are at the chunk's last word. The pointers of the
-    // in-order loop are at its first word.
+    // After each chunk of the windows, the out-of-order loop has advanced its window pointers to the chunk's last word.
+    // The in-order loop has left its pointers at the chunk's first word.
     const ptrdiff_t moved = in_order ? 0 : ptrdiff_t{chunk->words - 1} * kStagedWordBytes;
     int64_t* increment = increments;
     ptrdiff_t position = 0;
@@ -100,7 +100,8 @@ int32_t StagedBlockPixels(int32_t words) {
 
 size_t PlanBytes(int32_t words) { return (static_cast<size_t>(words) * sizeof(int64_t) + 63) / 64 * 64; }
 
-// The scratch memory of a thread holds the pointer increments of a Plan, and then a block of staged pixels.
+// The scratch memory of a thread begins with a Plan's increments, by which the window pointers advance after each chunk
+// of words. A block of staged (broadcast) pixels follows.
 size_t ScratchBytes(int32_t words) {
   const auto word_bytes = static_cast<size_t>(words) * kStagedWordBytes;
   return PlanBytes(words) + static_cast<size_t>(StagedBlockPixels(words)) * word_bytes;
@@ -153,7 +154,8 @@ struct FloatWriter {
   const BconvTask& task;
   int64_t first_pixel;
   int32_t channel;
-  // Local copies can stay in registers, because no store can modify them.
+  // The following members are copies of the task's values. They can stay in registers, because no store to the outputs
+  // can modify them.
   const Epilogue epilogue{task};
   const int32_t depth = task.depth;
   const int64_t stride = task.output_channels;

@@ -9,7 +9,7 @@
 // instructions are therefore grouped by eight.
 //
 // Each function computes the sums of windows that are cut into chunks. The number in its name is the number of words in
-// a chunk. Only sum_windows.h calls the functions, with the arguments:
+// a chunk. Only sum_windows.h calls the functions. They take their arguments in these registers:
 //   x0 to x3   windows of four pixels: two half-words of 16 bytes per word
 //   x4         weights: two half-words of four vectors per word
 //   x5         pointer increments from each chunk to the next, 0 after the last
@@ -59,8 +59,8 @@
   add_up_four \op, \sums, 24
 .endm
 
-// Loads a pixel's word and adds its popcounts to the sums. At the last word of a chunk, the pointer advances to the
-// next chunk.
+// Loads one word of a pixel's window. For each channel, adds the number of bits in which the word differs from the
+// channel's weights to the channel's sum. After the last word of a chunk, the pointer advances to the next chunk.
 .macro pixel op, is_last, pointer, a, b, sums
   .if \is_last
   ld1 {v\a\().16b, v\b\().16b}, [\pointer], x6
@@ -145,8 +145,8 @@ end litebnn_sum_windows_\words
   add x5, x5, #8
 .endm
 
-// The macro adds the popcounts of a half-word to the sums of four pixels. The macro also loads the operands of the next
-// half-word, or advances to the next chunk.
+// The macro adds the popcounts of a half-word to the sums of four pixels. It also loads the operands of the next
+// half-word. After the last half-word of a chunk (a fixed number of words of a window), it advances to the next chunk.
 .macro half op, is_last
   pair \op, 20, 21, 0, <input 22, x2>, , , , , <input 23, x3>
   .set offset, offset + 16

@@ -46,7 +46,8 @@ inline __attribute__((always_inline)) void SumWindows(SumWindowsLoop* loop, cons
                    : [loop] "r"(loop)
                    : "x6", "x30", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27",
                      "v28", "v29", "v30", "v31", "cc", "memory");
-  // All registers with results are copied at once, because any function call in between might overwrite them.
+  // All registers with results of the assembly loop are copied at once, because a function call in between might
+  // overwrite them.
   sums[0][0] = v0, sums[0][1] = v1, sums[0][2] = v2, sums[0][3] = v3;
   sums[1][0] = v4, sums[1][1] = v5, sums[1][2] = v6, sums[1][3] = v7;
   sums[2][0] = v8, sums[2][1] = v9, sums[2][2] = v10, sums[2][3] = v11;

@@ -48,8 +48,8 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Multiplies the byte sums of a pixel by four, and widens them to 16 bits. If kHasBefore is true, the function adds the
-// sums in `before`, which earlier blocks of nibbles gave.
+// Multiplies the byte sums of a pixel's table lookups by four, as the dot product needs them, and widens them to 16
+// bits. If kHasBefore is true, the function adds the sums in `before`, which earlier blocks of nibbles gave.
 template <bool kHasBefore>
 __attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x8_t* before, uint16x8_t* wide) {
   if (kHasBefore) {
@@ -62,7 +62,7 @@ __attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x
   }
 }
 
-// TileOfChannels has the channels of a tile, with their constants.
+// TileOfChannels describes the channels of a tile. The constants are their multipliers, biases and compensations.
 struct TileOfChannels {
   const BconvTask& task;
   const ChannelConstants* constants;  // [vectors]
@@ -253,8 +253,8 @@ void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scra
   lookups.weights = scratch.weights;
   lookups.block_bytes = plan.block * nibble_bytes;
   lookups.sums = scratch.sums;
-  // If all nibbles of a window are unpacked at once, all tiles of pixels use the same memory for sums. This memory then
-  // stays in the L1 cache.
+  // If the weights of a whole window are unpacked at once, each tile of pixels is finished before the next one begins.
+  // All tiles then use the same memory for sums, which stays in the L1 cache.
   lookups.sums_stride = unpacked_nibbles >= plan.nibbles ? 0 : kTileSums;
   for (int32_t unpacked = 0; unpacked < plan.nibbles; unpacked += unpacked_nibbles) {
     const int32_t unpacked_end = Min(unpacked + unpacked_nibbles, plan.nibbles);
@@ -291,8 +291,8 @@ void WithWriter(const TileOfChannels& tile, Body body) {
   });
 }
 
-// Sets the constants of a channel tile. Compensations, which are part of the dot products, come from `packed`. Returns
-// the address after them, where the tile's packed weights begin.
+// Sets the constants of a channel tile. The compensations, which are constant terms of the channels' dot products, come
+// from the array `packed`. Returns the address after them, where the tile's packed weights begin.
 const uint8_t* SetConstants(const TileOfChannels& tile, const uint8_t* packed, ChannelConstants* constants) {
   const BconvTask& task = tile.task;
   const float *multiplier = task.multiplier + tile.channel, *bias = task.bias + tile.channel;

@@ -203,7 +203,7 @@ end litebnn_sum_lookups_\pairs
 // The macros below store the sums after the inner loop. Each byte of register `both` has the sum of pixel 0 plus 16
 // times the sum of pixel 1, modulo 256. Register `pixel1` has the sums of pixel 1.
 
-// The macro stores the registers `both` and `pixel1` unchanged, as ByteSums.
+// The macro stores the sums of two pixels as they are in the registers `both` and `pixel1`: with 8 bits, as ByteSums.
 .macro store both, pixel1
   stp q\both, q\pixel1, [x5, #(32 * \both)]
 .endm

@@ -24,7 +24,7 @@ struct OneLane {
   static void StoreFirst(Floats values, float* output, int32_t) { *output = values; }
   static void StoreFirst(Ints values, int8_t* output, int32_t) { *output = static_cast<int8_t>(values); }
   static Ints LoadBytes(const int8_t* values, int32_t) { return *values; }
-  // Loads popcount sums as a vector of integers.
+  // Loads a vector of integers: one sum of popcounts for each lane.
   static Ints LoadSums(const int32_t* sums) { return *sums; }
   // Returns depth - 2 * sums. The sum is subtracted twice, because twice a sum may overflow an int32_t.
   static Ints Dots(Ints depth, const int32_t* sums) { return depth - *sums - *sums; }

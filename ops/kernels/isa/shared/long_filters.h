@@ -22,8 +22,8 @@ constexpr int32_t kLongPixels = 16;
 // PiecesMemory is the memory in which one thread keeps intermediate results.
 struct PiecesMemory {
   alignas(64) int32_t popcounts[kLongPixels][kTileChannels];
-  // The array `dots` has the dot products of one piece. The kernel writes them as float outputs, with a multiplier of 1
-  // and a bias of 0.
+  // The array `dots` has the dot products over one piece of the filter. The kernel writes them as float outputs, with a
+  // multiplier of 1 and a bias of 0.
   alignas(64) float dots[kLongPixels][kTileChannels];
   float ones[kTileChannels], zeros[kTileChannels];
 };

@@ -7,8 +7,8 @@
 // number of ones is odd, otherwise 0. The dividend is even, so an entry is 0, 1 or 2. The parities of a window and of a
 // filter are counted outside of the inner loop.
 //
-// Seven entries add up to at most 14, which fits four bits, so each byte of a table serves two pixels. Two input
-// nibbles, one of each pixel, select the table.
+// Entries are at most 2, so seven of them add up to at most 14, which fits four bits. Therefore each byte of a table
+// has the entries of two pixels. Two input nibbles, one of each pixel, select the table.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ constexpr int32_t kGroupNibbles = 7;
 // The constant is the largest even multiple of kGroupNibbles below this limit.
 constexpr int32_t kMaxBlockNibbles = 126;
 
-// A Piece is a number of consecutive nibbles of a window whose table offsets are contiguous. `first` is the index of
-// the first offset.
+// A Piece is a sequence of a window's nibbles whose table offsets are stored one after the other. The member `first` is
+// the index of the first of these offsets.
 struct Piece {
   ptrdiff_t first;
   int32_t nibbles;

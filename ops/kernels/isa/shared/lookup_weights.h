@@ -17,8 +17,8 @@ namespace {
 constexpr int32_t kUnitChannels = 32;
 constexpr int32_t kTileChannels = 4 * kUnitChannels;
 
-// Channels are split into tiles, the largest tiles first. Returns the size of the next tile if `channels` channels are
-// left.
+// Channels are split into tiles, the largest tiles first. Returns the number of channels of the next tile if `channels`
+// channels are not yet in a tile.
 int32_t TileChannels(int32_t channels) {
   return channels <= kUnitChannels ? kUnitChannels : channels <= 3 * kUnitChannels ? 2 * kUnitChannels : kTileChannels;
 }

@@ -47,8 +47,9 @@ __attribute__((always_inline)) inline void StorePair(float* output, float32x4_t 
 }
 
 // The class has the operations that follow a convolution with int8 outputs (its epilogue), for eight channels of a
-// pixel at a time. Its results equal those of Int8Epilogue (shared/output.h), provided that the task's sum has no
-// exceptions. The levels are rounded as floats, because the sum multiplies them as floats.
+// pixel at a time. If kAdds is true, a FloatSum (kernels.h) adds an int8 tensor. It must not list exceptions, which are
+// pairs of operands whose float sum is wrong. Under this condition, the results equal those of Int8Epilogue
+// (shared/output.h). The convolution's levels stay floats after rounding, because FloatSum multiplies floats.
 template <bool kAdds>
 struct LevelPairs {
   using Value = int8_t;
@@ -81,22 +82,24 @@ struct LevelPairs {
         values[i] = vaddq_f32(product, vmulq_f32(vcvtq_f32_s32(seconds[i]), second_scale));
       }
     }
-    // All rounded values fit 16 bits, because FloatSum limits the scales. Therefore the upper halves can be dropped.
+    // All rounded values fit 16 bits, because a FloatSum (an int8 addition in floats) has limited scales. Therefore the
+    // upper halves can be dropped.
     const int16x8_t levels = vuzp1q_s16(vreinterpretq_s16_s32(FourLanes::Round(values[0])),
                                         vreinterpretq_s16_s32(FourLanes::Round(values[1])));
     const int8x8_t bytes = vqmovn_s16(vaddq_s16(levels, zero_point));
     return kAdds ? vmin_s8(vmax_s8(bytes, least), most) : bytes;
   }
 
-  // The epilogue is the same for all channels.
+  // The constants of this int8 epilogue do not depend on the channel, so the epilogue of any channel only points to
+  // them.
   struct Channels {
     const LevelPairs* levels;
   };
   Channels operator()(int32_t /*channel*/) const { return {this}; }
 };
 
-// Applies the epilogues of two adjacent vectors of channels to their values, and stores the results in `pixel` at an
-// offset of kFirst values. `index` is the position of the first one in the output.
+// Applies the epilogue (the operations after the convolution) to two adjacent vectors of channels. The results are
+// stored in `pixel` at an offset of kFirst values. `index` is the position of the first result in the whole output.
 template <int kFirst, typename Channels>
 __attribute__((always_inline)) inline void StoreOutputs(const Channels& low_epilogue, const Channels& high_epilogue,
                                                         float32x4_t low, float32x4_t high, float* pixel,
@@ -109,8 +112,9 @@ __attribute__((always_inline)) inline void StoreOutputs(const Channels& epilogue
   vst1_s8(pixel + kFirst, (*epilogue.levels)(low, high, index));
 }
 
-// Calls body(epilogue) with the task's epilogue for StoreOutputs. The epilogue's kind must not be kBits, and the task's
-// sum must not have exceptions.
+// Calls body(epilogue) with the task's epilogue for StoreOutputs. The task must not write packed bits (kBits). If the
+// task adds an int8 tensor, its float sum must not have exceptions, the pairs of operands for which it needs a
+// correction.
 template <typename Body>
 __attribute__((always_inline)) inline void WithPairEpilogue(const BconvTask& task, Body body) {
   if (task.epilogue_kind == EpilogueKind::kInt8) return body(LevelPairs<false>(task));

@@ -11,7 +11,7 @@ namespace litebnn {
 // Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
-// A tile has four vectors of eight channels, whose sums have 16 bits.
+// For one pixel, a tile has four vectors of eight output channels, with a 16-bit sum for each channel.
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kVectorChannels = 8;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;

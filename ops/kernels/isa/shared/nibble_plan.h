@@ -16,7 +16,8 @@ namespace {
 constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 
 // A NibbleBlock is a part of a window: consecutive nibbles, few enough for the sums of their table lookups to fit
-// bytes. The block is a list of pieces; the table offsets of one piece are contiguous in memory.
+// bytes. The block is a list of pieces. A piece is a number of nibbles whose table offsets (numbers that select lookup
+// tables) are adjacent elements of one array.
 struct NibbleBlock {
   // A window consists of runs (contiguous words), and a piece is a run or a part of one. If there are several runs,
   // each has at least two words. Only the first and the last piece of a block may be shorter than a run.

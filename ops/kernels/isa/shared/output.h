@@ -24,7 +24,8 @@ inline void StoreBits(uint32_t* words, int64_t offset, int32_t count, uint32_t b
   if (shift + count > kBitsPerWord) word[1] = bits >> (kBitsPerWord - shift);
 }
 
-// Returns the padding corrections of the group's channels at `pixel`. task.corrections must not be null.
+// Returns the padding corrections for output pixel `pixel`, one for each channel of the task's group of channels. The
+// pointer task.corrections must not be null.
 inline const int32_t* CorrectionsOf(const BconvTask& task, int64_t pixel) {
   // The division has 32 bits, because a 64-bit division takes several times as long. There are fewer than 2^31 pixels.
   const auto number = static_cast<uint32_t>(pixel), width = static_cast<uint32_t>(task.output_width);
@@ -169,12 +170,14 @@ __attribute__((always_inline)) inline void StorePair(const Epilogue& epilogue, i
   }
 }
 
-// True if the task adds an int8 tensor by a FloatSum (kernels.h) with exceptions. Only Int8Epilogue corrects them.
+// True if the task adds an int8 tensor by a FloatSum (kernels.h) that has exceptions: pairs of operands for which the
+// sum needs a correction. Only Int8Epilogue makes these corrections.
 inline bool HasExceptions(const BconvTask& task) {
   return task.epilogue_kind == EpilogueKind::kInt8Add && task.epilogue.int8_sum.exceptions > 0;
 }
 
-// Calls body(epilogue) with the task's epilogue, which is for float outputs, and returns its result.
+// Calls body(epilogue) with the task's epilogue, and returns its result. The epilogue's kind must be one for float
+// outputs.
 template <typename Lanes, typename Body>
 __attribute__((always_inline)) inline auto WithFloatEpilogue(const BconvTask& task, Body body) {
   const EpilogueKind kind = task.epilogue_kind;
@@ -192,9 +195,9 @@ __attribute__((always_inline)) inline auto WithEpilogue(const BconvTask& task, B
   return WithFloatEpilogue<Lanes>(task, body);
 }
 
-// Writes the outputs of kPixels pixels in `channels` channels from `channel` on. `sums` are popcounts, and the distance
-// from one pixel to the next is `stride` elements. The sums and the channel constants are padded to whole vectors. All
-// functions are inlined, so that the compiler unrolls loops over a constant number of channels.
+// Writes the outputs of kPixels pixels in `channels` channels from `channel` on. The array `sums` has their popcounts,
+// those of one pixel `stride` elements after those of the pixel before. The sums and the channel constants are padded
+// to whole vectors. All functions are inlined, so that the compiler unrolls loops over a constant number of channels.
 template <typename Lanes, int kPixels, typename Sum>
 struct TileOutputs {
   using Floats = typename Lanes::Floats;

@@ -21,7 +21,8 @@ inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, ui
   }
   for (int64_t row = 0; row < rows; ++row) {
     for (int32_t word = 0; word < words; ++word, input += kBitsPerWord) *output++ = pack_word(input);
-    // The row's last 32 values include values of the previous word. The shift removes the bits of these values.
+    // The row's tail (fewer than 32 values) is packed together with values before it, which the previous word contains
+    // already. The shift removes the bits of the values before the tail.
     uint32_t bits = words > 0 ? pack_word(input + tail - kBitsPerWord) >> (kBitsPerWord - tail) : 0;
     for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < limit) << i;
     *output++ = bits;
@@ -111,7 +112,8 @@ inline void PackInt8Comparisons(const int8_t* input, int64_t rows, int32_t chann
       *output++ = Lanes::BitsBelow(input + first, thresholds + first) ^ inverted[word];
     }
     if (tail == 0) continue;
-    // The row's last 32 values include values of the previous word. The shift removes the bits of these values.
+    // The row's tail (fewer than 32 values) is packed together with values before it, which the previous word contains
+    // already. The shift removes the bits of the values before the tail.
     const int32_t last = channels - kBitsPerWord;
     uint32_t bits = words > 0 ? Lanes::BitsBelow(input + last, thresholds + last) >> (kBitsPerWord - tail) : 0;
     for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < thresholds[i]) << i;

@@ -26,7 +26,8 @@ constexpr int32_t kSparePairs = 3;
 // The bytes of memory for the table offsets of a block of pixels, few enough to stay in the L2 cache.
 constexpr int32_t kTableOffsetsBytes = 160 << 10;
 
-// TableOffsetsMemory has the table offsets and the parities of one block of output pixels.
+// TableOffsetsMemory has data of a block of output pixels. The data are the offsets of the lookup tables that the
+// pixels' windows select, and each window's number of odd-parity nibbles.
 template <typename Offset>
 struct TableOffsetsMemory {
   // The array `pairs` has the address of each pair's first offset.
@@ -39,8 +40,8 @@ struct TableOffsetsMemory {
 // number in this form.
 int32_t TwiceInHalves(int32_t parity) { return parity * 2 * 0x10001; }
 
-// The class computes the offsets for the output pixels of one thread, block by block. `Traits` has the operations that
-// depend on the ISA's vectors:
+// The class computes the table offsets of the output pixels of one thread, block by block. The operations that depend
+// on the ISA's vectors are in `Traits`, which has the following members:
 //   Offset             type of a table's offset
 //   ParitySums         counts of odd-parity nibbles of two pixels: None(), Add(other), Totals(int32_t[2])
 //   Write(source0, source1, words, offsets)
@@ -66,8 +67,8 @@ class TableOffsets {
   TableOffsets(const BconvTask& task, int64_t first, int64_t last, Memory& memory)
       : task_(task), memory_(memory), words_(task.runs * task.run_words) {
     constexpr auto kWordBytes = static_cast<ptrdiff_t>(sizeof(uint32_t));
-    // Sharing offsets saves time only if windows overlap; otherwise half of a row's offsets would be unused. If windows
-    // overlap, each of their runs (contiguous words) is in another input row.
+    // Windows share the table offsets of an input row only if the windows overlap. Otherwise half of the row's offsets
+    // would be unused. If windows overlap, a window has one run (contiguous words) in each input row that it reads.
     if (task.run_words * kWordBytes <= task.pixel_stride) return;
     input_row_bytes_ = task.runs > 1 ? task.run_offsets[1] : task.row_stride;
     const int64_t width = task.output_width;
@@ -79,8 +80,8 @@ class TableOffsets {
     pixel_words_ = static_cast<int32_t>(task.pixel_stride / kWordBytes);
     const int64_t row_pixels = Min<int64_t>(width, kMaxBlockPixels);
     row_words_ = static_cast<int32_t>(row_pixels - 1) * pixel_words_ + task.run_words;
-    // One block of memory holds the parities and the offsets of all rows. The offsets come last, because the code
-    // writes past their end.
+    // One block of memory holds the counts of odd-parity nibbles and the table offsets of all input rows that a block
+    // of pixels reads. The offsets come last, because the code writes past their end.
     const int64_t staged_bytes = row_bytes() + row_offsets() * static_cast<int64_t>(sizeof(Offset));
     const int64_t rows = (kTableOffsetsBytes - row_bytes() - 3 * kSlack) / staged_bytes;
     if (rows < task.runs) return;
@@ -96,8 +97,8 @@ class TableOffsets {
   int32_t run_nibbles() const { return words_ / runs() * kNibblesPerWord; }
   ptrdiff_t run_stride() const { return shared_ ? row_offsets() : 0; }
 
-  // Returns the end of the block of pixels that begins at `pixel`. The blocks up to `last` have nearly equal sizes. A
-  // block with shared offsets consists of whole rows, or of a part of one row if rows are long.
+  // Returns the end of the block of pixels that begins at `pixel`. The blocks up to `last` have nearly equal sizes. If
+  // overlapping windows share table offsets, a block consists of whole rows, or of a part of one row if rows are long.
   int64_t BlockEnd(int64_t pixel, int64_t last) const {
     const int64_t width = task_.output_width;
     const bool by_rows = shared_ && width <= kMaxBlockPixels;

@@ -21,8 +21,8 @@ struct TilePixels {
 // Sme2Layer has the arguments of litebnn_sme2_bconv. bconv.S relies on the order of the members, and on each member
 // taking eight bytes.
 struct Sme2Layer {
-  // These six members come first, because bconv.S broadcasts them to vectors by an instruction that can only read at
-  // offsets below 256 bytes.
+  // The members from `base` to `zero_point` come first, because bconv.S broadcasts them to vectors. Its instruction for
+  // this can only read at offsets below 256 bytes.
   alignas(8) int32_t base;  // depth - 64 * words; for packed outputs 32 * words
   alignas(8) int32_t clamp_min;
   alignas(8) int32_t clamp_max;

@@ -30,7 +30,8 @@
   \operation z3.s, z3.s, z\a3\().s
 .endm
 
-// The macro loads the corrections of the next pixel, at x9, into z4 to z7.
+// The macro loads the padding corrections of the next pixel into z4 to z7. Register x9 points to the address of these
+// corrections, and advances to the next pixel's.
 .macro next_corrections
   ldr x17, [x9], #8
   load_four_at 4, 7, 9, 17, 26

@@ -41,8 +41,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
       is_bits ? pixel_begin * PackedWords(task.output_channels) : OutputIndex(task, pixel_begin, channel_begin);
   const int64_t value_bytes = is_bytes ? sizeof(int8_t) : sizeof(uint32_t);
   Sme2Layer layer = {};
-  // The number `base` may overflow an int32_t and wrap around. bconv.S computes dot products from it modulo 2^32 too,
-  // so they are correct.
+  // For float and int8 outputs, a dot product is `base` plus twice the number of equal bits. For long windows, `base`
+  // overflows an int32_t and wraps around. The kernel in bconv.S adds modulo 2^32 too, so the dot product is correct.
   const int64_t all_bits = int64_t{words} * kBitsPerWord;
   layer.base = static_cast<int32_t>(is_bits ? all_bits : task.depth - 2 * all_bits);
   layer.clamp_min = task.clamp_min;

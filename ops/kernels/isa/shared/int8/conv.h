@@ -23,7 +23,8 @@ struct Int8Tile {
   using Ints = typename Dots::Ints;
   static constexpr int32_t kChannels = kVectors * Dots::kLanes;
 
-  // Computes the sums of kPixels windows, which are pixel_stride bytes apart, in the channels from `channel` on.
+  // Computes the convolution sums (bias plus products) of kPixels windows, for the output channels from `channel` on.
+  // The windows are pixel_stride bytes apart.
   __attribute__((always_inline)) static void Sum(const Int8ConvTask& task, const uint8_t* window, int32_t channel,
                                                  Ints (&sums)[kPixels][kVectors]) {
 #pragma GCC unroll 4
@@ -87,8 +88,8 @@ struct Int8Tile {
   }
 };
 
-// Adds the products of windows and weights, one step (kInt8StepBytes) after the other. A trait `Dots` for a CPU whose
-// instructions do several steps at once replaces this function by its own.
+// Adds the products of windows and weights, one step (kInt8StepBytes bytes of a window's row) after the other. A trait
+// `Dots` for a CPU whose instructions do several steps at once replaces this function by its own.
 template <typename Dots, int kPixels, int kVectors>
 __attribute__((always_inline)) inline void AddSteps(const Int8ConvTask& task, const uint8_t* window,
                                                     const uint8_t* weights,

@@ -56,7 +56,8 @@ struct FourDots {
   }
 };
 
-// Calls Dots::AddStep<i> for each step i of a row's next 16 bytes.
+// Adds the products of kPixels windows and their weights to `sums`. The loop loads 16 bytes from a row of each window,
+// and calls Dots::AddStep<i> for each step i (four bytes) of these bytes.
 template <typename Dots, int kPixels, int kVectors>
 __attribute__((always_inline)) inline void AddStepsByFours(const Int8ConvTask& task, const uint8_t* window,
                                                            const uint8_t* weights,
