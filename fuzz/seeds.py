@@ -121,7 +121,8 @@ def stem() -> Graph:
 
 
 def graph_bytes(graph: Graph) -> bytes:
-    """The ops of OPS that a graph contains, as bytes. Tensors that other ops write or read become inputs or outputs."""
+    """Encodes a graph for the target `graphs`, with the ops in OPS only. Tensors that left-out ops write become inputs
+    of the encoded graph, and tensors that left-out ops read become outputs."""
     ops = [op for op in graph.ops if op.name in OPS]
     tensors: list[Tensor] = []
     for op in ops:

@@ -202,8 +202,8 @@ def measure_ops(
 
 def measure(target: str, board: Board, bundle_folder: str, flags: str, results: Path) -> str:
     """Runs benchmark_model once on a board, copies its results to the file `results`, and returns what it printed."""
-    # The command `exit` keeps the shell alive until the program has ended. The shell's exit code then reports a signal
-    # that ended the program.
+    # Without a command after the program, the program would replace the shell. With `exit $?`, the shell outlives the
+    # program, and its exit code reports a signal that ended the program.
     command = f"./benchmark_model {flags} --output=benchmark.json"
     result = board.run(f"cd {shlex.quote(bundle_folder)} && {command}; exit $?")
     if result.exited == ILLEGAL_INSTRUCTION:

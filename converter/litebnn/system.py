@@ -29,8 +29,8 @@ class System:
 
     @property
     def accelerator(self) -> str:
-        """The name of the file that LiteRT loads as an accelerator. LiteRT loads the first file with this name, so no
-        GPU accelerator is loaded."""
+        """The file name by which LiteRT looks for a GPU accelerator. A file of litebnn has this name, so LiteRT loads
+        litebnn's accelerator instead."""
         return f"libLiteRtGpuAccelerator{self.suffix}"
 
     @property

@@ -148,7 +148,7 @@ def _named(classes: npt.NDArray[Any], names: tuple[str, ...]) -> str:
 
 
 def print_table(network: str, results: list[Result]) -> None:
-    """Prints flash, RAM and instructions of each board."""
+    """Prints the flash and RAM that the network uses on each board, and the instructions that an inference executes."""
     table = Table(title=f"The {network} network on QEMU's boards; no cycle was measured on silicon")
     for column in ("target", "flash, bytes", "RAM, bytes", "instructions"):
         table.add_column(column, justify="left" if column == "target" else "right")

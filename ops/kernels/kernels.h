@@ -157,9 +157,10 @@ struct FloatSum {
 
   float first_scale, second_scale;
   int32_t second_zero_point, zero_point, low, high;
-  // True if a faster computation gives the same results: two fused multiply-adds, whose sum is rounded with halves to
-  // even. The first one computes second * second_scale - second_zero_point * second_scale, where `second` is the
-  // operand including its zero point. The second one adds the product of the first operand and its scale.
+  // True if two fused multiply-adds, whose result is rounded with halves to even, give the same sum in less time. The
+  // first multiply-add computes second * second_scale - second_zero_point * second_scale, where `second` is the second
+  // operand, with its zero point. The next multiply-add adds the product of the first operand, without its zero point,
+  // and first_scale.
   bool may_fuse;
   int32_t exceptions;
   Exception exception[kMostExceptions];

@@ -80,7 +80,8 @@ def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
 
 
 def _weights(draw: Draw, model: FloatModel, rng: np.random.Generator, *shape: int) -> Tensor | Array:
-    """Weights of ±alpha. Some are computed by ops in the model, and some are zero."""
+    """Draws weights of ±alpha for a layer. In some draws one weight or one output channel is zero, or ops of the model
+    compute the weights."""
     weights = sign_weights(rng, *shape)
     oddity = draw(st.integers(0, 19))
     if oddity == 0:

@@ -1,7 +1,7 @@
 """Tests that the examples in docstrings give the results that they show, in a folder with the models that they mention.
 
-Examples of litebnn.torch run in PyTorch's environment (tests/trainers/torch_suite.py), and those of litebnn.keras with
-the blocks of the documents.
+Examples of litebnn.torch run in PyTorch's environment (tests/trainers/torch_suite.py). Examples of litebnn.keras run in
+test_blocks.py, which also runs the code blocks of the documents.
 """
 
 import doctest

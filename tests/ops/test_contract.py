@@ -67,8 +67,8 @@ def test_values() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_damaged_ops_are_refused_by_both() -> None:
-    """`litebnn check` refuses the same ops as the library. The exceptions are wrong sizes, which the library
-    recomputes."""
+    """`litebnn check` refuses the same ops as the library. The exceptions are tensors with wrong shapes or too short
+    buffers, which the library corrects."""
     runtime = PythonRuntime()
     verdicts = set()
     for seed in range(400):

@@ -24,7 +24,7 @@ class Part:
 
 
 def load_parts() -> list[Part]:
-    """All parts, in the order of the file.
+    """All rows of parts.toml, in the order of the file. A row describes third-party code or data in distributed files.
 
     Raises:
         ToolkitError: a row has an unknown key, or lacks one.

@@ -13,7 +13,8 @@ _MIDDLE = 0.2
 
 
 def middle_means(runs: Sequence[Sequence[float]]) -> list[float]:
-    """Averages the time of each node over the middle share of the runs, which are sorted by time.
+    """Averages the time of each node over the middle share of the runs. The function sorts the runs by their total
+    times.
 
     Args:
         runs: for each run, the time of each node.

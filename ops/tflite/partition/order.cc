@@ -8,7 +8,8 @@ namespace {
 
 const Binding& Image(const Step& step, size_t part) { return step.inputs[part * step.op->InputsPerPart()]; }
 
-// True for a "copying" step: it reads its inputs one by one, as parts, and writes at least as many bytes as it reads.
+// True for a "copying" step, such as a concatenation. Its op treats each input as a part of the output, and the step
+// writes at least as many bytes as it reads.
 bool Copies(const Step& step) {
   const size_t part_count = step.op->PartCount();
   size_t bytes = 0;

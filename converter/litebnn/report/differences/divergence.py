@@ -148,15 +148,15 @@ class LayerComparison:
         """The first common tensor in which the models differ; None if they do not differ.
 
         Args:
-            sample: an array of the model's own shape for each input.
+            sample: for each input of the models, an array of that input's shape.
         """
         return next(self.divergences(sample), None)
 
     def divergences(self, sample: list[Array]) -> Iterator[Divergence]:
-        """Yields every tensor in which the models differ, in the result's order of execution.
+        """Yields every tensor in which the models differ, in the order in which the converted model computes them.
 
         Args:
-            sample: an array of the model's own shape for each input.
+            sample: for each input of the models, an array of that input's shape.
         """
         if not self._pairs:
             return
@@ -171,7 +171,7 @@ class LayerComparison:
         Then a sign that rounding flipped in one layer does not affect the comparison of later layers.
 
         Args:
-            sample: an array of the model's own shape for each input.
+            sample: for each input of the models, an array of that input's shape.
         Returns:
             The largest difference of a computed output, and the first tensor that differs by more than rounding; None
             if there is no such tensor.

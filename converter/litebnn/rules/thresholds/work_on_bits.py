@@ -44,8 +44,8 @@ def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _pooled(graph: Graph, op: Op) -> Tensor | None:
-    """Returns the bits of a max pool that reads a sign, or reads the output of a PADV2 that pads the sign's floats.
-    None if there are no such bits.
+    """Inserts a max pool of bits in place of `op`, a max pool of signs, and returns its output. The signs may be padded
+    by a PADV2. Returns None if the input has no bits, or if the pool cannot work on bits.
     """
     source = op.input(0)
     before = graph.producer(source)

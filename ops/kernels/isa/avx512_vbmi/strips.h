@@ -1,8 +1,9 @@
 // The file makes the lookup tables of four output pixels, and chooses the pixels that are computed together.
 //
-// One lookup table serves four output pixels: it combines a chunk (six bits) from the input window of each pixel. Four
-// lanes therefore compute four blocks of output pixels at the same time, each lane its own block, row by row. Adjacent
-// windows share the tables of the taps that they have in common, so most tables are made only once.
+// A lookup table has a byte for each of the 64 values of six filter bits. The byte has two bits for each of four output
+// pixels: half the number of matches with six bits of the pixel's input window. The four pixels belong to four blocks
+// of the output image, each of which is computed row by row. Adjacent windows share the tables of the taps that they
+// have in common, so most tables are made only once.
 #pragma once
 
 #include <cstddef>
