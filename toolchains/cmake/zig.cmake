@@ -28,6 +28,9 @@ endif()
 # kind.
 set(litebnn_options ${litebnn_target} -mcpu=${LITEBNN_GENERIC_CPU} -O3 -s)
 add_compile_options(-mcpu=${LITEBNN_CPU})
+# For older programs, headers of libc++ include many more headers than they need. Without these, the library compiles in
+# two thirds of the time.
+add_compile_definitions(_LIBCPP_REMOVE_TRANSITIVE_INCLUDES)
 # zig knows CPUs and their features, but not the option -march.
 set(LITEBNN_DOTPROD_OPTION -mcpu=${LITEBNN_GENERIC_CPU}+dotprod)
 
