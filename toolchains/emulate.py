@@ -23,8 +23,8 @@ from toolchains.targets import BUILD, Target, ToolkitError
 SUITE = "bookworm"
 PACKAGES = ("python3", "python3-pip", "python3-numpy", "libstdc++6")
 
-# The oldest version of QEMU that runs current runtimes. The programs in Debian's package are linked statically, so the
-# package of a newer Debian runs on this machine too.
+# The oldest version of QEMU that runs the newest releases of LiteRT. The programs in Debian's package are linked
+# statically, so the package of a newer Debian runs on this machine too.
 OLDEST_QEMU = (11, 1)
 QEMU_SUITE = "trixie-backports"
 QEMU = find("qemu-user")

@@ -84,7 +84,8 @@ def fitted(
 
 
 def cycles_of(works: Iterable[Workload], cycles: Mapping[str, Mapping[str, float]]) -> float:
-    """The cycles of all `works`: the amount of each kind of work, times its cost in `cycles`."""
+    """Returns the total cycles of all `works`. A workload has amounts, such as MACs and bytes, and `cycles` has the
+    cost of one unit of each amount for the workload's kind."""
     return sum(cycles[work.kind].get(name, 0.0) * amount for work in works for name, amount in work.amounts.items())
 
 

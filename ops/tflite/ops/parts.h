@@ -11,7 +11,7 @@
 
 namespace litebnn {
 
-// The upper limit for the number of parts, above that of any network's layer.
+// The upper limit for the number of tensors that a node concatenates (its parts). No known network has more.
 constexpr size_t kMaxParts = 256;
 
 struct Parts {

@@ -1,7 +1,8 @@
 // The file has the inner loops for cores with a fast TBL instruction. They compute sums of table
 // lookups (shared/lookup_tables.h). A TBL looks up 4 bits of 2 pixels for 16 channels, which is 128 binary
-// multiply-adds. A tile is the set of pixels and channels whose sums stay in registers. Two registers hold the sums of
-// two pixels (a pixel pair) in 16 channels, and a tile has eight such pairs of registers.
+// multiply-adds. A byte of the table has four bits for each of the two pixels. A tile is the set of pixels and channels
+// whose sums stay in registers. Two registers hold the sums of two pixels (a pixel pair) in 16 channels, and a tile has
+// eight such pairs of registers.
 //
 // Each function sums the lookups of one tile: N pixel pairs by 8 / N vectors of 16 channels. The name of the function
 // ends in N. Only sum_lookups.h calls the functions, with the arguments:
