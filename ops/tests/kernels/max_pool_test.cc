@@ -91,13 +91,12 @@ TEST_P(MaxPoolTest, MaxPool2dOfInt8) {
     const MaxPool2dGeometry g = RandomPool(random, i % 10 == 0 ? 2000 : 150);
     std::vector<int8_t> input(static_cast<size_t>(int64_t{g.batch} * g.input_height * g.input_width * g.channels));
     std::generate(input.begin(), input.end(), level);
-    const auto [least, most] = std::minmax(level(), level());
-    const auto expected =
-        ExpectedPool<int8_t>(g, [&, low = least, high = most](const std::vector<size_t>& taps, size_t channel) {
-          int8_t largest = -128;
-          for (size_t tap : taps) largest = std::max(largest, input[tap + channel]);
-          return std::clamp(largest, low, high);
-        });
+    const int8_t first = level(), second = level(), least = std::min(first, second), most = std::max(first, second);
+    const auto expected = ExpectedPool<int8_t>(g, [&](const std::vector<size_t>& taps, size_t channel) {
+      int8_t largest = -128;
+      for (size_t tap : taps) largest = std::max(largest, input[tap + channel]);
+      return std::clamp(largest, least, most);
+    });
     std::vector<int8_t> output(expected.size());
     MaxPool2d(isa(), *pool, g, input.data(), least, most, output.data());
     EXPECT_EQ(output, expected);
