@@ -79,7 +79,7 @@ class Result(NamedTuple):
     ram: int
     # Instructions that the network executes for one sample.
     instructions: int
-    # The class of each sample.
+    # The class that the network predicts for each sample.
     classes: list[int]
 
 

@@ -64,8 +64,8 @@ struct MaxPool2dGeometry {
 };
 void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint32_t* input, uint32_t* output);
 
-// The operands of a max pool of floats. An optional scale is applied before the maximum, an optional sum and RELU after
-// it.
+// The operands of a max pool of floats. Optionally, a multiplier for each channel is applied before the maximum, and a
+// constant for each channel is added after it, followed by RELU.
 struct FloatPool {
   const float* input;
   const float* multiplier;  // per channel, applied before the maximum; null for none

@@ -35,7 +35,7 @@ def run_python(text: str, name: str, namespace: dict[str, Any]) -> str:
 def run_shell(text: str) -> str:
     """Runs a block of shell commands, and returns its error; empty if it succeeds.
 
-    The project's tasks work as if they were run in the project's folder.
+    The block may call `invoke`, which finds the tasks in the project's tasks.py although the block runs elsewhere.
     """
     invoke = f'invoke() {{ "{sys.executable}" -m invoke --search-root="{ROOT}" "$@"; }}'
     command = ["bash", "-euo", "pipefail", "-c", f"{invoke}\n{text}"]

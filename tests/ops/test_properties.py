@@ -274,9 +274,9 @@ def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[s
     pool(pool(image, 0), 0)
     model = graph.build([source, image], results)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate(verbose=True)])
-    # The delegate claims the 4 ops that are no pools. Three of their outputs have pools with no activation, with RELU
-    # and with RELU6. The delegate claims these pools, except those with RELU6. It also claims the pool of a claimed
-    # pool's output, but not the two pools after the float input.
+    # The delegate claims the 4 ops that are no pools. Each of three of their outputs has three pools: with no
+    # activation, with RELU and with RELU6. The delegate claims these pools, except those with RELU6. It also claims
+    # the pool of a claimed pool's output, but not the two pools after the float input.
     assert f"the delegate takes {4 + 2 * 3 + 1} of {4 + 3 * 3 + 3} nodes" in capfd.readouterr().err
 
 

@@ -2,9 +2,9 @@
 converted files.
 
 The script is a separate program, because a process has only one version of Keras, with one backend. For each seed it
-writes `SEED.tflite` and `SEED.npz`. In the latter, `x` and `y` are inputs and the trainer's outputs. `binary` is true
-for each binary layer, followed by the number of layers that must be binary. `named` and `layers` are the layers' names
-in the report and in the trainer.
+writes `SEED.tflite` and `SEED.npz`. In the latter, `x` and `y` are inputs and the trainer's outputs. `binary` has a
+bool for each layer, true if the conversion made it binary. `expected` is the number of layers that must be binary.
+`named` and `layers` are the layers' names in the report and in the trainer.
 
 Usage:
 

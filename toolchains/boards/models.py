@@ -191,7 +191,8 @@ class _Builder:
         return self._op("MAX_POOL_2D", [x], x.shape, padding=Padding.SAME, fused_activation_function=RELU, **window)
 
     def classes(self, x: Tensor) -> Tensor:
-        """Adds the scores of all classes, which are computed from the mean over the image."""
+        """Appends the last layers: a mean over the image, and a dense layer whose outputs are the scores of all
+        classes."""
         channels = x.shape[3]
         x = self._op("MEAN", [x, self._const([1, 2], np.int32)], (1, channels), keep_dims=False)
         inputs = [x, self._weights(CLASSES, channels), self._const(np.zeros(CLASSES))]

@@ -127,8 +127,8 @@ class Notes:
         self._said.clear()
 
     def start_round(self) -> None:
-        """Removes the reasons that rules recorded in earlier rounds. If a reason still holds, a rule records it again
-        in the next round."""
+        """Removes the reasons, recorded in earlier rounds, why layers are not binary. If a reason still holds, a rule
+        records it again in the next round."""
         for layer, reason in self._said:
             layer.reasons.pop(reason, None)
         self._said.clear()

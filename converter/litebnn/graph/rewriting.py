@@ -17,8 +17,8 @@ def begin_rewriting(model: Model) -> None:
 
 
 def finish_rewriting(model: Model) -> None:
-    """Removes tensors, buffers and operator codes that nothing refers to any more, and stores where the tensors come
-    from."""
+    """Removes tensors, buffers and operator codes that nothing refers to any more. For each tensor, stores in the model
+    from which tensor of the source model it comes."""
     compact(model)
     write_origins(model)
 

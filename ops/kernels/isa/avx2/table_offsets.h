@@ -44,7 +44,7 @@ struct OffsetsTraits {
                            _mm256_shuffle_epi8(nibble_parity, HighNibbles(bytes)));
   }
 
-  // Writes the table offsets for eight words of two pixels.
+  // Writes the table offsets for eight words of each of two pixels.
   __attribute__((always_inline)) static ParitySums WriteWords(__m256i pixel0, __m256i pixel1, uint16_t* offsets) {
     const __m256i low = _mm256_or_si256(LowNibbles(pixel0), _mm256_slli_epi16(LowNibbles(pixel1), 4));
     const __m256i high = _mm256_or_si256(HighNibbles(pixel0), _mm256_slli_epi16(HighNibbles(pixel1), 4));

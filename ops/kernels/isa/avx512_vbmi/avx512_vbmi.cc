@@ -52,7 +52,7 @@ int64_t BreakEvenVectors() {
 // Chooses between popcounts by VPOPCNTD (avx512) and by table lookups. Making tables pays off if windows share them, or
 // if many channels use them.
 const Isa* Better(const Bconv2dSpec& spec) {
-  // Four pixels (lanes) share a table. Layers of one or two output pixels would leave most of these lanes idle.
+  // A lookup serves four output pixels. In layers of one or two output pixels, at least half of it would be wasted.
   if (spec.output_pixels == 1 || spec.output_pixels == 2) return &kAvx512Isa;
   const int32_t channels = spec.channels_out / spec.groups;
   const int64_t tap_tables = Chunks(PackedWords(spec.channels_in / spec.groups));
