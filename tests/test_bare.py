@@ -66,10 +66,10 @@ def test_the_quick_tier_does_without(name: str) -> None:
         pytest.skip("README asks for it, by another name, or pip brings it")
     look = f"import sys; from toolchains.needs import missing; sys.exit(not missing({name!r}))"
     assert run(BARE, f"--hide={name}", sys.executable, "-c", look).returncode == 0
-    files = [path for path in files_that_need(name) if path in files_with_quick_tests()]
-    options = ("-q", "-p", "no:cacheprovider", "-m", "not deep and not long")
-    tests = run(BARE, f"--hide={name}", sys.executable, "-m", "pytest", *options, *files) if files else None
-    assert tests is None or tests.returncode == 0, tests.stdout[-8000:]
+    if files := [path for path in files_that_need(name) if path in files_with_quick_tests()]:
+        options = ("-q", "-p", "no:cacheprovider", "-m", "not deep and not long")
+        tests = run(BARE, f"--hide={name}", sys.executable, "-m", "pytest", *options, *files)
+        assert tests.returncode == 0, tests.stdout[-8000:]
 
 
 def test_files_with_quick_tests_are_found() -> None:

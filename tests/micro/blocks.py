@@ -91,8 +91,8 @@ def _itself(model: FloatModel, rng: Rng, x: Tensor, channels: int, stride: int, 
 
 
 _Branch = Callable[[FloatModel, Rng, Tensor, int, int, Grid], Tensor]
-# Three kinds of branches. Those of _ANY compute any number of channels, those of _KEEPING as many as their input has.
-# Those of _SAME keep the whole shape of their input.
+# Three kinds of branches. The branches in _ANY compute any number of channels, and the branches in _KEEPING as many as
+# their input has. The branches in _SAME keep the whole shape of their input.
 _ANY: list[_Branch] = [_conv, _conv, _binary_conv, _binary_conv]
 _KEEPING: list[_Branch] = [_depthwise, _pool]
 _SAME: list[_Branch] = [_relu, _itself]
