@@ -352,6 +352,16 @@ def test_tasks_that_start_a_framework_are_quiet(monkeypatch: pytest.MonkeyPatch)
     }
 
 
+def test_bytecode_is_kept_even_where_python_shall_write_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    (tmp_path / "imported.py").touch()
+    variables = bootstrap.task_variables(tmp_path / "venv")
+    subprocess.run([sys.executable, "-c", "import imported"], cwd=tmp_path, env=variables, check=True)
+    assert list((tmp_path / "venv").rglob("imported.*.pyc"))
+    assert not list(tmp_path.glob("__pycache__"))
+
+
 def test_an_interrupted_run_ends_quietly(
     commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
