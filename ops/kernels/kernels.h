@@ -30,7 +30,7 @@ struct Isa;
 // unknown or this CPU cannot run that ISA.
 const Isa* FindIsa(const char* isa);
 const char* IsaName(const Isa& isa);
-// Names of the ISAs that this CPU can run, fastest first, separated by ", ".
+// Names of the ISAs that this CPU can run, separated by ", ". The first one is the best, which runs by default.
 const char* AvailableIsas();
 
 // Packs the signs of floats. Each of the `rows` rows has `channels` values, which become PackedWords(channels) words.

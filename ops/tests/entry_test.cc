@@ -52,14 +52,6 @@ TEST(Registrations, AreAll) {
   EXPECT_STRNE(litebnn_version(), "");
 }
 
-TEST(Isas, AreThoseOfTheCpu) {
-  const std::string names = std::string(", ") + litebnn_isas() + ", ";
-  EXPECT_NE(names.find(std::string(", ") + litebnn_isa(nullptr) + ", "), std::string::npos) << names;
-  EXPECT_STREQ(litebnn_isa(""), litebnn_isa(nullptr));
-  EXPECT_STREQ(litebnn_isa("portable"), "portable");
-  EXPECT_EQ(litebnn_isa("avx1024"), nullptr);
-}
-
 struct FakeResolver {
   std::vector<std::string> names;
   void AddCustom(const char* name, const ::TfLiteRegistration* registration, int = 1) {

@@ -100,7 +100,7 @@ FOLDER = "folder"
 @pytest.mark.needs("ai-edge-litert", "library")
 def test_golden_models_on_every_isa_and_in_compiled_model(folder: Path) -> None:
     program = wine.compile_program(Path(__file__).with_name("run_models.cc"), folder)
-    names = [*read_library(str(find_library()))["isas"].split(", "), FOLDER]
+    names = [*read_library(str(find_library()))["isas"], FOLDER]
     jobs, expected = [], {}
     for name in NAMES:
         values = input_of(name)

@@ -8,8 +8,6 @@ from toolchains.formats import elf, macho, pe
 EXPORTS = [
     "LiteRtAcceleratorImpl",
     "LiteRtRegisterGpuAccelerator",
-    "litebnn_isa",
-    "litebnn_isas",
     "litebnn_ops",
     "litebnn_register_accelerator",
     "litebnn_registration",

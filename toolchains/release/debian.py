@@ -67,8 +67,8 @@ def installed(product: Product, file: Path) -> str:
     expect(printed.get("version") == __version__, f"the installed library says {printed}")
     has_programs = any(fields(package)["Package"] == "litebnn-tools" for package in packages)
     expect(printed.get("digit") == (DIGIT if has_programs else None), f"label_image says {printed.get('digit')}")
-    ran = f"label_image names {DIGIT}" if has_programs else "the library runs"
-    return f"{suite(product.target)} {product.target.debian}: {ran}, {printed['isas']}"
+    ran = f"label_image names {DIGIT}" if has_programs else "the library makes a delegate"
+    return f"{suite(product.target)} {product.target.debian}: {ran}"
 
 
 def lintian(product: Product, file: Path) -> str:

@@ -108,7 +108,7 @@ def test_a_library_that_cannot_be_loaded_is_broken(
 
 def test_another_library_is_broken(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("LITEBNN_LIBRARY", _ctypes.__file__)
-    assert "has no litebnn_isa" in findings(capsys, 2)["library"]["detail"]
+    assert "has no litebnn_version" in findings(capsys, 2)["library"]["detail"]
 
 
 def test_without_a_runtime_it_says_how_to_get_one(

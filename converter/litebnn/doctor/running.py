@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -69,14 +70,14 @@ def look_at_library(checkout: bool) -> Iterator[Finding]:
 
 def _isa(facts: dict[str, Any]) -> Finding:
     """The finding on the selected ISA, with the reason for the selection."""
-    named, chosen, had = os.environ.get("LITEBNN_ISA", ""), facts["isa"], facts["isas"]
-    if chosen is None:
+    named, had = os.environ.get("LITEBNN_ISA", ""), ", ".join(facts["isas"])
+    if named and named not in facts["isas"]:
         return Finding(_SECTION, "ISA", BROKEN, f"LITEBNN_ISA is {named}, this CPU has {had}", "unset LITEBNN_ISA")
     why = f"LITEBNN_ISA names it, of {had}" if named else f"the best for this CPU, which has {had}"
-    return Finding(_SECTION, "ISA", OK, f"{chosen}: {why}{_lacking(had.split(', '))}")
+    return Finding(_SECTION, "ISA", OK, f"{named or facts['isas'][0]}: {why}{_lacking(facts['isas'])}")
 
 
-def _lacking(had: list[str]) -> str:
+def _lacking(had: Sequence[str]) -> str:
     """A text that names each ISA that this CPU cannot run, and the features that the CPU lacks for it. ISAs without a
     row in the cost table are left out."""
     from litebnn.report.costs import features_lacking
@@ -112,20 +113,30 @@ def load_runtime(name: str) -> str:
 
 
 def read_library(path: str) -> dict[str, Any]:
-    """The version and the ISAs of an op library; or under "error" the reason why the library cannot be used."""
+    """The version of an op library and its ISAs for this CPU, the best one first. If the library cannot be used, the
+    reason is under "error"."""
     import ctypes
 
     try:
         library = ctypes.CDLL(path)
-        functions = library.litebnn_version, library.litebnn_isa, library.litebnn_isas
+        version_of = library.litebnn_version
     except OSError as error:
         return {"error": str(error).removeprefix(f"{path}: ")}
     except AttributeError:
-        return {"error": f"it is of an older litebnn, or none of litebnn's: {Path(path).name} has no litebnn_isa"}
-    for function in functions:
-        function.restype = ctypes.c_char_p
-    found = library.litebnn_version().decode()
+        return {"error": f"it is none of litebnn's: {Path(path).name} has no litebnn_version"}
+    version_of.restype = ctypes.c_char_p
+    found = version_of().decode()
     if found != __version__:
         return {"error": f"it is of litebnn {found}, and this is {__version__}"}
-    chosen = library.litebnn_isa(None)
-    return {"version": found, "isa": chosen and chosen.decode(), "isas": library.litebnn_isas().decode()}
+    return {"version": found, "isas": _isas_of(library)}
+
+
+def _isas_of(library: Any) -> list[str]:
+    """The ISAs that a library has for this CPU, the best one first. It lists them when it refuses an unknown name."""
+    import ctypes
+
+    messages: list[bytes] = []
+    report = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(messages.append)
+    key, value = (ctypes.c_char_p(text) for text in (b"isa", b"?"))
+    library.tflite_plugin_create_delegate(ctypes.byref(key), ctypes.byref(value), ctypes.c_size_t(1), report)
+    return re.findall(r"[^, ]+", b"".join(messages).decode().partition("one of ")[2].partition(", found")[0])

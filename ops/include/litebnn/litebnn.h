@@ -36,15 +36,6 @@ typedef struct LitebnnOp {
 /** Version of the library, as MAJOR.MINOR.PATCH. */
 LITEBNN_EXPORT const char* litebnn_version(void);
 
-/** Name of the instruction set (ISA) that a delegate with the option `isa` set to `name` runs, or null if this CPU has
- * no such ISA. Without the option, or if `name` is null or empty, the ISA is the one that the environment variable
- * LITEBNN_ISA names, by default the best for this CPU.
- */
-LITEBNN_EXPORT const char* litebnn_isa(const char* name);
-
-/** Names of the ISAs that this CPU supports, separated by ", ". */
-LITEBNN_EXPORT const char* litebnn_isas(void);
-
 /** The registration of the op with that name, for TfLiteInterpreterOptionsAddCustomOp, or null if litebnn has no such
  * op. The registration lives as long as the library is loaded.
  */
@@ -56,11 +47,13 @@ LITEBNN_EXPORT const LitebnnOp* litebnn_ops(size_t* count);
 /** Creates a delegate; this is the runtime's external delegate interface. The options, all optional, are
  *
  * - num_threads: number of threads, 1 or more; by default the number that the runtime recommends
- * - isa: instruction set (ISA) to run, such as "portable"; by default the best for this CPU
+ * - isa: instruction set (ISA) to run, such as "portable"; by default the one that the environment variable
+ *   LITEBNN_ISA names, else the best for this CPU
  * - verbose: 1 logs what the delegate takes over, and its memory, to stderr
  *
  * Returns null for an unknown key or a value out of range. The reason goes to `report_error` in one call, or to stderr
- * if `report_error` is null. The delegate must outlive every interpreter that uses it.
+ * if `report_error` is null. For an unknown ISA, it lists the ISAs of this CPU, the best one first. The delegate must
+ * outlive every interpreter that uses it.
  */
 LITEBNN_EXPORT struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values,
                                                                     size_t count,

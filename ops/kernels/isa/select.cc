@@ -58,15 +58,19 @@ const Isa* FindByName(const char* name) {
 // the names after memory has run out.
 struct Names {
   char text[128] = "";
+  size_t length = 0;
 
   Names() {
-    size_t length = 0;
+    const Isa* const best = FindBest();
+    Append(*best);
     for (const Isa* isa : kIsas) {
-      if (!isa->available()) continue;
-      const int written =
-          std::snprintf(text + length, sizeof(text) - length, "%s%s", length > 0 ? ", " : "", isa->name);
-      length += static_cast<size_t>(written);
+      if (isa != best && isa->available()) Append(*isa);
     }
+  }
+
+  void Append(const Isa& isa) {
+    const int written = std::snprintf(text + length, sizeof(text) - length, "%s%s", length > 0 ? ", " : "", isa.name);
+    length += static_cast<size_t>(written);
   }
 };
 

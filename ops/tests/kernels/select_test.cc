@@ -96,6 +96,7 @@ TEST(FindIsa, TheCpuDecides) {
   const char* expected = std::getenv("EXPECTED_ISA");
   if (expected == nullptr) GTEST_SKIP() << "EXPECTED_ISA is not set";
   EXPECT_STREQ(IsaName(*FindIsa(nullptr)), expected);
+  EXPECT_EQ(IsaNames().front(), expected);
 }
 
 }  // namespace

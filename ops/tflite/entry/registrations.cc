@@ -101,13 +101,6 @@ struct CustomOps {
 
 const char* litebnn_version(void) { return LITEBNN_VERSION; }
 
-const char* litebnn_isa(const char* name) {
-  const litebnn::Isa* isa = litebnn::FindIsa(name);
-  return isa != nullptr ? litebnn::IsaName(*isa) : nullptr;
-}
-
-const char* litebnn_isas(void) { return litebnn::AvailableIsas(); }
-
 const LitebnnOp* litebnn_ops(size_t* count) {
   static const litebnn::CustomOps custom_ops(std::make_index_sequence<litebnn::kOpTypeCount>{});
   if (count != nullptr) *count = custom_ops.count;
