@@ -31,12 +31,6 @@ ZIG = "/opt/ziglang/zig"
 WHEEL_PLATFORMS = {"amd64": "manylinux_2_12_x86_64", "arm64": "manylinux_2_17_aarch64"}
 
 
-def image_name() -> str:
-    """The name of the image, which changes with its recipe."""
-    recipe = (RECIPE / "Dockerfile").read_text(encoding="utf-8") + find("ziglang").line
-    return f"litebnn-cross:{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
-
-
 def connect() -> Any:
     """A client of the Docker engine.
 
@@ -58,6 +52,13 @@ def connect() -> Any:
     return client
 
 
+def image_name(client: Any) -> str:
+    """The name of the image, which changes with its recipe and with the base image of this machine."""
+    base = [image.id for image in client.images.list(name=LOCAL_BASE)]
+    recipe = "".join([(RECIPE / "Dockerfile").read_text(encoding="utf-8"), find("ziglang").line, *base])
+    return f"litebnn-cross:{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
+
+
 def build_image() -> str:
     """Builds the image unless it exists; returns its name.
 
@@ -67,7 +68,7 @@ def build_image() -> str:
     client = connect()
     from docker.errors import DockerException
 
-    name = image_name()
+    name = image_name(client)
     if client.images.list(name=name):
         return name
     start = time.monotonic()
@@ -107,7 +108,7 @@ def run_in_container(command: Sequence[str], log: TextIO) -> int:
     # Inside the container, the folders have the same paths as outside, so that no path needs a translation.
     volumes = {str(ROOT): {"bind": str(ROOT), "mode": "ro"}, str(BUILD): {"bind": str(BUILD), "mode": "rw"}}
     container = client.containers.create(
-        image_name(),
+        image_name(client),
         list(command),
         user=f"{os.getuid()}:{os.getgid()}",
         volumes=volumes,

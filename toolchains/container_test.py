@@ -46,17 +46,29 @@ def test_the_host_is_not_the_container() -> None:
         find_docker(find_target("host"))
 
 
+def engine(*bases: str, **functions: Any) -> Any:
+    """A client of an engine that has base images of these identifiers, and no other image."""
+    images = [SimpleNamespace(id=base) for base in bases]
+    listed = SimpleNamespace(list=lambda name: images if name == container.LOCAL_BASE else [], **functions)
+    return SimpleNamespace(images=listed, version=lambda: {"Arch": "amd64"})
+
+
 def test_the_image_is_named_after_its_recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_bytes((container.RECIPE / "Dockerfile").read_bytes())
-    before = image_name()
+    before = image_name(engine())
     monkeypatch.setattr(container, "RECIPE", tmp_path)
-    assert image_name() == before
+    assert image_name(engine()) == before
     (tmp_path / "Dockerfile").write_text("FROM another\n")
-    assert image_name() != before
+    assert image_name(engine()) != before
     (tmp_path / "Dockerfile").write_bytes((ROOT / "docker" / "Dockerfile").read_bytes())
     zig = container.find("ziglang")
     monkeypatch.setattr(container, "find", lambda name: replace(zig, version="0.1"))
-    assert image_name() != before
+    assert image_name(engine()) != before
+
+
+def test_another_base_image_gives_another_name() -> None:
+    names = {image_name(engine(*bases)) for bases in ([], ["sha256:1"], ["sha256:2"])}
+    assert len(names) == 3
 
 
 @pytest.mark.parametrize("is_local", [True, False])
@@ -70,12 +82,11 @@ def test_a_base_image_of_this_machine_is_preferred(
         asked.append(options["buildargs"])
         return SimpleNamespace(attrs={"Size": 1}), []
 
-    images = SimpleNamespace(build=build, list=lambda name: [name] if is_local and name == container.LOCAL_BASE else [])
-    client = SimpleNamespace(images=images, version=lambda: {"Arch": "amd64"})
+    client = engine(*["sha256:1"] * is_local, build=build)
     monkeypatch.setattr(container, "connect", lambda: client)
     monkeypatch.setattr(container, "_unpack_compiler", lambda context, cpu: None)
     monkeypatch.setattr(container, "BUILD", tmp_path)
-    assert container.build_image() == image_name()
+    assert container.build_image() == image_name(client)
     assert asked == [{"BASE": container.LOCAL_BASE} if is_local else {}]
 
 

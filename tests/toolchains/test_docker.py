@@ -25,7 +25,7 @@ def image() -> str:
 
 
 def test_the_image_is_built_once(image: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert image == image_name() == build_image()
+    assert image == image_name(connect()) == build_image()
     assert capsys.readouterr().out == ""
 
 
