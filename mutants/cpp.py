@@ -104,6 +104,8 @@ class Workshop:
         # CMake adds no compiler flags of its own if the configuration has a name that CMake does not know.
         options = {
             "LITEBNN_BUILD_TESTS": "ON",
+            # Each mutant is one changed file, so each file is compiled by a command of its own.
+            "LITEBNN_UNITY_BUILD": "OFF",
             "CMAKE_CXX_FLAGS": "-O1 -w",
             "CMAKE_EXPORT_COMPILE_COMMANDS": "ON",
         }

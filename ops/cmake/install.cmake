@@ -3,9 +3,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# This archive contains everything that programs that link the ops need. The two libraries from which it is made are
+# This archive contains everything that programs that link the ops need. The libraries from which it is made are
 # used only in this build.
-add_library(litebnn_static STATIC $<TARGET_OBJECTS:litebnn_ops> $<TARGET_OBJECTS:litebnn_kernels>)
+add_library(litebnn_static STATIC ${LIBRARY_OBJECTS})
 set_target_properties(litebnn_static PROPERTIES OUTPUT_NAME litebnn LINKER_LANGUAGE CXX)
 target_link_libraries(litebnn_static PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
 foreach(kind litebnn litebnn_static)

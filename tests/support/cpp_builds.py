@@ -47,8 +47,8 @@ class Build(NamedTuple):
     options: dict[str, str]
 
 
-def sanitized(compiler: Callable[[], Compiler], sanitizers: str) -> Build:
-    options = {"build_type": "Debug", "CMAKE_CXX_FLAGS": "-O1", "LITEBNN_SANITIZE": sanitizers}
+def sanitized(compiler: Callable[[], Compiler], sanitizers: str, **more: str) -> Build:
+    options = {"build_type": "Debug", "CMAKE_CXX_FLAGS": "-O1", "LITEBNN_SANITIZE": sanitizers, **more}
     return Build(compiler, options)
 
 
@@ -58,7 +58,8 @@ BUILDS = {
     "address": sanitized(sanitizing_compiler, ADDRESS),
     # Python needs a library built by gcc, whose sanitizers are shared libraries that can be preloaded.
     "address-gcc": sanitized(compiler, ADDRESS),
-    "thread": sanitized(sanitizing_compiler, "thread"),
+    # This build compiles each file of the ops by itself, so that each must include what it uses.
+    "thread": sanitized(sanitizing_compiler, "thread", LITEBNN_UNITY_BUILD="OFF"),
 }
 
 

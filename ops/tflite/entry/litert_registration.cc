@@ -59,8 +59,8 @@ bool FindRuntime(LiteRtLibrary* library, LiteRtRuntimeContext* runtime) {
 
 // Creates the delegate. The function does not use the context, because its layout in LiteRT 2.1.6 differs from that in
 // later versions.
-LiteRtStatus CreateDelegate(LiteRtRuntimeContext*, LiteRtEnvironment environment, LiteRtAcceleratorConst,
-                            LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
+LiteRtStatus CreateDelegateWithoutContext(LiteRtRuntimeContext*, LiteRtEnvironment environment, LiteRtAcceleratorConst,
+                                          LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
   return PrintOutOfMemory([=] {
     LiteRtLibrary library;
     LiteRtRuntimeContext runtime = {};
@@ -149,7 +149,7 @@ LiteRtStatus RegisterFromFolder(LiteRtEnvironment environment) {
   LiteRtLibrary library;
   Registry registry;
   if (!FindRegistry(&library, &registry)) return kLiteRtStatusErrorWrongVersion;
-  return Add(registry, environment, LiteRtAcceleratorImpl, CreateDelegate);
+  return Add(registry, environment, LiteRtAcceleratorImpl, CreateDelegateWithoutContext);
 }
 
 LiteRtStatus RegisterWithCpu(LiteRtEnvironment environment) {
@@ -161,7 +161,7 @@ LiteRtStatus RegisterWithCpu(LiteRtEnvironment environment) {
     return kLiteRtStatusErrorInvalidArgument;
   }
   const bool has_cpu = HasCpuAccelerator(registry, environment);
-  LiteRtStatus status = Add(registry, environment, LiteRtAcceleratorImpl, CreateDelegate);
+  LiteRtStatus status = Add(registry, environment, LiteRtAcceleratorImpl, CreateDelegateWithoutContext);
   for (const char* name : kCpuAccelerators) {
     const auto* definition = static_cast<const LiteRtAcceleratorDef* const*>(library.Address(name));
     if (has_cpu || status != kLiteRtStatusOk || definition == nullptr || *definition == nullptr) continue;

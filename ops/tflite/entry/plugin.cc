@@ -89,7 +89,7 @@ Delegate* CreateOrReport(const char* const* keys, const char* const* values, siz
 
 // Prints the error to stderr for loaders without an error callback, such as TfLiteExternalDelegateCreate, which print
 // nothing themselves.
-void PrintError(const char* message) { std::fprintf(stderr, "%s\n", message); }
+void PrintForLoader(const char* message) { std::fprintf(stderr, "%s\n", message); }
 
 }  // namespace
 }  // namespace litebnn
@@ -99,7 +99,7 @@ void PrintError(const char* message) { std::fprintf(stderr, "%s\n", message); }
 struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values, size_t count,
                                                      void (*report_error)(const char* message)) {
   using namespace litebnn;
-  const auto report = report_error == nullptr ? PrintError : report_error;
+  const auto report = report_error == nullptr ? PrintForLoader : report_error;
   Delegate* delegate = CatchOutOfMemory([=] { return CreateOrReport(keys, values, count, report); },
                                         [report]() -> Delegate* {
                                           report("litebnn: out of memory");

@@ -85,8 +85,6 @@ constexpr int kMostInt8Channels = 1 << 12;
 // Estimated cycles of one product or sum in fixed point.
 constexpr double kCyclesPerLevel = 8;
 
-Int8Grid GridOf(const Tensor& tensor) { return {tensor.quantization.scale, tensor.quantization.zero_point}; }
-
 bool Set(const Int8Grid& image, const Int8Grid& constant, const Int8Grid& result, Int8Product* product) {
   return product->Set(image, constant, result);
 }
@@ -181,7 +179,7 @@ class Int8NormQuantizeOp final : public Op {
     Int8Grid grid = GridOf(*node.Input(kImage));
     const auto follow = [&](size_t position, auto* arithmetic) {
       const Int8Grid before = grid;
-      grid = litebnn::GridOf(node.context->tensors[node.fused_outputs[position - kMultiplier]]);
+      grid = GridOf(node.context->tensors[node.fused_outputs[position - kMultiplier]]);
       return Set(before, GridOf(*node.Input(position)), grid, arithmetic) || OtherGrids(node);
     };
     Int8Product product;
@@ -242,7 +240,7 @@ bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
   if (!HasChannelValues(context, node, kTfLiteInt8)) return false;
   const TfLiteIntArray& shape = *context.tensors[node.inputs->data[0]].dims;
   if (shape.data[shape.size - 1] > kMostInt8Channels) return false;
-  const auto grid = [&](int tensor) { return litebnn::GridOf(context.tensors[tensor]); };
+  const auto grid = [&](int tensor) { return GridOf(context.tensors[tensor]); };
   const Int8Grid image = grid(node.inputs->data[0]), constant = grid(node.inputs->data[1]);
   const Int8Grid result = grid(node.outputs->data[0]);
   Arithmetic arithmetic;

@@ -278,13 +278,11 @@ class Bconv2dOp final : public Op {
 };
 
 // The template arguments kGate, kAlpha and kAddend are the positions of the fused ops' operands among the node's
-// inputs, or kNone.
+// inputs, or kNoInput.
 template <size_t kGate, size_t kAlpha, size_t kAddend, bool kAddsInt8 = false>
 std::unique_ptr<Op> CreateBconv2d(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) Bconv2dOp(isa, {kGate, kAlpha, kAddend, false, true}, kAddsInt8));
 }
-
-constexpr size_t kNone = GatedSum::kNone;
 
 }  // namespace
 
@@ -293,21 +291,21 @@ const OpType kBconv2dOpType = {
     2,
     5,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold"},
-    CreateBconv2d<kNone, kNone, kNone>};
+    CreateBconv2d<kNoInput, kNoInput, kNoInput>};
 
 const OpType kBconv2dAddOpType = {
     "LceBconv2d with ADD",
     6,
     6,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
-    CreateBconv2d<kNone, kNone, kFused>};
+    CreateBconv2d<kNoInput, kNoInput, kFused>};
 
 const OpType kBconv2dInt8AddOpType = {
     "LceBconv2d with ADD of int8",
     6,
     6,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
-    CreateBconv2d<kNone, kNone, kNone, true>};
+    CreateBconv2d<kNoInput, kNoInput, kNoInput, true>};
 
 const OpType kGatedBconv2dOpType = {"LceBconv2d with MUL, PRELU and ADD",
                                     8,

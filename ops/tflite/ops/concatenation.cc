@@ -43,7 +43,7 @@ class ConcatenationOp final : public Op {
 
 // True if all tensors are computed (not constant) and have the same rank and type, and the node concatenates along the
 // last dimension.
-bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
+bool JoinsImages(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size < 1 || static_cast<size_t>(inputs.size) > kMaxParts || outputs.size != 1) return false;
   const TfLiteTensor* const whole = FindTensor(context, outputs.data[0]);
@@ -62,6 +62,6 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
 }  // namespace
 
 const OpType kConcatenationOpType = {
-    "CONCATENATION", 1, kMaxParts, {"part"}, CreateOp<ConcatenationOp>, kTfLiteBuiltinConcatenation, Computes};
+    "CONCATENATION", 1, kMaxParts, {"part"}, CreateOp<ConcatenationOp>, kTfLiteBuiltinConcatenation, JoinsImages};
 
 }  // namespace litebnn

@@ -41,9 +41,8 @@ class GateOp final : public Op {
   GatedSum sum_;
 };
 
-constexpr size_t kNone = GatedSum::kNone;
-
-// The template arguments kGate, kAlpha and kAddend are the positions of the operands among the node's inputs, or kNone.
+// The template arguments kGate, kAlpha and kAddend are the positions of the operands among the node's inputs, or
+// kNoInput.
 template <size_t kGate, size_t kAlpha, size_t kAddend, bool kRectifiesProduct>
 std::unique_ptr<Op> CreateGate(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) GateOp(isa, {kGate, kAlpha, kAddend, kRectifiesProduct}));
@@ -88,13 +87,14 @@ bool IsFusedWithAdd(const OpType& writer) {
 }  // namespace
 
 const OpType kAddOpType = {
-    "ADD", 2, 2, {"input 1", "input 2"}, CreateGate<kNone, kNone, 1, false>, kTfLiteBuiltinAdd, IsSum, IsFusedWithAdd};
+    "ADD",         2, 2, {"input 1", "input 2"}, CreateGate<kNoInput, kNoInput, 1, false>, kTfLiteBuiltinAdd, IsSum,
+    IsFusedWithAdd};
 const OpType kGateOpType = {
     .name = "MUL",
     .min_inputs = 2,
     .max_inputs = 2,
     .input_names = {"input 1", "input 2"},
-    .create = CreateGate<1, kNone, kNone, false>,
+    .create = CreateGate<1, kNoInput, kNoInput, false>,
     .builtin_code = kTfLiteBuiltinMul,
     .computes = IsGate<kTfLiteActNone>,
     .needs_reader = true,
@@ -104,7 +104,7 @@ const OpType kRectifiedGateOpType = {
     .min_inputs = 2,
     .max_inputs = 2,
     .input_names = {"input 1", "input 2"},
-    .create = CreateGate<1, kNone, kNone, true>,
+    .create = CreateGate<1, kNoInput, kNoInput, true>,
     .builtin_code = kTfLiteBuiltinMul,
     .computes = IsGate<kTfLiteActRelu>,
     .needs_reader = true,
@@ -114,7 +114,7 @@ const OpType kPReluOpType = {
     .min_inputs = 2,
     .max_inputs = 2,
     .input_names = {"input", "alpha"},
-    .create = CreateGate<kNone, 1, kNone, false>,
+    .create = CreateGate<kNoInput, 1, kNoInput, false>,
     .builtin_code = kTfLiteBuiltinPrelu,
     .computes = IsPRelu,
     .sign_feed = SignFeed::kPasses,

@@ -16,13 +16,14 @@ namespace litebnn {
 // replaces the slopes. Without the limit, a small model file could make this vector huge.
 constexpr int32_t kMaxOnes = 1 << 20;
 
+// The position of an operand that is left out.
+constexpr size_t kNoInput = std::numeric_limits<size_t>::max();
+
 class GatedSum {
  public:
-  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
-
   // The positions of the operands among the node's inputs, the image not included.
   struct Roles {
-    size_t gate = kNone, alpha = kNone, addend = kNone;
+    size_t gate = kNoInput, alpha = kNoInput, addend = kNoInput;
     bool rectifies_product = false;
     bool follows_convolution = false;  // the convolution can add in its epilogue if there is nothing else to do
   };

@@ -16,8 +16,6 @@ bool ReadSpec(const Int8Grid& first, const Int8Grid& second, const Int8Grid& sum
   return FindActivationLevels(activation, sum, &spec->output_min, &spec->output_max);
 }
 
-Int8Grid GridOf(const Tensor& tensor) { return {tensor.quantization.scale, tensor.quantization.zero_point}; }
-
 }  // namespace
 
 bool FusedInt8Sum::Resize(const Node& node, const Int8Grid& first, size_t position) {
@@ -72,7 +70,7 @@ class Int8AddOp final : public Op {
 // True if the tensors are int8 images with equal channels. The function must not check batch and spatial sizes. When
 // inputs are resized, a runtime removes its delegates and asks them again which nodes they claim. At that time some
 // tensors have old shapes, and the runtime fails if the answer differs.
-bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
+bool SumsImages(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size != 2 || outputs.size != 1) return false;
   const int first = inputs.data[0], second = inputs.data[1], sum = outputs.data[0];
@@ -81,7 +79,7 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
     return false;
   }
   const auto channels = [&](int tensor) { return context.tensors[tensor].dims->data[3]; };
-  const auto grid = [&](int tensor) { return litebnn::GridOf(context.tensors[tensor]); };
+  const auto grid = [&](int tensor) { return GridOf(context.tensors[tensor]); };
   Int8SumSpec spec;
   Int8Sum computed;
   return channels(first) == channels(second) &&
@@ -99,7 +97,7 @@ const OpType kInt8AddOpType = {
     .input_names = {"input 1", "input 2"},
     .create = CreateOp<Int8AddOp>,
     .builtin_code = kTfLiteBuiltinAdd,
-    .computes = Computes,
+    .computes = SumsImages,
     .follows = FollowsConvolution,
 };
 

@@ -166,7 +166,7 @@ bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
 
 // True if the tensors are images, the activation is none or RELU, and the options are valid. The runtime rejects nodes
 // with invalid options.
-bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
+bool PoolsFloats(const TfLiteContext& context, const TfLiteNode& node) {
   if (!AreComputedImages(context, node, 1)) return false;
   const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
   return (params.activation == kTfLiteActNone || params.activation == kTfLiteActRelu) && HasWindow(params);
@@ -176,8 +176,8 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
 
 const OpType kBMaxPool2dOpType = {contract::kBMaxPool2d, 1, 1, {"input"}, CreateOp<BMaxPool2dOp>};
 const OpType kMaxPool2dOpType = {
-    "MAX_POOL_2D",           1,        1,       {"input"},        CreateOp<MaxPool2dOp<false, false>>,
-    kTfLiteBuiltinMaxPool2d, Computes, nullptr, SignFeed::kBegins};
+    "MAX_POOL_2D",           1,           1,       {"input"},        CreateOp<MaxPool2dOp<false, false>>,
+    kTfLiteBuiltinMaxPool2d, PoolsFloats, nullptr, SignFeed::kBegins};
 const OpType kAveragePool2dOpType = {
     .name = "AVERAGE_POOL_2D",
     .min_inputs = 1,

@@ -96,6 +96,7 @@ bool IsValid(const Int8Grid& grid);
 bool IsComputedInt8Image(const TfLiteContext& context, int index);
 
 inline Int8Grid GridOf(const TfLiteTensor& tensor) { return {tensor.params.scale, tensor.params.zero_point}; }
+inline Int8Grid GridOf(const Tensor& tensor) { return {tensor.quantization.scale, tensor.quantization.zero_point}; }
 
 // Computes the lowest and the highest int8 value that a fused activation allows. Returns false for an activation that
 // runtimes do not fuse.

@@ -12,7 +12,7 @@ namespace litebnn {
 namespace {
 
 // The positions of the node's inputs.
-enum : int { kInput, kFilter, kBias };
+enum : int { kStemInput, kStemFilter, kStemBias };
 
 // The largest number of input channels of a convolution without groups. For convolutions with groups, the least and the
 // largest number of input channels of each group follow. Groups of one channel are a depthwise convolution, for which
@@ -106,10 +106,10 @@ class StemConv2dOp final : public Op {
     const auto& params = *static_cast<const TfLiteConvParams*>(node.builtin_data);
     if (convolution_ == nullptr && !Create(node, params)) return false;
     // The delegate checked the image's type when it claimed the node. The image's shape may have changed since then.
-    if (!node.CheckInputRank(kInput, 4)) return false;
-    const std::vector<int32_t>& shape = node.Input(kInput)->shape;
+    if (!node.CheckInputRank(kStemInput, 4)) return false;
+    const std::vector<int32_t>& shape = node.Input(kStemInput)->shape;
     if (shape[3] != spec_.channels_in) {
-      return node.InputError(kInput, "last dimension: expected %d channels, found %d", spec_.channels_in, shape[3]);
+      return node.InputError(kStemInput, "last dimension: expected %d channels, found %d", spec_.channels_in, shape[3]);
     }
     const int32_t padding = params.padding == kTfLitePaddingSame ? contract::kPaddingSame : contract::kPaddingValid;
     Bconv2dGeometry g = {};
@@ -124,7 +124,7 @@ class StemConv2dOp final : public Op {
     }
     node.outputs[0]->shape = {g.batch, g.output_height, g.output_width, spec_.channels_out};
     if (TensorBytes(*node.outputs[0]) > 0 && convolution_->Resize(g)) return true;
-    return node.InputError(kInput, "shape: expected one that there is memory for with its padding, found %s",
+    return node.InputError(kStemInput, "shape: expected one that there is memory for with its padding, found %s",
                            ShapeText(shape).c_str());
   }
 
@@ -132,14 +132,15 @@ class StemConv2dOp final : public Op {
   size_t OwnedBytes() const override { return convolution_->OwnedBytes(); }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
-    convolution_->Run(pool, static_cast<const int8_t*>(inputs[kInput]), static_cast<int8_t*>(outputs[0]), workspace);
+    convolution_->Run(pool, static_cast<const int8_t*>(inputs[kStemInput]), static_cast<int8_t*>(outputs[0]),
+                      workspace);
   }
 
  private:
   bool Create(const Node& node, const TfLiteConvParams& params) {
     std::vector<double> scales;
-    const Tensor* const bias = node.Input(kBias);
-    const Tensors tensors = {node.Input(kInput)->index, node.Input(kFilter)->index,
+    const Tensor* const bias = node.Input(kStemBias);
+    const Tensors tensors = {node.Input(kStemInput)->index, node.Input(kStemFilter)->index,
                              bias == nullptr ? kOptionalTensor : bias->index, node.outputs[0]->index};
     if (!ReadSpec(*node.context, tensors, params, &scales, &spec_)) {
       return node.Error("expected the tensors and options that were claimed, found others");
@@ -153,13 +154,13 @@ class StemConv2dOp final : public Op {
   std::unique_ptr<Int8Conv2d> convolution_;
 };
 
-bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
+bool IsStem(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size < 2 || inputs.size > 3 || outputs.size != 1) return false;
   Int8Conv2dSpec spec;
   std::vector<double> scales;
-  const Tensors tensors = {inputs.data[kInput], inputs.data[kFilter],
-                           inputs.size == 3 ? inputs.data[kBias] : kOptionalTensor, outputs.data[0]};
+  const Tensors tensors = {inputs.data[kStemInput], inputs.data[kStemFilter],
+                           inputs.size == 3 ? inputs.data[kStemBias] : kOptionalTensor, outputs.data[0]};
   return ReadSpec(context, tensors, *static_cast<const TfLiteConvParams*>(node.builtin_data), &scales, &spec);
 }
 
@@ -172,7 +173,7 @@ const OpType kStemConv2dOpType = {
     .input_names = {"input", "filter", "bias"},
     .create = CreateOp<StemConv2dOp>,
     .builtin_code = kTfLiteBuiltinConv2d,
-    .computes = Computes,
+    .computes = IsStem,
     .stands_alone = true,
 };
 
