@@ -203,8 +203,8 @@ TEST_P(Bconv2dOutputTest, Int8SumsEqualFixedPointSums) {
     Int8Sum sum;
     FloatSum floats;
     const Int8Grid second = {scale(), pick(-128, 127)}, total = {scale(), pick(-128, 127)};
-    const int32_t least = pick(0, 1) == 0 ? -128 : total.zero_point;
-    if (!sum.Set({{0.75f, data.spec.output_zero_point}, second, total, least, 127}) || !sum.FindFloatSum(&floats)) {
+    const int32_t least = pick(0, 1) == 0 ? -128 : total.zero_point, most = pick(0, 1) == 0 ? 127 : pick(least, 127);
+    if (!sum.Set({{0.75f, data.spec.output_zero_point}, second, total, least, most}) || !sum.FindFloatSum(&floats)) {
       continue;
     }
     ++sums;

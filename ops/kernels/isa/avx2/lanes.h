@@ -62,10 +62,13 @@ struct EightLanes {
   static Floats Clamp(Floats values, Floats low, Floats high) {
     return _mm256_min_ps(_mm256_max_ps(values, low), high);
   }
-  static Ints Round(Floats values) {
+  // Adds the largest float below one half, with the sign of each value, to the values.
+  static Floats AddHalf(Floats values) {
     const Floats sign = _mm256_and_ps(values, Set(-0.0f));
-    return _mm256_cvttps_epi32(Add(values, _mm256_or_ps(sign, Set(0x1.fffffep-2f))));
+    return Add(values, _mm256_or_ps(sign, Set(0x1.fffffep-2f)));
   }
+  static Ints ToInts(Floats values) { return _mm256_cvttps_epi32(values); }
+  static Ints Round(Floats values) { return ToInts(AddHalf(values)); }
 
   static Ints Add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
   static Ints Subtract(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }

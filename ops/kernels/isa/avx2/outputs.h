@@ -7,6 +7,7 @@
 #include "kernels/isa/avx2/pair_sums.h"
 #include "kernels/isa/avx2/weights.h"
 #include "kernels/isa/isa.h"
+#include "kernels/isa/shared/int8/levels.h"
 #include "kernels/isa/shared/output.h"
 
 namespace litebnn {
@@ -77,10 +78,12 @@ __attribute__((noinline)) void WriteLevels(const BconvTask& task, const SummedPa
       if (p == pixels) break;
       const __m256i dot[2] = {dots(0, p), dots(1, p)};
       __m256 values[4] = {floats.Low(dot[0]), floats.High(dot[0]), floats.Low(dot[1]), floats.High(dot[1])};
-      Levels::ForEach(
+      Levels::template ForEach<4>(
           [&](int i) { values[i] = _mm256_mul_ps(values[i], _mm256_loadu_ps(multipliers + first + 8 * i)); });
-      Levels::ForEach([&](int i) { values[i] = _mm256_add_ps(values[i], _mm256_loadu_ps(biases + first + 8 * i)); });
-      levels.Write(values, index + p * stride);
+      Levels::template ForEach<4>(
+          [&](int i) { values[i] = _mm256_add_ps(values[i], _mm256_loadu_ps(biases + first + 8 * i)); });
+      const int64_t place = index + p * stride;
+      levels.Write(values, levels.AddendOf(place), levels.output + place);
     }
   };
   Dots::ForEach(task, pairs, channel, count, write);
@@ -88,13 +91,8 @@ __attribute__((noinline)) void WriteLevels(const BconvTask& task, const SummedPa
 
 template <bool kRelu>
 void WriteInt8(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
-  if (task.epilogue_kind == EpilogueKind::kInt8) {
-    WriteLevels<kRelu, Levels<false, false>>(task, pairs, channel, count);
-  } else if (task.epilogue.int8_sum.may_fuse) {
-    WriteLevels<kRelu, Levels<true, true>>(task, pairs, channel, count);
-  } else {
-    WriteLevels<kRelu, Levels<true, false>>(task, pairs, channel, count);
-  }
+  WithLevels<EightLaneLevels>(task,
+                              [&](auto levels) { WriteLevels<kRelu, decltype(levels)>(task, pairs, channel, count); });
 }
 
 // Writes outputs of any type in any number of channels.

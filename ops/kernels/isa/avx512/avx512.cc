@@ -8,6 +8,7 @@
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx512/inner_loop.h"
 #include "kernels/isa/avx512/lanes.h"
+#include "kernels/isa/avx512/levels.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/output.h"
@@ -24,9 +25,6 @@ constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 // The number of output pixels in a block. All channels of a block are computed before the next block, so that the
 // windows of its pixels stay in the L1 cache.
 constexpr int64_t kBlockPixels = 40 * kTilePixels;
-
-// The constant is the largest depth (multiply-adds per output) for which floats represent all dot products exactly.
-constexpr int32_t kMaxFloatDepth = 1 << 24;
 
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
@@ -74,7 +72,7 @@ __m512 ToDots(__m512i popcounts, __m512 depth) {
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(popcounts), _mm512_set1_ps(-2.0f), depth);
 }
 
-// Computes a whole tile of float or int8 outputs from sums in registers. If kPlain is true, there are no padding
+// Computes a whole tile of float outputs from sums in registers. If kPlain is true, there are no padding
 // corrections and no upper clamp.
 template <bool kPlain, typename Epilogue>
 void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
@@ -115,23 +113,48 @@ void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint3
       return _mm512_add_ps(product, _mm512_loadu_ps(biases + first));
     };
 #pragma GCC unroll 4
-    for (int v = 0; v < kTileVectors; v += 2) {
+    for (int v = 0; v < kTileVectors; ++v) {
       const int first = v * kVectorChannels;
-      StorePair<SixteenLanes>(epilogue, channel + first, value(v), value(v + 1), index + first);
+      epilogue(channel + first).Store(value(v), index + first);
     }
   }
 }
 
 using TileFunction = void (*)(const BconvTask&, const uint8_t* const*, const uint32_t*, int64_t, int32_t);
 
-bool IsPlain(const BconvTask& task) { return task.corrections == nullptr && task.clamp_max == INT32_MAX; }
-
 // Returns the instance of the template FloatTile for the task, or null if FloatTile does not support the task.
 TileFunction FloatTileOf(const BconvTask& task) {
-  if (task.epilogue_kind == EpilogueKind::kBits || task.depth > kMaxFloatDepth) return nullptr;
-  return WithEpilogue<SixteenLanes>(task, [&task](auto epilogue) -> TileFunction {
+  if (task.output_type != Bconv2dOutputType::kFloat32 || task.depth > kMaxFloatDepth) return nullptr;
+  return WithFloatEpilogue<SixteenLanes>(task, [&task](auto epilogue) -> TileFunction {
     using Epilogue = decltype(epilogue);
     return IsPlain(task) ? FloatTile<Epilogue::kIsCommon, Epilogue> : FloatTile<false, Epilogue>;
+  });
+}
+
+// Writes the int8 outputs of `pixels` pixels in `channels` channels, at most kVectors vectors, from `channel` on.
+// `sums` has their popcounts, with the layout [pixels][kTileChannels].
+template <int kVectors, bool kPlain, typename Levels>
+void WriteLevels(const BconvTask& task, int64_t pixel, int pixels, int32_t channel, int32_t channels,
+                 const int32_t* sums) {
+  const LevelWriter<kVectors, kPlain, Levels> writer(task);
+  const __m512i depth = _mm512_set1_epi32(task.depth);
+  int64_t index = OutputIndex(task, pixel, channel);
+  for (int p = 0; p < pixels; ++p, index += task.output_channels, sums += kTileChannels) {
+    const int32_t* const corrections = kPlain || task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel + p);
+    writer.Write(index, channel, channels, corrections,
+                 [&](int i) { return SixteenLanes::Dots(depth, sums + i * kVectorChannels); });
+  }
+}
+
+using LevelFunction = void (*)(const BconvTask&, int64_t, int, int32_t, int32_t, const int32_t*);
+
+// Returns the instance of the template WriteLevels for the task, or null if WriteLevels does not support the task.
+template <int kVectors>
+LevelFunction LevelFunctionOf(const BconvTask& task) {
+  if (task.output_type != Bconv2dOutputType::kInt8 || HasExceptions(task)) return nullptr;
+  return WithLevels<SixteenLaneLevels>(task, [&task](auto levels) -> LevelFunction {
+    using Levels = decltype(levels);
+    return IsPlain(task) ? WriteLevels<kVectors, true, Levels> : WriteLevels<kVectors, false, Levels>;
   });
 }
 
@@ -223,11 +246,17 @@ template <int kPixels>
 int64_t AnyTiles(const BconvTask& task, WindowWalk& walk, const uint32_t* weights, int64_t pixel, int64_t pixel_end,
                  int32_t channel, int32_t channels) {
   const SumFunction sum_tile = kSumTile<kPixels>[Min(kTileVectors, Vectors(task.channels - channel)) - 1];
+  const LevelFunction write_levels =
+      channels > 2 * kVectorChannels ? LevelFunctionOf<kTileVectors>(task) : LevelFunctionOf<2>(task);
   for (; pixel + kPixels <= pixel_end; pixel += kPixels) {
     const uint8_t* windows[kPixels];
     walk.Next<kPixels>(windows);
     alignas(64) int32_t sums[kPixels][kTileChannels];
     sum_tile(task, windows, weights, sums[0]);
+    if (write_levels != nullptr) {
+      write_levels(task, pixel, kPixels, channel, channels, sums[0]);
+      continue;
+    }
     TileOutputs<SixteenLanes, kPixels, int32_t>{task, pixel, channel, channels, sums[0], kTileChannels}.Write();
   }
   return pixel;

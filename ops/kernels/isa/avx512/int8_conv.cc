@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kernels/isa/avx2/intrinsics.h"
+#include "kernels/isa/avx512/levels.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/int8/conv.h"
 
@@ -74,7 +75,9 @@ struct Dots {
   __attribute__((always_inline)) static void Store(const Ints (&values)[kVectors], const Int8ConvTask& task,
                                                    int8_t* output, int32_t channels) {
     if constexpr (kVectors == 4) {
-      if (channels == 4 * kLanes) return StoreWhole(values, task, output);
+      if (channels == 4 * kLanes) {
+        return SixteenLaneLevels::LevelBytes(task.zero_point, task.output_min, task.output_max).Store(values, output);
+      }
     }
     const Ints zero_point = _mm512_set1_epi32(task.zero_point);
     const __m128i low = _mm_set1_epi8(static_cast<int8_t>(task.output_min));
@@ -88,18 +91,6 @@ struct Dots {
         std::memcpy(output, &clamped, static_cast<size_t>(channels));
       }
     }
-  }
-
- private:
-  static void StoreWhole(const Ints (&values)[4], const Int8ConvTask& task, int8_t* output) {
-    const Ints zero_point = _mm512_set1_epi16(static_cast<int16_t>(task.zero_point));
-    const Ints first = _mm512_adds_epi16(_mm512_packs_epi32(values[0], values[1]), zero_point);
-    const Ints second = _mm512_adds_epi16(_mm512_packs_epi32(values[2], values[3]), zero_point);
-    // Restores the order of 4-byte groups, which packing within 128-bit lanes changed.
-    const Ints order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const Ints bytes = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(first, second));
-    const Ints above = _mm512_max_epi8(bytes, _mm512_set1_epi8(static_cast<int8_t>(task.output_min)));
-    _mm512_storeu_si512(output, _mm512_min_epi8(above, _mm512_set1_epi8(static_cast<int8_t>(task.output_max))));
   }
 };
 

@@ -33,13 +33,6 @@ struct SixteenLanes {
     count == kLanes ? _mm_storeu_si128(reinterpret_cast<__m128i*>(output), bytes)
                     : _mm_mask_storeu_epi8(output, First(count), bytes);
   }
-  static void StorePair(Ints first, Ints second, int8_t* output) {
-    const Ints words = _mm512_packs_epi32(first, second);
-    // Restores the order of 4-byte groups, which packing within 128-bit lanes changed.
-    const Ints order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 4, 8, 12, 1, 5, 9, 13);
-    const Ints bytes = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(words, words));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(output), _mm512_castsi512_si256(bytes));
-  }
   static Ints LoadBytes(const int8_t* values, int32_t count) {
     const auto* const bytes = reinterpret_cast<const __m128i*>(values);
     return _mm512_cvtepi8_epi32(count == kLanes ? _mm_loadu_si128(bytes) : _mm_maskz_loadu_epi8(First(count), values));
@@ -59,10 +52,13 @@ struct SixteenLanes {
   static Floats Clamp(Floats values, Floats low, Floats high) {
     return _mm512_min_ps(_mm512_max_ps(values, low), high);
   }
-  static Ints Round(Floats values) {
+  // Adds the largest float below one half, with the sign of each value, to the values.
+  static Floats AddHalf(Floats values) {
     const Floats sign = _mm512_and_ps(values, Set(-0.0f));
-    return _mm512_cvttps_epi32(Add(values, _mm512_or_ps(sign, Set(0x1.fffffep-2f))));
+    return Add(values, _mm512_or_ps(sign, Set(0x1.fffffep-2f)));
   }
+  static Ints ToInts(Floats values) { return _mm512_cvttps_epi32(values); }
+  static Ints Round(Floats values) { return ToInts(AddHalf(values)); }
 
   static Ints Add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
   static Ints Subtract(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }

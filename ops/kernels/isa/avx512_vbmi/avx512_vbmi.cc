@@ -7,6 +7,7 @@
 
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx512/lanes.h"
+#include "kernels/isa/avx512/levels.h"
 #include "kernels/isa/avx512_vbmi/chunks.h"
 #include "kernels/isa/avx512_vbmi/inner_loop.h"
 #include "kernels/isa/avx512_vbmi/strips.h"
@@ -20,8 +21,6 @@ namespace litebnn {
 namespace {
 
 constexpr int32_t kTileChannels = kMaxVectors * kVectorChannels;
-// The constant is the largest depth (multiply-adds per output) for which floats represent all dot products exactly.
-constexpr int32_t kMaxFloatDepth = 1 << 24;
 
 // Scratch is the memory in which one thread keeps intermediate results.
 struct Scratch {
@@ -88,7 +87,7 @@ __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSu
   return _mm512_dpbusd_epi32(dots, sums.high[p][sum], _mm512_set1_epi32(4 * 16 << 8 * quarter));
 }
 
-// Writes float or int8 outputs of four pixels in groups of 16 channels. The sums of the pixels begin at vector `sum` of
+// Writes float outputs of four pixels in groups of 16 channels. The sums of the pixels begin at vector `sum` of
 // the array `sums`. If kPlain is true, there are no padding corrections and no upper clamp.
 template <bool kFitsByte, bool kPlain, typename Epilogue>
 void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums,
@@ -138,22 +137,56 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
   }
 }
 
-using FloatWriter = void (*)(const BconvTask&, const TileWeights&, const LanePixels&, const ByteSums&, int32_t);
+// Writes int8 outputs of four pixels in groups of 64 channels. The sums of the pixels begin at vector `sum` of the
+// array `sums`.
+template <bool kFitsByte, bool kPlain, typename Levels>
+void WriteLevels(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums,
+                 int32_t sum) {
+  const LevelWriter<4, kPlain, Levels> writer(task);
+  for (int p = 0; p < kLanePixels; ++p) {
+    const __m512i base = _mm512_set1_epi32(task.depth + lanes.twice_parity[p]);
+    const int32_t* const corrections =
+        kPlain || task.corrections == nullptr ? nullptr : CorrectionsOf(task, lanes.pixel[p]);
+    for (int32_t done = 0, vector = 0; done < tile.channels; done += kVectorChannels, ++vector) {
+      const int32_t channel = tile.channel + done;
+      const auto dots = [&](int quarter) __attribute__((always_inline)) {
+        const __m512i start = _mm512_add_epi32(base, tile.Compensation(vector, quarter));
+        return AddSums<kFitsByte>(start, sums, p, sum + vector, quarter);
+      };
+      writer.Write(OutputIndex(task, lanes.pixel[p], channel), channel, Min(tile.channels - done, kVectorChannels),
+                   corrections, dots);
+    }
+  }
+}
+
+using Writer = void (*)(const BconvTask&, const TileWeights&, const LanePixels&, const ByteSums&, int32_t);
 
 // Returns the instance of the template WriteFloats for the task, or null if WriteFloats does not support the task.
-FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
-  if (task.epilogue_kind == EpilogueKind::kBits || task.depth > kMaxFloatDepth ||
-      task.channels % SixteenLanes::kLanes != 0) {
-    return nullptr;
-  }
-  return WithEpilogue<SixteenLanes>(task, [&](auto epilogue) -> FloatWriter {
+template <bool kFitsByte>
+Writer FloatWriterOf(const BconvTask& task) {
+  if (task.depth > kMaxFloatDepth || task.channels % SixteenLanes::kLanes != 0) return nullptr;
+  return WithFloatEpilogue<SixteenLanes>(task, [&task](auto epilogue) -> Writer {
     using Epilogue = decltype(epilogue);
-    const bool is_plain = task.corrections == nullptr && task.clamp_max == INT32_MAX;
-    if (shape.chunks() <= kMaxByteChunks) {
-      return is_plain ? WriteFloats<true, Epilogue::kIsCommon, Epilogue> : WriteFloats<true, false, Epilogue>;
-    }
-    return is_plain ? WriteFloats<false, Epilogue::kIsCommon, Epilogue> : WriteFloats<false, false, Epilogue>;
+    return IsPlain(task) ? WriteFloats<kFitsByte, Epilogue::kIsCommon, Epilogue>
+                         : WriteFloats<kFitsByte, false, Epilogue>;
   });
+}
+
+// Returns the instance of the template WriteLevels for the task, or null if WriteLevels does not support the task.
+template <bool kFitsByte>
+Writer LevelWriterOf(const BconvTask& task) {
+  if (HasExceptions(task)) return nullptr;
+  return WithLevels<SixteenLaneLevels>(task, [&task](auto levels) -> Writer {
+    using Levels = decltype(levels);
+    return IsPlain(task) ? WriteLevels<kFitsByte, true, Levels> : WriteLevels<kFitsByte, false, Levels>;
+  });
+}
+
+// Returns the function that writes the task's outputs from sums of table lookups, or null if there is none.
+template <bool kFitsByte>
+Writer WriterOf(const BconvTask& task) {
+  if (task.output_type == Bconv2dOutputType::kFloat32) return FloatWriterOf<kFitsByte>(task);
+  return task.output_type == Bconv2dOutputType::kInt8 ? LevelWriterOf<kFitsByte>(task) : nullptr;
 }
 
 // Adds the sums of table lookups over some chunks (groups of six bits) of a window to `dots`. In `sums`, they begin at
@@ -200,7 +233,7 @@ struct Region {
 struct StagedTask {
   const BconvTask& task;
   const WindowShape shape{task};
-  const FloatWriter write_floats = FloatWriterOf(task, shape);
+  const Writer write = shape.chunks() <= kMaxByteChunks ? WriterOf<true>(task) : WriterOf<false>(task);
   const ptrdiff_t vector_bytes = static_cast<ptrdiff_t>(VectorBytes(shape.runs * shape.run_taps, task.tap_words));
   int32_t channel_begin, channel_end;
   Scratch& scratch = *static_cast<Scratch*>(task.scratch);
@@ -222,9 +255,7 @@ struct StagedTask {
   }
 
   void WriteSums(const TileWeights& tile, const LanePixels& lanes, int32_t sum) const {
-    if (write_floats != nullptr && lanes.count == kLanePixels) {
-      return write_floats(task, tile, lanes, scratch.sums, sum);
-    }
+    if (write != nullptr && lanes.count == kLanePixels) return write(task, tile, lanes, scratch.sums, sum);
     AddDots(task, tile, scratch.sums, sum, shape.chunks() <= kMaxByteChunks, true, scratch.dots);
     WriteAny(task, tile, lanes, scratch.dots);
   }

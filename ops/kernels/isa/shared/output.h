@@ -156,19 +156,11 @@ struct Int8Epilogue {
   using Channels = Int8Epilogue;
 };
 
-// Stores two adjacent vectors of output values, the first of them at `channel`. If outputs are bytes, a single store
-// writes both vectors.
-template <typename Lanes, typename Epilogue>
-__attribute__((always_inline)) inline void StorePair(const Epilogue& epilogue, int32_t channel,
-                                                     typename Lanes::Floats first, typename Lanes::Floats second,
-                                                     ptrdiff_t index) {
-  if constexpr (sizeof(typename Epilogue::Value) == sizeof(int8_t)) {
-    Lanes::StorePair(epilogue(first, index), epilogue(second, index + Lanes::kLanes), epilogue.output + index);
-  } else {
-    epilogue(channel).Store(first, index);
-    epilogue(channel + Lanes::kLanes).Store(second, index + Lanes::kLanes);
-  }
-}
+// The constant is the largest depth (multiply-adds per output) for which floats represent all dot products exactly.
+constexpr int32_t kMaxFloatDepth = 1 << 24;
+
+// True if the task's outputs need no padding corrections and no upper clamp.
+inline bool IsPlain(const BconvTask& task) { return task.corrections == nullptr && task.clamp_max == INT32_MAX; }
 
 // True if the task adds an int8 tensor by a FloatSum (kernels.h) that has exceptions: pairs of operands for which the
 // sum needs a correction. Only Int8Epilogue makes these corrections.
