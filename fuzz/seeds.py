@@ -75,7 +75,8 @@ def graphs() -> Iterator[tuple[str, bytes]]:
             yield path.name.split(".")[0], data
     yield "joined", graph_bytes(joined()) + b"\0"
     yield "gated", graph_bytes(gated()) + b"\0"
-    yield "stem", graph_bytes(stem()) + b"\0"
+    yield "stem", graph_bytes(stem("AVERAGE_POOL_2D")) + b"\0"
+    yield "stem-max", graph_bytes(stem("MAX_POOL_2D")) + b"\0"
 
 
 def joined() -> Graph:
@@ -102,8 +103,8 @@ def gated() -> Graph:
     return graph
 
 
-def stem() -> Graph:
-    """A graph with a convolution of an int8 image, a binary layer to int8, the sum of both, and the sum's average."""
+def stem(pool: str) -> Graph:
+    """A graph with a convolution of an int8 image, a binary layer to int8, the sum of both, and a pool of the sum."""
     model, rng, shape = Int8Model(), np.random.default_rng(5), (1, 4, 3, 6)
     weights, bias = rng.normal(size=(6, 3, 3, 3)), rng.normal(size=6)
     image = model.conv8(model.input8((0.02, -5), 1, 4, 3, 3), weights, bias, (0.1, 3), same=True, activation="none")
@@ -115,7 +116,7 @@ def stem() -> Graph:
     total = model.add8(image, convolved, (0.8, 2))
     sizes = {"stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2}
     options = {"padding": Padding.SAME, "fused_activation_function": 0}
-    pooled = model.op("AVERAGE_POOL_2D", [total], (1, 2, 2, 6), type="INT8", **sizes, **options)
+    pooled = model.op(pool, [total], (1, 2, 2, 6), type="INT8", **sizes, **options)
     graph: Graph = model.model(model.as_(total, pooled, 2)).graphs[0]
     return graph
 

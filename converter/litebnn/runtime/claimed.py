@@ -8,7 +8,7 @@ library.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,36 +116,54 @@ def _pools(op: Op) -> bool:
     return _are_images(op, 1) and min(sizes) > 0
 
 
+def _grid(tensor: Tensor | None) -> tuple[float, int] | None:
+    """The scale and the zero point of an INT8 tensor, or None if they are not valid."""
+    grid = None if tensor is None else tensor.per_tensor_quantization
+    return grid if grid is not None and math.isfinite(grid[0]) and -128 <= grid[1] <= 127 else None
+
+
 def _is_int8_image(tensor: Tensor | None) -> bool:
     if tensor is None or tensor.type != "INT8" or len(tensor.shape) != 4 or tensor.is_constant:
         return False
-    return tensor.per_tensor_quantization is not None
+    return _grid(tensor) is not None
+
+
+def _is_int8_norm(op: Op) -> bool:
+    is_norm = _has_channel_values(op, "INT8") and op.input(0).shape[-1] <= _MOST_INT8_CHANNELS
+    return is_norm and all(_grid(tensor) is not None for tensor in (*op.inputs, *op.outputs))
+
+
+def _scales(op: Op) -> Iterator[np.float32]:
+    return (np.float32(grid[0]) for tensor in (*op.inputs, *op.outputs) if (grid := _grid(tensor)) is not None)
 
 
 def _is_int8_scale(op: Op) -> bool:
-    if not _is_int8_shift(op):
+    if not _is_int8_norm(op):
         return False
-    grids = [t.per_tensor_quantization for t in (*op.inputs, op.output) if t is not None]
-    image, multiplier, product = (np.float32(grid[0]) for grid in grids if grid is not None)
+    image, multiplier, product = _scales(op)
     with np.errstate(over="ignore", under="ignore"):
         return bool(0 < image * multiplier / product < 1)
 
 
+def _adds_scales(op: Op) -> bool:
+    """True if the reference kernel's fixed-point numbers can represent the scales of an int8 ADD."""
+    first, second, total = map(float, _scales(op))
+    return 2 * max(first, second) < total * 2**20
+
+
 def _is_int8_shift(op: Op) -> bool:
-    tensors = (*op.inputs, *op.outputs)
-    is_norm = _has_channel_values(op, "INT8") and op.input(0).shape[-1] <= _MOST_INT8_CHANNELS
-    return is_norm and all(t is not None and t.per_tensor_quantization is not None for t in tensors)
+    return _is_int8_norm(op) and _adds_scales(op)
 
 
 def _is_int8_sum(op: Op) -> bool:
     tensors = (*op.inputs, *op.outputs)
     if len(tensors) != 3 or not all(map(_is_int8_image, tensors)):
         return False
-    return op.input(0).shape[3] == op.input(1).shape[3]
+    return op.input(0).shape[3] == op.input(1).shape[3] and _adds_scales(op)
 
 
 def _is_int8_pool(op: Op) -> bool:
-    if len(op.inputs) != 1 or not _is_int8_image(op.inputs[0]) or not _is_int8_image(op.output):
+    if (len(op.inputs), len(op.outputs)) != (1, 1) or not all(map(_is_int8_image, (*op.inputs, *op.outputs))):
         return False
     options = op.options
     sizes = options.filter_height, options.filter_width

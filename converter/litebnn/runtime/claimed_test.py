@@ -7,7 +7,7 @@ import pytest
 
 import litebnn
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Tensor
+from litebnn.graph import Graph, Op, Quantization, Tensor
 from litebnn.runtime import find_runtime, load_delegate
 from litebnn.runtime.claimed import _KINDS, claimed_ops, joined_in_place
 from tests.support.float_models import FloatModel, sign_weights
@@ -250,3 +250,43 @@ def test_of_int8_networks_the_library_takes_what_the_table_says(seed: int, capfd
     limits = float(rng.uniform(0.5, 8))
     converted = litebnn.convert_tflite(source, experimental_default_int8_range=(-limits, limits))
     assert taken_by_the_table(converted) == taken_by_the_library(converted, capfd)
+
+
+def int8_graph(kind: str) -> tuple[Graph, Op]:
+    """A converted int8 network with a first convolution, a binary layer, a sum and a pool, and its op of a kind."""
+    model = FloatModel()
+    rng = np.random.default_rng(0)
+    first = model.conv(model.input(1, 8, 8, 3), rng.normal(size=(CHANNELS, 3, 3, 3)).astype(np.float32), same=True)
+    layer = model.conv(model.sign(first), sign_weights(rng, CHANNELS, 3, 3, CHANNELS), same=True)
+    total = model.elementwise("ADD", layer, first)
+    options = {"stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2, "padding": 1}
+    pool = "AVERAGE_POOL_2D" if kind == "int8 average" else "MAX_POOL_2D"
+    pooled = model.op(pool, [total], (1, 4, 4, CHANNELS), fused_activation_function=0, **options)
+    graph = read_model(litebnn.convert_tflite(model.finish(pooled), experimental_default_int8_range=(-8, 8))).graphs[0]
+    [op] = [op for op, found in claimed_ops(graph).items() if found == kind]
+    return graph, op
+
+
+@pytest.mark.filterwarnings("ignore:experimental_default_int8_range")
+@pytest.mark.parametrize("kind", ["int8 average", "int8 max pool", "int8 sum"])
+@pytest.mark.parametrize("grid", [(np.inf, 0), (np.nan, 0), (0.0, 0), (-1.0, 0), (0.1, 128), (0.1, -129)])
+def test_int8_images_with_wrong_scales_or_zero_points_are_not_claimed(kind: str, grid: tuple[float, int]) -> None:
+    graph, op = int8_graph(kind)
+    for tensor in (op.input(0), op.output):
+        tensor.quantization = Quantization(np.array(grid[:1], np.float32), np.array(grid[1:]), 0)
+    assert op not in claimed_ops(graph)
+
+
+@pytest.mark.filterwarnings("ignore:experimental_default_int8_range")
+@pytest.mark.parametrize("kind", ["int8 average", "int8 max pool"])
+def test_an_int8_pool_with_two_outputs_is_not_claimed(kind: str) -> None:
+    graph, op = int8_graph(kind)
+    op.outputs = [op.output, op.output]
+    assert op not in claimed_ops(graph)
+
+
+@pytest.mark.filterwarnings("ignore:experimental_default_int8_range")
+def test_an_int8_sum_whose_scale_is_too_small_for_fixed_point_is_not_claimed() -> None:
+    graph, op = int8_graph("int8 sum")
+    op.output.quantization = Quantization(np.array([1e-9], np.float32), np.zeros(1, np.int64), 0)
+    assert op not in claimed_ops(graph)

@@ -460,7 +460,7 @@ TEST(Claim, Int8OpsWithEveryActivationAndPadding) {
       for (int channels = 1; channels <= 4; ++channels) {
         Int8Params params;
         params.image = {2, 6, 5, channels};
-        params.same = params.has_bias = params.by_channel = same;
+        params.same = params.has_bias = params.by_channel = params.takes_maximum = same;
         params.activation = activation;
         EXPECT_EQ(PlanOf(Int8Graph(params)).Claimed(), (Indices{0, 1, 2, 3, 4})) << activation << channels;
       }

@@ -395,8 +395,8 @@ TfLiteStatus RunConv2d(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-// A substitute for the runtime's own MAX_POOL_2D. The runtime does not define the maximum with a NaN; the substitute
-// computes it as the delegate does.
+// Checks a pool of tensors of type `type`, with an activation up to `last_activation`, and sets the shape of its
+// output.
 TfLiteStatus PreparePool(TfLiteContext* context, TfLiteNode* node, TfLiteType type, int last_activation) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, type);
   if (tensors.size() != 2) return kTfLiteError;
@@ -411,18 +411,19 @@ TfLiteStatus PreparePool(TfLiteContext* context, TfLiteNode* node, TfLiteType ty
   return context->ResizeTensor(context, tensors[1], MakeArray({shape.data[0], height, width, shape.data[3]}));
 }
 
-TfLiteStatus PrepareMaxPool(TfLiteContext* context, TfLiteNode* node) {
-  return PreparePool(context, node, kTfLiteFloat32, kTfLiteActRelu);
-}
-
-// A substitute for the runtime's own int8 AVERAGE_POOL_2D. The input and the output have the same scale and zero point.
-TfLiteStatus PrepareAveragePool(TfLiteContext* context, TfLiteNode* node) {
+// Checks a pool of int8 images. Its input and its output must have the same scale and zero point.
+TfLiteStatus PrepareInt8Pool(TfLiteContext* context, TfLiteNode* node) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt8);
   if (tensors.size() != 2 || !IsGrid(*tensors[0]) || tensors[0]->params.scale != tensors[1]->params.scale ||
       tensors[0]->params.zero_point != tensors[1]->params.zero_point) {
     return kTfLiteError;
   }
   return PreparePool(context, node, kTfLiteInt8, kTfLiteActRelu6);
+}
+
+TfLiteStatus PrepareMaxPool(TfLiteContext* context, TfLiteNode* node) {
+  if (!TensorsOf(context, *node, kTfLiteInt8).empty()) return PrepareInt8Pool(context, node);
+  return PreparePool(context, node, kTfLiteFloat32, kTfLiteActRelu);
 }
 
 // For each output value, calls begin(), then visit(position) for each value of its window, then end(index).
@@ -452,6 +453,7 @@ TfLiteStatus VisitPool(const TfLiteContext& context, const TfLiteNode& node, Beg
   return kTfLiteOk;
 }
 
+// A substitute for the runtime's own int8 AVERAGE_POOL_2D.
 TfLiteStatus RunAveragePool(TfLiteContext* context, TfLiteNode* node) {
   const auto& params = *static_cast<const TfLitePoolParams*>(node->builtin_data);
   const auto* const values = static_cast<const int8_t*>(context->tensors[node->inputs->data[0]].data);
@@ -472,7 +474,24 @@ TfLiteStatus RunAveragePool(TfLiteContext* context, TfLiteNode* node) {
       });
 }
 
+TfLiteStatus RunInt8MaxPool(TfLiteContext* context, TfLiteNode* node) {
+  const auto& params = *static_cast<const TfLitePoolParams*>(node->builtin_data);
+  const auto* const values = static_cast<const int8_t*>(context->tensors[node->inputs->data[0]].data);
+  const TfLiteTensor& output = context->tensors[node->outputs->data[0]];
+  const TfLiteQuantizationParams grid = output.params;
+  int8_t largest = 0;
+  return VisitPool(
+      *context, *node, [&] { largest = -128; },
+      [&](int64_t position) { largest = std::max(largest, values[position]); },
+      [&](int64_t i) {
+        static_cast<int8_t*>(output.data)[i] = ToLevel(largest - grid.zero_point, params.activation, grid);
+      });
+}
+
+// A substitute for the runtime's own MAX_POOL_2D. The runtime does not define the maximum with a NaN; the substitute
+// computes it as the delegate does.
 TfLiteStatus RunMaxPool(TfLiteContext* context, TfLiteNode* node) {
+  if (context->tensors[node->inputs->data[0]].type == kTfLiteInt8) return RunInt8MaxPool(context, node);
   const auto& params = *static_cast<const TfLitePoolParams*>(node->builtin_data);
   const float least = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
   const auto* const values = static_cast<const float*>(context->tensors[node->inputs->data[0]].data);
@@ -497,7 +516,7 @@ bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration) {
   };
   const Builtin builtins[] = {
       {"ADD", kTfLiteBuiltinAdd, PrepareAdd, RunAdd},
-      {"AVERAGE_POOL_2D", kTfLiteBuiltinAveragePool2d, PrepareAveragePool, RunAveragePool},
+      {"AVERAGE_POOL_2D", kTfLiteBuiltinAveragePool2d, PrepareInt8Pool, RunAveragePool},
       {"CONV_2D", kTfLiteBuiltinConv2d, PrepareConv2d, RunConv2d},
       {"MUL", kTfLiteBuiltinMul, PrepareMultiply, RunMultiply},
       {"PRELU", kTfLiteBuiltinPrelu, PrepareFloats, RunArithmetic<Leak, false>},

@@ -438,7 +438,7 @@ Graph Int8Graph(const Int8Params& params) {
   const int pooled = add_image({conv.batch, size(conv.height, pool[4], pool[2], pool_padding),
                                 size(conv.width, pool[3], pool[1], pool_padding), params.channels},
                                params.grids[3]);
-  graph.nodes.push_back({"AVERAGE_POOL_2D", {sum}, {pooled}, {}, pool});
+  graph.nodes.push_back({params.takes_maximum ? "MAX_POOL_2D" : "AVERAGE_POOL_2D", {sum}, {pooled}, {}, pool});
   graph.outputs = {pooled};
   if (params.reads_all) graph.outputs.insert(graph.outputs.end(), {stem, convolved, sum});
   return graph;
@@ -534,6 +534,7 @@ Graph RandomGraph(const RandomBits& random) {
       params.reads_all = pick(0, 1) == 1;
       params.activation = pick(0, 3);
       params.pool = {kTfLitePaddingSame, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3)};
+      params.takes_maximum = pick(0, 1) == 1;
       return Int8Graph(params);
     }
     case 10: {

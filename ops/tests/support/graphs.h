@@ -72,8 +72,8 @@ struct GatedParams {
 Graph GatedGraph(const GatedParams& params);
 
 // The parameters of a graph with a CONV_2D of an int8 input, the packing of its signs, and a binary convolution to
-// int8. An ADD sums the outputs of both convolutions, or the output of the binary convolution and another input. An
-// AVERAGE_POOL_2D follows.
+// int8. An ADD sums the outputs of both convolutions, or the output of the binary convolution and another input. A pool
+// follows.
 struct Int8Params {
   std::vector<int> image = {1, 5, 6, 3};
   int channels = 40, filter = 3, stride = 1;
@@ -84,6 +84,7 @@ struct Int8Params {
   bool reads_all = false;                   // the images between the ops are outputs too
   int activation = 0;                       // of all three
   std::vector<int> pool = {1, 1, 2, 2, 3};  // as in PooledGraph, without the activation
+  bool takes_maximum = false;               // the pool is a MAX_POOL_2D, not an AVERAGE_POOL_2D
 };
 Graph Int8Graph(const Int8Params& params);
 
