@@ -1,6 +1,7 @@
 """The environments (variables and Python packages) in which tests run processes that train networks with Keras or
 PyTorch."""
 
+import functools
 import os
 from pathlib import Path
 
@@ -10,14 +11,18 @@ from tests.needs import need
 # The environment variables that select a Keras version and a backend of Keras 3. This process has the first from
 # conftest.py, and the second from examples that a test imports.
 KERAS_CHOICES = ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND")
+# Environment variables that limit frameworks to one thread. The networks are small, and the workers of pytest use all
+# CPUs. On a busy machine, threads that wait for each other would take many times as long.
+THREADS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 
 def without_keras_choice(**variables: str) -> dict[str, str]:
-    """The environment variables of this process, plus `variables`, but without the two that select a Keras version and
-    its backend."""
-    return {name: value for name, value in os.environ.items() if name not in KERAS_CHOICES} | variables
+    """The environment variables of this process, plus `THREADS` and `variables`, but without the two that select a
+    Keras version and its backend."""
+    return {name: value for name, value in os.environ.items() if name not in KERAS_CHOICES} | THREADS | variables
 
 
+@functools.cache
 def torch_python(*packages: str) -> Path:
     """The Python of the environment that bootstrap makes for PyTorch, with these packages added. Makes the environment
     if it does not exist."""

@@ -1,6 +1,5 @@
 """Tests litebnn.torch and convert_torch_model, in the environment that bootstrap makes for PyTorch."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,9 +19,11 @@ def converted(library: None, networks: int, tmp_path_factory: pytest.TempPathFac
     """Runs the suite for PyTorch, and returns the folder with the random networks that it converted."""
     python = torch_python("pytest>=8")
     folder = tmp_path_factory.mktemp("converted")
-    variables = {"LITEBNN_CONVERTED": str(folder), "LITEBNN_NETWORKS": str(networks), "PYTHONPATH": str(ROOT)}
+    environment = without_keras_choice(
+        LITEBNN_CONVERTED=str(folder), LITEBNN_NETWORKS=str(networks), PYTHONPATH=str(ROOT)
+    )
     suite = [python, *SUITE, "tests/trainers/torch_suite.py"]
-    assert subprocess.run(suite, cwd=ROOT, env=os.environ | variables).returncode == 0
+    assert subprocess.run(suite, cwd=ROOT, env=environment).returncode == 0
     return folder
 
 
@@ -41,7 +42,7 @@ def test_the_suite_passes_and_files_are_as_small_as_larqs(converted: Path, netwo
 @pytest.mark.usefixtures("library")
 def test_the_zoo_computes_what_keras_does_and_converts(pytestconfig: pytest.Config) -> None:
     python = torch_python("pytest>=8", "keras>=3.15")
-    environment = without_keras_choice(PYTHONPATH=str(ROOT), KERAS_BACKEND="torch", OMP_NUM_THREADS="1")
+    environment = without_keras_choice(PYTHONPATH=str(ROOT), KERAS_BACKEND="torch")
     environment |= {"LITEBNN_WHOLE": "1"} if pytestconfig.getoption("--long") else {}
     suite = [python, *SUITE, "tests/trainers/torch_zoo_suite.py"]
     assert subprocess.run(suite, cwd=ROOT, env=environment).returncode == 0

@@ -23,9 +23,6 @@ IMAGES = 2000
 FRAMEWORKS = ("torch", "keras")
 TRAINING = ("--network=small", "--size=32", "--epochs=1", "--batch=25", "--learning-rate=0.003", "--crop=0.6",
             "--log-every=1", "--save-every=10", "--workers=1")  # fmt: skip
-# Environment variables that limit frameworks to one thread. On a busy machine, threads that wait for each other would
-# take many times as long.
-THREADS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 
 def python_of(framework: str) -> str:
@@ -38,7 +35,7 @@ def python_of(framework: str) -> str:
 
 def environment(**variables: str) -> dict[str, str]:
     paths = f"{ROOT / 'converter'}{os.pathsep}{ROOT}"
-    return without_keras_choice(**THREADS, PYTHONPATH=paths) | variables
+    return without_keras_choice(PYTHONPATH=paths) | variables
 
 
 def finish(process: subprocess.Popen[str]) -> str:
