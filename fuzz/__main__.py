@@ -107,23 +107,25 @@ def build(chosen: list[Target]) -> None:
                 raise ToolkitError(f"building the fuzz targets failed: {finished.stdout[-2000:]}")
 
 
-def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
+def run(target: Target, seed: int, corpus: Path, *, seconds: int = 0, inputs: int = 0) -> int:
     """Runs a built target; returns the number of inputs that it processed.
 
-    The target runs for `seconds`, or runs only the committed inputs if that is 0. `corpus` is a folder of further
-    inputs to start from, in which new inputs are stored. The same code, an empty corpus and the same `seed` give the
-    same inputs.
+    The target processes the committed inputs first. Then it makes and processes inputs for `seconds`, or this number
+    of `inputs`; by default it makes none. `corpus` is a folder of further inputs to start from, in which new inputs are
+    stored. The same code, an empty corpus and the same `seed` give the same inputs.
 
     Raises:
         ToolkitError: there is a finding; the message has its kind, place and input.
     """
-    findings = WORK / target.name / "findings"
+    findings, seeds = WORK / target.name / "findings", FOLDER / "corpus" / target.name
     for folder in (corpus, findings):
         folder.mkdir(parents=True, exist_ok=True)
+    # libFuzzer counts the inputs from which it starts too.
+    runs = inputs and inputs + len([*corpus.iterdir(), *seeds.iterdir()])
     program = [str(target.program)] if target.is_cpp else [sys.executable, str(target.source)]
     flags = {
         "seed": seed,
-        **({"max_total_time": seconds} if seconds else {"runs": 0}),
+        **({"max_total_time": seconds} if seconds else {"runs": runs}),
         "timeout": SECONDS_OF_AN_INPUT,
         "rss_limit_mb": MEGABYTES,
         "artifact_prefix": f"{findings}/",
@@ -133,7 +135,7 @@ def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
     # libFuzzer's memory limit also counts memory that is inherited from the parent process. Therefore a small shell
     # starts the target.
     finished = subprocess.run(
-        ["sh", "-c", '"$@"; exit $?', "sh", *command, str(FOLDER / "corpus" / target.name)],
+        ["sh", "-c", '"$@"; exit $?', "sh", *command, str(seeds)],
         cwd=ROOT,
         # A constant hash seed makes the order of Python's sets of strings the same in each run.
         env=os.environ
@@ -172,7 +174,7 @@ def fuzz(names: list[str], seconds: int, seed: int) -> None:
         build(in_cpp)
     print(f"seed {seed}", flush=True)
     for target in able:
-        inputs = run(target, seconds, seed, target.corpus)
+        inputs = run(target, seed, target.corpus, seconds=seconds)
         print(f"{target.name}: {inputs:,} inputs in {seconds} s, nothing found", flush=True)
     if in_cpp:
         print(cpp_coverage([(target.program, target.profile) for target in in_cpp]), flush=True)
