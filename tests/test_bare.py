@@ -22,10 +22,9 @@ TOOLS = [name for name, row in needs().items() if row.install.startswith("apt in
 # The modules of test helpers that need tools, and the names of these tools in toolchains/needs.py. A test that uses
 # such a helper needs its tools.
 HELPERS = {"cpp_builds": ("googletest", "clang"), "sshd": ("sshd",), "browser": ("chromium",)}
-# The pattern of a test's call of `need`, which requires a tool, if the call computes the tool's name. Only compilers
-# and emulators are required in this way.
-COMPUTED = r'need\((?:f"|compiler|target)'
-COMPILERS = ("g++", "clang", "qemu")
+# The patterns of a test's calls of `need` that compute the tool's name, and parts of the names that they may compute.
+# Only compilers and emulators are required in this way.
+COMPUTED = {r'need\((?:f"[^"]*g\+\+"|compiler)': ("g++", "clang"), r"need\(.*target\.emulator": ("qemu",)}
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -35,8 +34,7 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 def files_that_need(name: str) -> list[Path]:
     """The test files to run for a tool. They name the tool, compute its name, or take the name from a helper."""
     words = [f'"{re.escape(name)}"', *(each for each, tools in HELPERS.items() if name in tools)]
-    if any(part in name for part in COMPILERS):
-        words.append(COMPUTED)
+    words += [pattern for pattern, parts in COMPUTED.items() if any(part in name for part in parts)]
     files = [*(ROOT / "converter").rglob("*_test.py"), *(ROOT / "toolchains").glob("*_test.py")]
     files += [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
     return sorted(path for path in files if re.search("|".join(words), path.read_text(encoding="utf-8")))
@@ -54,6 +52,7 @@ def files_with_quick_tests() -> set[Path]:
     return {ROOT / name.split("::")[0] for name in found.stdout.splitlines() if "::" in name}
 
 
+@functools.cache
 def hidden_by_default() -> set[str]:
     listed = run(sys.executable, "-c", f"import runpy; print(*runpy.run_path({str(BARE)!r})['hidden']())")
     return set(listed.stdout.split())
