@@ -20,7 +20,6 @@ pytestmark = pytest.mark.deep
 
 TARGETS = ("rpi4", "rpi3")
 GOLDEN = ROOT / "tests" / "golden"
-NOT_EMULATED = ("prepare_time_test", "failed_allocation_test")
 # The requirements for the emulated Python: the newest ai-edge-litert, which has only 64-bit wheels, and the last
 # release of tflite-runtime.
 RUNTIMES = ("ai-edge-litert; platform_machine == 'aarch64'", "tflite-runtime==2.14.0", "numpy<2")
@@ -122,11 +121,8 @@ def test_a_cpu_on_which_litert_ends_the_process_is_an_error(python: Emulation, t
 
 
 def test_cpp_tests(emulation: Emulation, programs: list[Path]) -> None:
-    # Tests that measure times or let allocations fail are left out. Times under an emulator mean nothing, and thousands
-    # of failed allocations take minutes there.
-    chosen = [path for path in programs if path.name not in NOT_EMULATED]
-    assert chosen
-    for program in chosen:
+    assert programs
+    for program in programs:
         run = emulation.run([program, "--gtest_brief=1"], LITEBNN_SECONDS="60")
         assert run.returncode == 0, run.stdout
         assert "[  PASSED  ]" in run.stdout
