@@ -309,16 +309,27 @@ def lowest_value(graph: Graph, tensor: Tensor) -> float:
     """Returns the lowest value that the quantization of a tensor can represent. If a DEQUANTIZE computes the tensor,
     the quantization is that of its input.
     """
-    op = graph.producer(tensor)
-    source = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
-    limits = grid_range(source)
+    limits = grid_range(undequantized(graph, tensor))
     return -np.inf if limits is None else limits[0]
+
+
+def undequantized(graph: Graph, tensor: Tensor) -> Tensor:
+    """Returns the input of the DEQUANTIZE that computes `tensor`; `tensor` itself if another op computes it."""
+    op = graph.producer(tensor)
+    return op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
 
 
 def int8_source(graph: Graph, tensor: Tensor | None) -> Tensor | None:
     """If a DEQUANTIZE computes `tensor`, returns its int8 input; None for other tensors."""
-    op = graph.producer(tensor)
-    return op.input(0) if op is not None and op.name == "DEQUANTIZE" and is_int8(op.input(0)) else None
+    source = None if tensor is None else undequantized(graph, tensor)
+    return source if source is not tensor and is_int8(source) else None
+
+
+def below_level(level: Array, x: Tensor) -> Array:
+    """Returns the thresholds, float32, with which the values of x are compared as floats. A threshold of a quantized x
+    moves down by half a step, where x has no value. The threshold 0 stays, because LceQuantize compares with it.
+    """
+    return np.where(level == 0, level, level - step_of(x) / 2).astype(np.float32)
 
 
 def int8_results(graph: Graph, tensor: Tensor) -> list[Op]:

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 
 from litebnn.analysis.affine import AFFINE, affine_of, next_level, normal_level, per_channel
-from litebnn.analysis.grids import same_parameters, step_of
 from litebnn.analysis.match import SIGNS, fused_activation, uniform
 from litebnn.contract import ACTIVATION_RANGES, LCE_QUANTIZE
 from litebnn.graph import Array, Op, Tensor, derived, facts
@@ -89,9 +88,7 @@ def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | No
         The threshold for x and two arrays of bools, as the function `crossing` returns them. None if the op has no
         known inverse.
     """
-    if fused_activation(op) != 0 or op.output.dims != x.dims:
-        return None
-    if not x.type == op.output.type == "FLOAT32" and not _clamps_levels(op):
+    if fused_activation(op) != 0 or op.output.dims != x.dims or not x.type == op.output.type == "FLOAT32":
         return None
     found = _INVERSES.get(op.name, _keeping)(op, x, level)
     if found is None or not all(np.all(np.isfinite(numbers)) for numbers in found):
@@ -154,13 +151,6 @@ def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
         return _ONE if facts(op).keeps_signs and not np.any(level) else None
     low, high = ACTIVATION_RANGES[clamp]
     return _ONE if np.all((low < level) & (level <= high)) else None
-
-
-def _clamps_levels(op: Op) -> bool:
-    """True if an op is a quantized RELU_N1_TO_1 whose input and output have the same zero point, and the same scale of
-    at most 1. Such an op does not change thresholds between -1 and 1.
-    """
-    return op.name == "RELU_N1_TO_1" and same_parameters(op.input(0), op.output) and step_of(op.output) <= 1
 
 
 # For each kind of op, a function that describes the op near a threshold as x · scale + shift, with float64 numbers. It

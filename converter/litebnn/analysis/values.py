@@ -21,6 +21,7 @@ from litebnn.analysis.grids import (
     on_grid,
     same_parameters,
     step_of,
+    undequantized,
 )
 from litebnn.analysis.match import bits_of, fused_activation, number_of
 from litebnn.analysis.rounding import rounded_steps
@@ -154,9 +155,8 @@ def _of_what_is_packed(graph: Graph, part: Values, sources: set[Tensor | None]) 
     if packed is None or threshold is None or np.any(threshold.falls) or threshold.level.size > 1:
         return part
     source, edges = packed.input(0), part.edges + threshold.level
-    numbers = graph.producer(source)
-    if numbers is not None and numbers.name == "DEQUANTIZE" and source not in sources:
-        source = numbers.input(0)
+    if source not in sources:
+        source = undequantized(graph, source)
         edges = next_of_grid(edges, source)
     return replace(part, x=source, edges=edges) if source in sources and source.type != "BOOL" else part
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from litebnn.analysis.grids import same_parameters
-from litebnn.analysis.layouts import Layout
+from litebnn.analysis.layouts import Layout, channels_moved
 from litebnn.analysis.match import fused_activation, transpose_order, uniform
 from litebnn.build.int8 import dequantize_op
 from litebnn.contract import (
@@ -197,11 +197,9 @@ def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
     A tensor whose declared size does not match its parts, as in a damaged file, has no parts.
     """
     op = graph.producer(tensor)
-    if op is None or op.name != "CONCATENATION" or fused_activation(op) != 0 or len(op.inputs) > MOST_PARTS:
+    if op is None or op.name != "CONCATENATION" or len(op.inputs) > MOST_PARTS or tensor.type != "FLOAT32":
         return []
-    if getattr(op.options, "axis", 0) not in (-1, len(tensor.dims) - 1) or tensor.type != "FLOAT32":
-        return []
-    parts = [part for part in op.inputs if part is not None]
+    parts = channels_moved(op)
     if any(part.type != "FLOAT32" or part.dims[:-1] != tensor.dims[:-1] or part.channels < 1 for part in parts):
         return []
     return parts if sum(part.channels for part in parts) == tensor.channels >= 1 else []

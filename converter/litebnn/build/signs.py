@@ -113,7 +113,14 @@ def difference(graph: Graph, x: Tensor, threshold: Threshold, *, before: Op) -> 
 
 
 def pad_with(graph: Graph, source: Tensor, amounts: Array, value: float, *, before: Op) -> Tensor:
-    """Inserts a PADV2 of `source` with amounts int [rank, 2], and returns its output."""
+    """Inserts a PADV2 of `source` and returns its output; returns `source` if all amounts are zero.
+
+    Args:
+        amounts: int [rank, 2], or int [2, 2] for the height and width of an NHWC tensor.
+    """
+    if not np.any(amounts):
+        return source
+    amounts = amounts if len(amounts) == len(source.dims) else np.pad(amounts, ((1, 1), (0, 0)))
     dims = [size if size < 0 else size + int(sum(a)) for size, a in zip(source.dims, amounts, strict=True)]
     padded = like(source, derived(source.name, "/padded"), dims=dims)
     inputs = [
@@ -139,7 +146,7 @@ def crop(graph: Graph, source: Tensor, name: str, amounts: Array, *, before: Op)
 
 
 def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value: int, *, before: Op) -> Tensor:
-    """Inserts the padding of packed signs with +1 or -1 and amounts int [rank, 2], and returns its output."""
+    """Inserts the padding of packed signs with +1 or -1, and returns its output. `pad_with` describes `amounts`."""
     word = word_of_padding(channels, value)
     if word is not None:
         return pad_with(graph, bits, amounts, word, before=before)

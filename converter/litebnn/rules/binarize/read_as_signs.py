@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.analysis.grids import is_quantized, step_of
+from litebnn.analysis.grids import below_level, is_quantized
 from litebnn.analysis.padding import PADS, constant_padding, layer_padding, without_zeros
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import (
@@ -67,8 +67,7 @@ def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
         return notes.left_alone(op, f"{of_few(few)}, and how SAME pads it depends on a size that is not known")
     tensor = (_signs_of_levels if few.are_levels else _sign_of_two)(graph, few, signs, source, before=op)
     amounts = zeros if own is None or not zero else zeros + np.asarray(own)
-    if np.any(amounts):
-        tensor = pad_with(graph, tensor, np.pad(amounts, ((1, 1), (0, 0))), zero, before=op)
+    tensor = pad_with(graph, tensor, amounts, zero, before=op)
     if zero and own != ((0, 0), (0, 0)):
         op.options.padding = int(Padding.VALID)
     name = op.input(1).name
@@ -128,9 +127,9 @@ def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before
     assert source is not None
     if is_unpacked(graph, values):
         return source
-    if source.type != "BOOL":  # no value of a quantized tensor lies half a step below the threshold
-        level = float(values.edges[0])
-        source = compared(graph, source, level - step_of(source) / 2 if level else level, source.name, before=before)
+    if source.type != "BOOL":
+        level = float(below_level(values.edges[0], source))
+        source = compared(graph, source, level, source.name, before=before)
     return output_of(graph, _select(source, not sign.rising[0], values, tensor), before=before)
 
 

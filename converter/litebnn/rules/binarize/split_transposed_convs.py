@@ -115,8 +115,7 @@ def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> s
         pairs, filters, bias = pairs[:1], [np.concatenate(filters)], np.tile(bias, len(filters))
     results = []
     for (row, column), kernel in zip(pairs, filters, strict=True):
-        amounts = np.array([(0, 0), row.padding, column.padding, (0, 0)])
-        padded = pad_with(graph, x, amounts, 0.0, before=op) if np.any(amounts) else x
+        padded = pad_with(graph, x, np.array([row.padding, column.padding]), 0.0, before=op)
         results.append(_convolve(graph, op, notes, padded, kernel, bias))
     _interleave(graph, op, results)
     return None

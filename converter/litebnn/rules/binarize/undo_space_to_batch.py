@@ -11,9 +11,8 @@ from litebnn.analysis.padding import without_zeros
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import few_values
 from litebnn.build.notes import Notes, each, lowers
-from litebnn.build.ops import custom_op
-from litebnn.build.signs import crop, pad_with
-from litebnn.contract import LCE_DEQUANTIZE, Padding
+from litebnn.build.signs import crop, pad_with, unpacked
+from litebnn.contract import Padding
 from litebnn.graph import Array, Graph, Op, Tensor, derived, like
 
 
@@ -53,8 +52,7 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op, source: Tensor
     if np.any(amounts < 0):
         source = _crop(graph, source, np.maximum(-amounts, 0), before=op)
         amounts = np.maximum(amounts, 0)
-    if np.any(amounts):
-        source = pad_with(graph, source, np.pad(amounts, ((1, 1), (0, 0))), 0.0, before=op)
+    source = pad_with(graph, source, amounts, 0.0, before=op)
     o.dilation_h_factor, o.dilation_w_factor = int(block[0]), int(block[1])
     graph.set_input(op, 0, source)
     graph.remove(join)
@@ -71,7 +69,4 @@ def _crop(graph: Graph, tensor: Tensor, amounts: Array, *, before: Op) -> Tensor
     """
     bits, name = bits_of(graph, tensor), derived(tensor.name, "/cropped")
     cropped = crop(graph, tensor if bits is None else bits, name, amounts, before=before)
-    if bits is None:
-        return cropped
-    unpacked = like(tensor, derived(name, "/sign"), dims=(*cropped.dims[:3], tensor.dims[3]))
-    return graph.insert(custom_op(LCE_DEQUANTIZE, [cropped], unpacked), before=before).output
+    return cropped if bits is None else unpacked(graph, cropped, tensor.channels, before=before)

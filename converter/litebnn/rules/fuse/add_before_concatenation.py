@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.analysis.match import fused_activation, uniform
-from litebnn.analysis.padding import pad_amounts
+from litebnn.analysis.match import fused_activation
+from litebnn.analysis.padding import PADS, constant_padding
 from litebnn.build.notes import Notes, each, lowers
 from litebnn.build.ops import concatenation_of, parts_of
 from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, like
@@ -43,11 +43,7 @@ def add_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
 def _padded(graph: Graph, tensor: Tensor) -> tuple[Tensor, int] | None:
     """Returns the tensor to which a PAD adds channels of zeros, and the number of zero channels before it."""
     pad = graph.producer(tensor)
-    if pad is None or pad.name not in ("PAD", "PADV2") or (pad.name == "PADV2" and uniform(pad.input(2)) != 0):
+    padding = constant_padding(pad) if pad is not None and pad.name in PADS and tensor.type == "FLOAT32" else None
+    if pad is None or padding is None or padding.value != 0.0 or np.any(padding.amounts[:-1]):
         return None
-    amounts, source = pad_amounts(pad), pad.input(0)
-    if amounts is None or np.any(amounts[:-1] != 0):
-        return None
-    before, behind = (int(amount) for amount in amounts[-1])
-    fits = min(before, behind) >= 0 and before + source.channels + behind == tensor.channels
-    return (source, before) if fits and source.type == "FLOAT32" and source.channels > 0 else None
+    return pad.input(0), int(padding.amounts[-1, 0])

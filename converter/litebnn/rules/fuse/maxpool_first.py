@@ -12,13 +12,15 @@ import copy
 import numpy as np
 
 from litebnn.analysis.affine import affine_of, per_channel
+from litebnn.analysis.grids import along_axis
 from litebnn.analysis.match import floats, fused_activation
+from litebnn.analysis.weights import bias_values
 from litebnn.build.notes import Notes, each, lowers
 from litebnn.contract import Activation
 from litebnn.graph import Graph, Op, constant, derived, facts, like
 
 # For each kind of layer, the axis of its weights that has the output channels.
-_OUTPUT_AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": -1}
+_OUTPUT_AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}
 
 
 @lowers("distance of max pools from inputs")
@@ -75,14 +77,14 @@ def _made_to_rise(graph: Graph, op: Op) -> bool:
     channels = x.channels
     weights, factors = floats(layer.input(1)), per_channel(op.input(1), channels)
     bias_tensor = layer.optional(2)
-    bias = np.zeros(channels, np.float32) if bias_tensor is None else floats(bias_tensor)
+    bias = bias_values(bias_tensor, channels)
     if weights is None or factors is None or bias is None or weights.shape[axis] != channels:
         return False
     if np.any(factors == 0) or not np.all(np.isfinite(factors)):
         return False
     signs = np.sign(factors)
-    along = signs.reshape(-1, *[1] * (weights.ndim - 1)) if axis == 0 else signs
-    graph.set_input(layer, 1, constant(derived(layer.input(1).name, "/negated"), weights * along))
+    negated = weights * along_axis(signs, weights.ndim, axis)
+    graph.set_input(layer, 1, constant(derived(layer.input(1).name, "/negated"), negated))
     if bias_tensor is not None:
         graph.set_input(layer, 2, constant(derived(bias_tensor.name, "/negated"), bias * signs))
     graph.set_input(op, 1, constant(derived(op.input(1).name, "/positive"), np.abs(scales)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.analysis.grids import parameters
-from litebnn.analysis.match import floats
+from litebnn.analysis.grids import parameters, undequantized
+from litebnn.analysis.match import floats, transpose_order
 from litebnn.build.int8 import dequantize_op, int8_constant
 from litebnn.build.notes import Notes, each, lowers
 from litebnn.graph import Graph, Op, constant, derived
@@ -36,14 +36,11 @@ def _transpose(graph: Graph, op: Op) -> bool:
     """Folds the TRANSPOSE of a dequantized constant. Quantization-aware training leaves such ops for the weights of
     a dense layer.
     """
-    back = graph.producer(op.input(0))
-    order = op.input(1).array
-    if back is None or back.name != "DEQUANTIZE" or order is None:
+    source, order = undequantized(graph, op.input(0)), transpose_order(op)
+    levels, q = source.array, source.quantization
+    if source is op.input(0) or order is None or levels is None or levels.dtype != np.int8 or q is None:
         return False
-    levels, q = back.input(0).array, back.input(0).quantization
-    axes = order.reshape(-1).tolist()
-    if levels is None or levels.dtype != np.int8 or q is None or sorted(axes) != list(range(levels.ndim)):
-        return False
+    axes = order.tolist()
     turned = constant(derived(op.output.name, "/int8"), np.ascontiguousarray(levels.transpose(axes)))
     turned.quantization = parameters(q.scale, q.zero_point, axes.index(q.axis) if q.scale.size > 1 else 0)
     graph.replace(op, dequantize_op(turned, op.output))

@@ -15,6 +15,7 @@ from litebnn.analysis.grids import (
     parameters_of_range,
     same_parameters,
     symmetric_scale,
+    undequantized,
 )
 from litebnn.analysis.match import floats
 from litebnn.build.int8 import dequantize_op, int8_constant, quantize_op, take_results
@@ -126,9 +127,8 @@ def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
     """Returns weights as symmetric int8. If the weights were already quantized in training, returns the integers of
     this quantization.
     """
-    trained = graph.producer(tensor)
-    if trained is not None and trained.name == "DEQUANTIZE" and trained.input(0).type == "INT8":
-        weights = trained.input(0)
+    weights = undequantized(graph, tensor)
+    if weights is not tensor and weights.type == "INT8":
         q = weights.quantization
         if q is None or np.any(q.zero_point) or dequantized(weights) is None:
             return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from litebnn.analysis.grids import bias_scale, is_int8, pack_levels, parameters
+from litebnn.analysis.grids import bias_scale, is_int8, pack_levels, parameters, undequantized
 from litebnn.analysis.weights import layer_weights, ternary_weights
 from litebnn.build.notes import Notes, each, lowers
 from litebnn.graph import Array, Buffer, Graph, Op, Tensor, builtin_op, constant, derived, like
@@ -41,17 +41,12 @@ def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     evaluates once at its start. With the option `dynamic_range`, a float layer reads them directly too, and quantizes
     its input to int8 at run time.
     """
-    stored, requested = FORMATS.get(_stored(graph, op).type), FORMATS[notes.request.low_bit_weights]
+    stored = FORMATS.get(undequantized(graph, op.input(1)).type)
+    requested = FORMATS[notes.request.low_bit_weights]
     if op.options.weights_format != 0 or (stored is not None and stored.bits <= requested.bits):
         return False
     reason = (_narrow_int8 if is_int8(op.inputs[0]) else _narrow_float)(graph, op, notes)
     return reason is None or notes.left_alone(op, f"{reason}, so they stay {op.input(1).type}")
-
-
-def _stored(graph: Graph, op: Op) -> Tensor:
-    """Returns the tensor of a layer's weights as the file stores it, before a DEQUANTIZE."""
-    back = graph.producer(op.input(1))
-    return back.input(0) if back is not None and back.name == "DEQUANTIZE" else op.input(1)
 
 
 def _narrow_float(graph: Graph, op: Op, notes: Notes) -> str | None:

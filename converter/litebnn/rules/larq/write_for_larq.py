@@ -104,8 +104,7 @@ def _lower_explicit_padding(graph: Graph, op: Op) -> bool:
     options = bconv_options(op)
     if options.explicit_padding is None:
         return False
-    amounts = np.asarray([(0, 0), *options.explicit_padding, (0, 0)])
-    bits, channels = op.input(0), options.channels_in
+    amounts, bits, channels = np.asarray(options.explicit_padding), op.input(0), options.channels_in
     valid = replace(options, padding=Padding.VALID, pad_top=None, pad_bottom=None, pad_left=None, pad_right=None)
     set_bconv_options(op, valid)
     graph.set_input(op, 0, pad_packed(graph, bits, channels, amounts, 1, before=op))

@@ -102,11 +102,9 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple
 
 def _has_clamp(op: Op, level: Array) -> bool:
     """True if `op` has a fused activation whose limits enclose `level`, the threshold. The activation then does not
-    change which outputs reach the threshold, so it can be removed. In quantized ops only RELU_N1_TO_1 qualifies.
+    change which outputs reach the threshold, so it can be removed.
     """
-    activation = fused_activation(op)
-    if op.output.type != "FLOAT32" and activation != Activation.RELU_N1_TO_1:
-        return False
+    activation = fused_activation(op) if op.output.type == "FLOAT32" else None
     low, high = ACTIVATION_RANGES[activation or Activation.NONE]
     return bool(activation and np.all((low < level) & (level <= high)))
 

@@ -4,12 +4,10 @@ THRESHOLD, the converter's own op for signs.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from litebnn.analysis.constants import constants_upstream
-from litebnn.analysis.grids import step_of
+from litebnn.analysis.grids import below_level
 from litebnn.analysis.match import bits_of, times_repeated
 from litebnn.analysis.signs import Sign, find_sign
 from litebnn.analysis.thresholds import Threshold
@@ -75,9 +73,6 @@ def _operand(graph: Graph, sign: Sign, before: Op) -> tuple[Tensor, Threshold]:
         inverse = builtin_op("LOGICAL_NOT", [x], like(x, derived(name, "/not")))
         return graph.insert(inverse, before=before).output if sign.falls else x, Threshold()
     names = derived(name, "/difference"), derived(name, "/threshold")
-    threshold = Threshold(sign.level, np.full(1, sign.falls), *names, subtracts=True)
-    if x.type == "FLOAT32" or (x.type == "INT8" and threshold.is_plain):  # LceQuantize reads int8 directly
-        return x, threshold
-    if not threshold.is_plain:  # no value of a quantized tensor lies half a step below the threshold
-        threshold = replace(threshold, level=(sign.level - step_of(x) / 2).astype(np.float32))
-    return as_float(graph, x, before=before), threshold
+    threshold = Threshold(below_level(sign.level, x), np.full(1, sign.falls), *names, subtracts=True)
+    is_read = x.type == "INT8" and threshold.is_plain  # LceQuantize reads int8 directly
+    return x if is_read else as_float(graph, x, before=before), threshold
