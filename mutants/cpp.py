@@ -27,6 +27,7 @@ from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
 
 WORK = BUILD / "mutants" / "cpp"
 TEST_FILES = WORK / "ops" / "tests" / "CMakeFiles"
+SUPPORT_FILES = WORK / "ops" / "tests" / "support" / "CMakeFiles"
 # The test programs, which are linked into one program. The fastest come first.
 OP_TESTS = [
     *("arena_test", "broadcast_sum_test", "claim_test", "delay_test", "entry_test", "flexbuffer_map_test", "fuse_test"),
@@ -143,10 +144,9 @@ class Workshop:
         libraries, the linker takes only symbols that the mutant's file does not define.
         """
         objects = [path for program in programs for path in sorted((TEST_FILES / f"{program}.dir").rglob("*.o"))]
-        # Several test programs may have a copy of the same object file. Only one of the copies is linked into the joint
-        # program.
-        shared = {path.name: path for path in objects}
-        sources = [self._compiler, *shared.values(), compiled]
+        # Small loops of the tests share their work too, because of an object file that all test programs link.
+        objects += sorted((SUPPORT_FILES / "share_everything.dir").rglob("*.o"))
+        sources = [self._compiler, *objects, compiled]
         libraries = ["-Wl,--start-group", *sorted(WORK.rglob("*.a")), "-Wl,--end-group", "-ldl", "-pthread"]
         subprocess.run([*map(str, sources + libraries), "-o", str(linked)], check=True, capture_output=True)
 

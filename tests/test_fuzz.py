@@ -62,7 +62,7 @@ def test_seeds_find_nothing(name: str, tmp_path: Path) -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("name", targets())
 def test_finds_nothing(name: str, tmp_path: Path) -> None:
-    """The seeds are among what a target processes."""
+    """A target processes its seeds first."""
     check(name, INPUTS[name], tmp_path)
 
 

@@ -69,8 +69,9 @@ def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
         _build(row, compiler, tests=True)
-    programs = (work_folder(row, compiler) / "ops" / "tests").glob("*_test")
-    return sorted(path for path in programs if path.is_file())
+    folder = work_folder(row, compiler) / "ops" / "tests"
+    # A folder of an older checkout may also contain programs that are no longer built.
+    return [folder / name for name in (folder / "programs.txt").read_text(encoding="utf-8").split()]
 
 
 @contextmanager

@@ -128,7 +128,8 @@ def read_library(path: str) -> dict[str, Any]:
     found = version_of().decode()
     if found != __version__:
         return {"error": f"it is of litebnn {found}, and this is {__version__}"}
-    return {"version": found, "isas": _isas_of(library)}
+    isas = _isas_of(library)
+    return {"version": found, "isas": isas} if isas else {"error": "it does not list the ISAs of this CPU"}
 
 
 def _isas_of(library: Any) -> list[str]:

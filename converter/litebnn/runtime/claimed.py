@@ -173,7 +173,9 @@ def _is_int8_pool(op: Op) -> bool:
 
 
 def _is_stem(op: Op) -> bool:
-    if len(op.inputs) not in (2, 3) or not _is_int8_image(op.inputs[0]) or not _is_int8_image(op.output):
+    if len(op.inputs) not in (2, 3) or len(op.outputs) != 1:
+        return False
+    if not _is_int8_image(op.inputs[0]) or not _is_int8_image(op.output):
         return False
     image, filter, options = op.input(0), op.input(1), op.options
     if filter.type != "INT8" or filter.array is None or len(filter.shape) != 4 or filter.quantization is None:

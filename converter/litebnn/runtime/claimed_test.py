@@ -278,8 +278,8 @@ def test_int8_images_with_wrong_scales_or_zero_points_are_not_claimed(kind: str,
 
 
 @pytest.mark.filterwarnings("ignore:experimental_default_int8_range")
-@pytest.mark.parametrize("kind", ["int8 average", "int8 max pool"])
-def test_an_int8_pool_with_two_outputs_is_not_claimed(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["int8 average", "int8 max pool", "int8 stem"])
+def test_an_int8_op_with_two_outputs_is_not_claimed(kind: str) -> None:
     graph, op = int8_graph(kind)
     op.outputs = [op.output, op.output]
     assert op not in claimed_ops(graph)

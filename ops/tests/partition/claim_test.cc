@@ -458,11 +458,14 @@ TEST(Claim, Int8OpsWithEveryActivationAndPadding) {
   for (int activation = kTfLiteActNone; activation <= kTfLiteActRelu6; ++activation) {
     for (const bool same : {false, true}) {
       for (int channels = 1; channels <= 4; ++channels) {
-        Int8Params params;
-        params.image = {2, 6, 5, channels};
-        params.same = params.has_bias = params.by_channel = params.takes_maximum = same;
-        params.activation = activation;
-        EXPECT_EQ(PlanOf(Int8Graph(params)).Claimed(), (Indices{0, 1, 2, 3, 4})) << activation << channels;
+        for (const bool takes_maximum : {false, true}) {
+          Int8Params params;
+          params.image = {2, 6, 5, channels};
+          params.same = params.has_bias = params.by_channel = same;
+          params.takes_maximum = takes_maximum;
+          params.activation = activation;
+          EXPECT_EQ(PlanOf(Int8Graph(params)).Claimed(), (Indices{0, 1, 2, 3, 4})) << activation << channels;
+        }
       }
     }
   }

@@ -123,8 +123,8 @@ std::string CheckContext(const LiteRtRuntimeContext* context) {
   return "";
 }
 
-LiteRtStatus CreateDelegate(LiteRtRuntimeContext* context, LiteRtEnvironment environment, LiteRtAcceleratorConst,
-                            LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
+LiteRtStatus CreateLiteRtDelegate(LiteRtRuntimeContext* context, LiteRtEnvironment environment, LiteRtAcceleratorConst,
+                                  LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
   return PrintOutOfMemory([&] {
     const std::string problem = CheckContext(context);
     if (problem.empty()) return WrapNewDelegate(*context, environment, options, wrapper);
@@ -167,7 +167,7 @@ const litebnn::LiteRtAcceleratorDef LiteRtAcceleratorImpl = {
     litebnn::GetVersion,
     litebnn::GetHardwareSupport,
     litebnn::IsResponsibleForJitCompilation,
-    litebnn::CreateDelegate,
+    litebnn::CreateLiteRtDelegate,
     nullptr,
     nullptr,
     {{sizeof(litebnn::LiteRtCustomTensorBufferHandlersDef), 1, 0, 0}, {}, 0, 0, 0, {}},

@@ -152,7 +152,7 @@ bool HasWindow(const TfLitePoolParams& params) {
 }
 
 // True if the tensors are int8 images with the same scale and zero point.
-bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
+bool PoolsInt8(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size != 1 || outputs.size != 1) return false;
   if (!IsComputedInt8Image(context, inputs.data[0]) || !IsComputedInt8Image(context, outputs.data[0])) return false;
@@ -185,7 +185,7 @@ const OpType kAveragePool2dOpType = {
     .input_names = {"input"},
     .create = CreateOp<Int8Pool2dOp<true>>,
     .builtin_code = kTfLiteBuiltinAveragePool2d,
-    .computes = ComputesInt8,
+    .computes = PoolsInt8,
 };
 const OpType kInt8MaxPool2dOpType = {
     .name = "MAX_POOL_2D",
@@ -194,7 +194,7 @@ const OpType kInt8MaxPool2dOpType = {
     .input_names = {"input"},
     .create = CreateOp<Int8Pool2dOp<false>>,
     .builtin_code = kTfLiteBuiltinMaxPool2d,
-    .computes = ComputesInt8,
+    .computes = PoolsInt8,
 };
 const OpType kAffineMaxPool2dOpType = {
     "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, false>>};

@@ -51,7 +51,7 @@ bool HasConstants(const TfLiteTensor& tensor, double bytes, size_t value_bytes) 
 
 // Reads the properties that do not change when the input is resized. `spec` points to `scales`, which must live as long
 // as `spec` is used. Returns false if this op does not support the node.
-bool ReadSpec(const TfLiteContext& context, const Tensors& tensors, const TfLiteConvParams& params,
+bool ReadStem(const TfLiteContext& context, const Tensors& tensors, const TfLiteConvParams& params,
               std::vector<double>* scales, Int8Conv2dSpec* spec) {
   if (!IsComputedInt8Image(context, tensors.input) || !IsComputedInt8Image(context, tensors.output)) return false;
   const TfLiteTensor &input = context.tensors[tensors.input], &output = context.tensors[tensors.output];
@@ -142,7 +142,7 @@ class StemConv2dOp final : public Op {
     const Tensor* const bias = node.Input(kStemBias);
     const Tensors tensors = {node.Input(kStemInput)->index, node.Input(kStemFilter)->index,
                              bias == nullptr ? kOptionalTensor : bias->index, node.outputs[0]->index};
-    if (!ReadSpec(*node.context, tensors, params, &scales, &spec_)) {
+    if (!ReadStem(*node.context, tensors, params, &scales, &spec_)) {
       return node.Error("expected the tensors and options that were claimed, found others");
     }
     convolution_ = Int8Conv2d::Create(isa_, spec_);
@@ -161,7 +161,7 @@ bool IsStem(const TfLiteContext& context, const TfLiteNode& node) {
   std::vector<double> scales;
   const Tensors tensors = {inputs.data[kStemInput], inputs.data[kStemFilter],
                            inputs.size == 3 ? inputs.data[kStemBias] : kOptionalTensor, outputs.data[0]};
-  return ReadSpec(context, tensors, *static_cast<const TfLiteConvParams*>(node.builtin_data), &scales, &spec);
+  return ReadStem(context, tensors, *static_cast<const TfLiteConvParams*>(node.builtin_data), &scales, &spec);
 }
 
 }  // namespace

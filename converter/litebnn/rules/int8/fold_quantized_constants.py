@@ -40,6 +40,8 @@ def _transpose(graph: Graph, op: Op) -> bool:
     levels, q = source.array, source.quantization
     if source is op.input(0) or order is None or levels is None or levels.dtype != np.int8 or q is None:
         return False
+    if order.size != levels.ndim:
+        return False
     axes = order.tolist()
     turned = constant(derived(op.output.name, "/int8"), np.ascontiguousarray(levels.transpose(axes)))
     turned.quantization = parameters(q.scale, q.zero_point, axes.index(q.axis) if q.scale.size > 1 else 0)

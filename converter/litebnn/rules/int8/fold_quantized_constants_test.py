@@ -60,12 +60,11 @@ def test_a_scale_of_zero_stays() -> None:
     assert not run_pass(fold_quantized_constants, model.model(model.op("DEQUANTIZE", [levels], (2, 2))))[0]
 
 
-@pytest.mark.parametrize("case", ["computed order", "no permutation", "of floats", "computed levels"])
+@pytest.mark.parametrize("case", ["computed order", "no permutation", "of floats", "computed levels", "other rank"])
 def test_other_transposes_stay(case: str) -> None:
     model = FloatModel()
-    levels = (
-        int8_constant("levels", np.ones((2, 3)), 0.5) if case != "computed levels" else model.input(2, 3, type="INT8")
-    )
+    values = np.ones(6 if case == "other rank" else (2, 3))
+    levels = int8_constant("levels", values, 0.5) if case != "computed levels" else model.input(2, 3, type="INT8")
     levels.quantization = parameters(0.5)
     back = model.op("RELU" if case == "of floats" else "DEQUANTIZE", [levels], (2, 3))
     order = (
