@@ -70,7 +70,7 @@ class SignSum:
             minus_one: bool [O, ..., channels], true where a weight of the layer that reads the sum is negative.
             alpha: float32 [O], the magnitudes of that layer's weights.
         """
-        magnitudes = (alpha * abs(self.scales[0])).astype(np.float32).reshape(-1, *[1] * (minus_one.ndim - 1))
+        magnitudes: Array = (alpha * abs(self.scales[0])).astype(np.float32).reshape(-1, *[1] * (minus_one.ndim - 1))
         negative = np.concatenate([minus_one != (scale < 0) for scale in self.scales], axis=-1)
         return np.where(negative, -magnitudes, magnitudes)
 
