@@ -91,8 +91,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         need(*marker.args)
 
 
-# The name of the list of passed tests in pytest's cache.
+# The names in pytest's cache of the list of passed tests, and of a bool, true if `.ci/bare` hid all tools from them.
 PASSED = "litebnn/passed"
+WAS_BARE = "litebnn/was_bare"
 
 
 def _cache(config: pytest.Config) -> pytest.Cache | None:
@@ -114,6 +115,7 @@ class _Passed:
     def pytest_sessionfinish(self) -> None:
         if self.cache:
             self.cache.set(PASSED, self.names)
+            self.cache.set(WAS_BARE, "LITEBNN_BARE" in os.environ)
 
 
 def _are_deep(config: pytest.Config) -> bool:
@@ -121,10 +123,15 @@ def _are_deep(config: pytest.Config) -> bool:
     return any(map(config.getoption, ("--deep", "--long", "--target")))
 
 
+def _passed_before(config: pytest.Config) -> set[str]:
+    """The tests that passed in the run before; none without `--remaining`."""
+    cache = _cache(config) if config.getoption("--remaining") else None
+    return set(cache.get(PASSED, [])) if cache else set()
+
+
 def _leave_out_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out the tests that passed in the run before, except those that do more in the deep tier."""
-    cache = _cache(config)
-    names = set(cache.get(PASSED, []) if cache else [])
+    names = _passed_before(config)
     parts: dict[bool, list[pytest.Item]] = {True: [], False: []}
     for item in items:
         parts[item.nodeid in names and "are_deep" not in item.fixturenames].append(item)
@@ -156,6 +163,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def are_deep(pytestconfig: pytest.Config) -> bool:
     """True if the deep tests run too."""
     return _are_deep(pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def passed_bare(pytestconfig: pytest.Config) -> set[str]:
+    """The tests that passed in the run before, if `.ci/bare` hid all tools from it; none without `--remaining`."""
+    cache = _cache(pytestconfig)
+    return _passed_before(pytestconfig) if cache and cache.get(WAS_BARE, False) else set()
 
 
 @pytest.fixture(scope="session")
