@@ -31,6 +31,11 @@ from toolchains.targets import BUILD, ROOT, ToolkitError
 
 FOLDER = ROOT / "fuzz"
 WORK = BUILD / "fuzz"
+# The CMake options of a build with sanitizers. They use -O1, because Clang with -O2 and these sanitizers takes minutes
+# for a file of kernels.
+SANITIZED = {"CMAKE_CXX_FLAGS": "-O1", "LITEBNN_SANITIZE": "address,undefined,float-cast-overflow"}
+# The options of Clang with which a program records the code that it runs.
+COVERAGE = "-fprofile-instr-generate -fcoverage-mapping"
 # The number of seconds that one input may take. An input that needs more time or memory is a finding.
 SECONDS_OF_AN_INPUT = 5
 MEGABYTES = 2048
@@ -82,8 +87,8 @@ def needs_of(target: Target) -> tuple[str, ...]:
     return ("clang", "runtime") if target.name == "images" else ("clang",)
 
 
-def build(chosen: list[Target]) -> None:
-    """Builds C++ targets with clang.
+def build(chosen: list[Target], flags: str = "") -> None:
+    """Builds C++ targets with clang, with further compiler `flags`.
 
     Raises:
         ToolkitError: there is no clang with libFuzzer, or the build failed.
@@ -93,9 +98,8 @@ def build(chosen: list[Target]) -> None:
     runtime = runtime_folder("host")
     options = {
         "LITEBNN_BUILD_FUZZERS": "ON",
-        # These C++ flags use -O1, because Clang with -O2 and these sanitizers takes minutes for a file of kernels.
-        "CMAKE_CXX_FLAGS": "-O1",
-        "LITEBNN_SANITIZE": "fuzzer-no-link,address,undefined,float-cast-overflow",
+        **SANITIZED,
+        "CMAKE_CXX_FLAGS": f"{SANITIZED['CMAKE_CXX_FLAGS']} {flags}",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }
     products = [target.source.stem for target in chosen]
@@ -171,7 +175,7 @@ def fuzz(names: list[str], seconds: int, seed: int) -> None:
     able = [target for target in chosen if not lacking[target.name]]
     in_cpp = [target for target in able if target.is_cpp]
     if in_cpp:
-        build(in_cpp)
+        build(in_cpp, COVERAGE)
     print(f"seed {seed}", flush=True)
     for target in able:
         inputs = run(target, seed, target.corpus, seconds=seconds)

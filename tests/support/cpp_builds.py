@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from fuzz.__main__ import SANITIZED
 from tests.needs import need
 from toolchains.build import locked
 from toolchains.compilers import Compiler, find_clang, find_gcc
@@ -47,19 +48,17 @@ class Build(NamedTuple):
     options: dict[str, str]
 
 
-def sanitized(compiler: Callable[[], Compiler], sanitizers: str, **more: str) -> Build:
-    options = {"build_type": "Debug", "CMAKE_CXX_FLAGS": "-O1", "LITEBNN_SANITIZE": sanitizers, **more}
-    return Build(compiler, options)
+def sanitized(compiler: Callable[[], Compiler], **more: str) -> Build:
+    return Build(compiler, {"build_type": "Debug", **SANITIZED, **more})
 
 
-ADDRESS = "address,undefined,float-cast-overflow"
 BUILDS = {
     "release": Build(compiler, {}),
-    "address": sanitized(sanitizing_compiler, ADDRESS),
+    "address": sanitized(sanitizing_compiler),
     # Python needs a library built by gcc, whose sanitizers are shared libraries that can be preloaded.
-    "address-gcc": sanitized(compiler, ADDRESS, LITEBNN_BUILD_TESTS="OFF"),
+    "address-gcc": sanitized(compiler, LITEBNN_BUILD_TESTS="OFF"),
     # This build compiles each file of the ops by itself, so that each must include what it uses.
-    "thread": sanitized(sanitizing_compiler, "thread", LITEBNN_UNITY_BUILD="OFF"),
+    "thread": sanitized(sanitizing_compiler, LITEBNN_SANITIZE="thread", LITEBNN_UNITY_BUILD="OFF"),
 }
 
 

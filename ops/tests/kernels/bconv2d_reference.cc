@@ -111,18 +111,6 @@ size_t OutputBytes(const BconvCase& c, const Bconv2dGeometry& g) {
   return 0;
 }
 
-std::vector<int8_t> Unpack(const std::vector<uint32_t>& packed, int32_t channels) {
-  std::vector<int8_t> values;
-  const auto words = static_cast<size_t>(PackedWords(channels));
-  values.reserve(packed.size() / words * static_cast<size_t>(channels));
-  for (size_t row = 0; row < packed.size(); row += words) {
-    for (size_t i = 0; i < static_cast<size_t>(channels); ++i) {
-      values.push_back(packed[row + i / 32] >> (i % 32) & 1u ? -1 : 1);
-    }
-  }
-  return values;
-}
-
 namespace {
 
 // Returns twice the popcount sum of each pixel and output channel. The sum is doubled because a tap in zero padding
@@ -130,29 +118,32 @@ namespace {
 std::vector<int32_t> ReferenceDoubleSums(const BconvCase& c, const BconvData& data) {
   const Bconv2dGeometry& g = data.geometry;
   const int32_t group_channels = c.channels_in / c.groups, group_outputs = c.channels_out / c.groups;
-  const std::vector<int8_t> input = Unpack(data.input, c.channels_in), filters = Unpack(data.filter, group_channels);
-  const std::vector<int8_t> padding(static_cast<size_t>(c.channels_in), 1);
+  const int32_t words = PackedWords(c.channels_in), group_words = PackedWords(group_channels);
+  const std::vector<uint32_t> padding(static_cast<size_t>(words), 0);
   std::vector<int32_t> sums;
   for (int32_t b = 0; b < g.batch; ++b) {
     for (int32_t oy = 0; oy < g.output_height; ++oy) {
       for (int32_t ox = 0; ox < g.output_width; ++ox) {
         for (int32_t o = 0; o < c.channels_out; ++o) {
-          int32_t dot = 0;
+          int32_t sum = 0;
           for (int32_t ky = 0; ky < c.filter_height; ++ky) {
             for (int32_t kx = 0; kx < c.filter_width; ++kx) {
               const int32_t y = oy * c.stride_height + ky * c.dilation_height - g.pad_top;
               const int32_t x = ox * c.stride_width + kx * c.dilation_width - g.pad_left;
               const bool inside = y >= 0 && y < c.height && x >= 0 && x < c.width;
-              if (!inside && data.spec.zero_padding) continue;
+              if (!inside && data.spec.zero_padding) {
+                sum += group_channels;
+                continue;
+              }
               const int64_t position = (int64_t{b} * c.height + y) * c.width + x;
-              const int8_t* pixel = (inside ? input.data() + position * c.channels_in : padding.data()) +
-                                    o / group_outputs * group_channels;
-              const int8_t* filter =
-                  filters.data() + ((int64_t{o} * c.filter_height + ky) * c.filter_width + kx) * group_channels;
-              for (int32_t i = 0; i < group_channels; ++i) dot += pixel[i] * filter[i];
+              const uint32_t* pixel =
+                  (inside ? data.input.data() + position * words : padding.data()) + o / group_outputs * group_words;
+              const uint32_t* filter =
+                  data.filter.data() + ((int64_t{o} * c.filter_height + ky) * c.filter_width + kx) * group_words;
+              for (int32_t i = 0; i < group_words; ++i) sum += 2 * __builtin_popcount(pixel[i] ^ filter[i]);
             }
           }
-          sums.push_back(c.filter_height * c.filter_width * group_channels - dot);
+          sums.push_back(sum);
         }
       }
     }

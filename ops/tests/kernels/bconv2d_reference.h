@@ -1,5 +1,5 @@
-// A direct implementation of the binary convolution in docs/ops.md, on unpacked values of +1, -1 and 0. It is slow, and
-// shares no code with the kernels.
+// A direct implementation of the binary convolution in docs/ops.md. It shares no code with the kernels. A test compares
+// its sums with products of +1, -1 and 0.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +45,6 @@ int32_t PadBefore(int32_t input, int32_t output, int32_t filter, int32_t stride,
 bool MakeBconvData(const BconvCase& c, BconvData* data);
 
 size_t OutputBytes(const BconvCase& c, const Bconv2dGeometry& g);
-
-// Unpacks bits to numbers, +1 for bit 0 and -1 for bit 1, in rows of `channels` numbers.
-std::vector<int8_t> Unpack(const std::vector<uint32_t>& packed, int32_t channels);
 
 std::vector<uint8_t> ReferenceBconv(const BconvCase& c, const BconvData& data);
 

@@ -16,6 +16,54 @@ namespace {
 class Bconv2dTest : public IsaTest {};
 LITEBNN_TEST_EVERY_ISA(Bconv2dTest);
 
+// The value of a channel of packed rows: -1 for a set bit, else +1.
+int32_t Sign(const std::vector<uint32_t>& packed, int32_t channels, int64_t row, int32_t channel) {
+  return packed[static_cast<size_t>(row * PackedWords(channels) + channel / 32)] >> (channel % 32) & 1u ? -1 : 1;
+}
+
+// The reference counts different bits. This test computes the same sums as products of unpacked values.
+TEST(ReferenceBconv, SumsProductsOfSigns) {
+  for (const bool zero_padding : {false, true}) {
+    for (const int32_t groups : {1, 2}) {
+      BconvCase c;
+      c.batch = 2;
+      c.width = 7;
+      c.channels_in = groups == 1 ? 45 : 128;
+      c.channels_out = 6;
+      c.groups = groups;
+      c.filter_width = c.dilation_height = c.stride_width = 2;
+      c.zero_padding = zero_padding;
+      c.with_multiplier = c.with_bias = false;
+      BconvData data;
+      ASSERT_TRUE(MakeBconvData(c, &data));
+      const Bconv2dGeometry& g = data.geometry;
+      const std::vector<uint8_t> output = ReferenceBconv(c, data);
+      const auto* sum = reinterpret_cast<const float*>(output.data());
+      const int32_t group_channels = c.channels_in / groups;
+      for (int32_t pixel = 0; pixel < c.batch * g.output_height * g.output_width; ++pixel) {
+        const int32_t b = pixel / (g.output_height * g.output_width);
+        const int32_t oy = pixel / g.output_width % g.output_height, ox = pixel % g.output_width;
+        for (int32_t o = 0; o < c.channels_out; ++o) {
+          int32_t expected = 0;
+          for (int32_t tap = 0; tap < c.filter_height * c.filter_width; ++tap) {
+            const int32_t y = oy * c.stride_height + tap / c.filter_width * c.dilation_height - g.pad_top;
+            const int32_t x = ox * c.stride_width + tap % c.filter_width * c.dilation_width - g.pad_left;
+            const bool inside = y >= 0 && y < c.height && x >= 0 && x < c.width;
+            const int32_t padding = zero_padding ? 0 : 1;
+            for (int32_t i = 0; i < group_channels; ++i) {
+              const int32_t channel = o / (c.channels_out / groups) * group_channels + i;
+              const int64_t row = (int64_t{b} * c.height + y) * c.width + x;
+              expected += (inside ? Sign(data.input, c.channels_in, row, channel) : padding) *
+                          Sign(data.filter, group_channels, int64_t{o} * c.filter_height * c.filter_width + tap, i);
+            }
+          }
+          ASSERT_EQ(*sum++, static_cast<float>(expected)) << Describe(c) << ", pixel " << pixel << ", channel " << o;
+        }
+      }
+    }
+  }
+}
+
 // This test covers image rows that are longer than an ISA's block of pixels.
 TEST_P(Bconv2dTest, WideImages) {
   for (int32_t width : {449, 500, 1001, 1300}) {
