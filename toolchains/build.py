@@ -34,12 +34,13 @@ NOT_ON_WINDOWS = ("litebnn-board-benchmark",)
 READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 
 
-def build(target: str, toolchain: str = "auto") -> Path:
+def build(target: str, toolchain: str = "auto", *, programs: bool = True) -> Path:
     """Builds the op library, and the example programs if `invoke runtime` has fetched the runtime's library.
 
     Args:
         target: a row of targets.toml.
         toolchain: "auto", or one of TOOLCHAINS in targets.py that the row of the target allows.
+        programs: False builds the library alone.
 
     Returns:
         The path of the library, build/TARGET/liblitebnn.so, or liblitebnn_micro.a for a microcontroller. The programs
@@ -56,7 +57,7 @@ def build(target: str, toolchain: str = "auto") -> Path:
     row = find_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
-        return _build(row, compiler, tests=False)
+        return _build(row, compiler, programs=programs)
 
 
 def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
@@ -68,7 +69,7 @@ def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
     row = find_system_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
-        _build(row, compiler, tests=True)
+        _build(row, compiler, tests=True, programs=False)
     folder = work_folder(row, compiler) / "ops" / "tests"
     # A folder of an older checkout may also contain programs that are no longer built.
     return [folder / name for name in (folder / "programs.txt").read_text(encoding="utf-8").split()]
@@ -93,7 +94,7 @@ def work_folder(target: Target, compiler: Compiler) -> Path:
     return target.folder / compiler.name
 
 
-def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
+def _build(target: Target, compiler: Compiler, *, tests: bool = False, programs: bool) -> Path:
     start = time.monotonic()
     work = work_folder(target, compiler)
     _forget_other_compiler(work, compiler)
@@ -103,9 +104,11 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
         "LITEBNN_VERSIONED_SONAME": "OFF",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }
+    # Without products, CMake builds all of the project: the library, and the programs if there is a runtime.
+    products = [] if programs else ["litebnn", *(["litebnn_tests"] if tests else [])]
     if target.is_bare:
-        options = {}
-    steps = {"configuring": compiler.configure(work, **options), "compiling": compiler.compile(work)}
+        options, products = {}, []
+    steps = {"configuring": compiler.configure(work, **options), "compiling": compiler.compile(work, *products)}
     with work.with_suffix(".log").open("w", encoding="utf-8") as log:
         for step, command in steps.items():
             print(f"{target.name}: {step} with {compiler.description}", flush=True)
@@ -118,8 +121,8 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
                 raise ToolkitError(
                     f"{step} {target.name} failed with code {code}{cause}; all of it: {_shown_path(log.name)}"
                 )
-    programs = [work / "examples" / name for name in programs_of(target)] if runtime.is_dir() else []
-    others = [*programs, library_in(runtime)] if programs else []
+    others = [work / "examples" / name for name in programs_of(target)] if programs and runtime.is_dir() else []
+    others += [library_in(runtime)] if others else []
     name = MICRO_LIBRARY if target.is_bare else target.names.library
     if is_macho(work / name):
         hide(work / name)

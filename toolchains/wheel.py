@@ -46,7 +46,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     row = find_system_target(target)
     if row.triple and not row.wheel:
         raise ToolkitError(f"there are no wheels for {target}: targets.toml has no tag of a wheel for it")
-    library = build(row.family, toolchain)
+    library = build(row.family, toolchain, programs=False)
     platform = row.wheel or re.sub(r"\W", "_", sysconfig.get_platform())
     promised = re.match(r"manylinux_(\d+)_(\d+)_", platform)
     asks = floors(library).get("GLIBC", "0")

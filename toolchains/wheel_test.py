@@ -15,7 +15,8 @@ def set_required_glibc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     library = tmp_path / "liblitebnn.so"
     library.write_bytes(b"a library")
 
-    def build(target: str, toolchain: str) -> Path:
+    def build(target: str, toolchain: str, *, programs: bool) -> Path:
+        assert not programs
         built.append((target, toolchain))
         return library
 
