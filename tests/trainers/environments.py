@@ -14,6 +14,8 @@ KERAS_CHOICES = ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND")
 # Environment variables that limit frameworks to one thread. The networks are small, and the workers of pytest use all
 # CPUs. On a busy machine, threads that wait for each other would take many times as long.
 THREADS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
+# The value of XLA_FLAGS with which JAX compiles a network in a fraction of the time, because XLA does not optimize it.
+FAST_COMPILATION = "--xla_backend_optimization_level=0"
 
 
 def without_keras_choice(**variables: str) -> dict[str, str]:
@@ -22,15 +24,18 @@ def without_keras_choice(**variables: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in KERAS_CHOICES} | THREADS | variables
 
 
+# The packages that the tests add to the environment for PyTorch.
+TORCH_PACKAGES = ("pytest>=8", "keras>=3.15", "tensorboard>=2.16")
+
+
 @functools.cache
-def torch_python(*packages: str) -> Path:
-    """The Python of the environment that bootstrap makes for PyTorch, with these packages added. Makes the environment
+def torch_python() -> Path:
+    """The Python of the environment that bootstrap makes for PyTorch, with TORCH_PACKAGES added. Makes the environment
     if it does not exist."""
     need("pytorch")
     folder = bootstrap.TORCH_VENV
     with bootstrap.locked(folder):
         bootstrap.make_environment(folder)
         bootstrap.install(folder, ("torch", "demo"))
-        if packages:
-            bootstrap.pip_install(folder, *packages)
+        bootstrap.pip_install(folder, *TORCH_PACKAGES)
     return bootstrap.python_of(folder)

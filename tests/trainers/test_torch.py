@@ -17,7 +17,7 @@ SUITE = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-W", "ignore")
 @pytest.fixture(scope="module")
 def converted(library: None, networks: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs the suite for PyTorch, and returns the folder with the random networks that it converted."""
-    python = torch_python("pytest>=8")
+    python = torch_python()
     folder = tmp_path_factory.mktemp("converted")
     environment = without_keras_choice(
         LITEBNN_CONVERTED=str(folder), LITEBNN_NETWORKS=str(networks), PYTHONPATH=str(ROOT)
@@ -41,7 +41,7 @@ def test_the_suite_passes_and_files_are_as_small_as_larqs(converted: Path, netwo
 @pytest.mark.deep
 @pytest.mark.usefixtures("library")
 def test_the_zoo_computes_what_keras_does_and_converts(pytestconfig: pytest.Config) -> None:
-    python = torch_python("pytest>=8", "keras>=3.15")
+    python = torch_python()
     environment = without_keras_choice(PYTHONPATH=str(ROOT), KERAS_BACKEND="torch")
     environment |= {"LITEBNN_WHOLE": "1"} if pytestconfig.getoption("--long") else {}
     suite = [python, *SUITE, "tests/trainers/torch_zoo_suite.py"]

@@ -14,7 +14,7 @@ import pytest
 
 from examples.train.checkpoint import NAME as CHECKPOINT
 from tests.needs import need
-from tests.trainers.environments import torch_python, without_keras_choice
+from tests.trainers.environments import FAST_COMPILATION, torch_python, without_keras_choice
 from toolchains.targets import ROOT
 
 pytestmark = pytest.mark.deep
@@ -30,7 +30,7 @@ def python_of(framework: str) -> str:
     if framework == "keras":
         need("keras")
         return sys.executable
-    return str(torch_python("pytest>=8", "keras>=3.15", "tensorboard>=2.16"))
+    return str(torch_python())
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -134,8 +134,7 @@ def processes(framework: str, python: str, images: Path, output: Path, count: in
     if framework == "torch":
         launcher = ["-m", "torch.distributed.run", f"--nproc-per-node={count}", f"--master-port={free_port()}"]
         return [start([python, *(launcher if count > 1 else []), *program])]
-    # Without optimizations, XLA compiles the network in a fraction of the time.
-    variables = {"KERAS_BACKEND": "jax", "XLA_FLAGS": "--xla_backend_optimization_level=0"}
+    variables = {"KERAS_BACKEND": "jax", "XLA_FLAGS": FAST_COMPILATION}
     if count == 1:
         return [start([python, *program], **variables)]
     address = f"127.0.0.1:{free_port()}"
