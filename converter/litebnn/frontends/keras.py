@@ -64,11 +64,11 @@ def _export_from_tensorflow(model: Any) -> bytes:
     call, results = _keyed_call(model, structure, tree)
     function = trace(lambda *tensors: call(tensors), specs)
     outputs = _output_names(model, results[-1], tree)
-    # TensorFlow looks for variables in the object that owns them, but Keras 3 wraps its variables in other objects.
-    # Therefore a new module holds the variables without their wrappers.
-    owner = tensorflow.Module() if keras_3 else model
-    if keras_3:
-        owner.held = [variable.value for variable in model.variables]
+    # TensorFlow saves the object that owns the variables. For a Keras 2 model, it would trace each layer again, which
+    # takes most of the time of a conversion. In a Keras 3 model, it does not find the variables, because Keras 3 wraps
+    # them in other objects. Therefore a new module holds only the variables.
+    owner = tensorflow.Module()
+    owner.held = list(function.variables)
     tflite = to_tflite(function, owner)
     scope = re.compile(rf"^{re.escape(model.name)}(_\d+)?/")
 
