@@ -91,8 +91,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         need(*marker.args)
 
 
-# The names in pytest's cache of the list of passed tests, and of a bool, true if `.ci/bare` hid all tools from them.
+# The name in pytest's cache of the list of tests that passed in the last run.
 PASSED = "litebnn/passed"
+# The name in pytest's cache of a bool: true if `.ci/bare` hid all tools from that run.
 WAS_BARE = "litebnn/was_bare"
 
 

@@ -31,11 +31,11 @@ from toolchains.targets import BUILD, ROOT, ToolkitError
 
 FOLDER = ROOT / "fuzz"
 WORK = BUILD / "fuzz"
-# The CMake options of a build with sanitizers. They use -O1, because Clang with -O2 and these sanitizers takes minutes
-# for a file of kernels.
+# The options of CMake for a build with sanitizers. The compiler's option is -O1, because Clang with -O2 and these
+# sanitizers takes minutes for a file of kernels.
 SANITIZED = {"CMAKE_CXX_FLAGS": "-O1", "LITEBNN_SANITIZE": "address,undefined,float-cast-overflow"}
-# The options of Clang with which a program records the code that it runs.
-COVERAGE = "-fprofile-instr-generate -fcoverage-mapping"
+# The same for programs that record the code that they run.
+COVERING = SANITIZED | {"CMAKE_CXX_FLAGS": "-O1 -fprofile-instr-generate -fcoverage-mapping"}
 # The number of seconds that one input may take. An input that needs more time or memory is a finding.
 SECONDS_OF_AN_INPUT = 5
 MEGABYTES = 2048
@@ -58,10 +58,9 @@ class Target:
     def is_cpp(self) -> bool:
         return self.source.suffix == ".cc"
 
-    @property
-    def program(self) -> Path:
-        """The executable of a C++ target."""
-        return WORK / "cpp" / "fuzz" / self.source.stem
+    def program(self, *, covering: bool) -> Path:
+        """The executable of a C++ target, from the build whose programs record the code that they run, or not."""
+        return folder_of_build(covering=covering) / "fuzz" / self.source.stem
 
     @property
     def corpus(self) -> Path:
@@ -70,7 +69,7 @@ class Target:
 
     @property
     def profile(self) -> Path:
-        """The path of the coverage profile that a C++ target writes when it runs."""
+        """The path of the coverage profile that a C++ target writes, if it records the code that it runs."""
         return WORK / self.name / "coverage.profraw"
 
 
@@ -87,19 +86,23 @@ def needs_of(target: Target) -> tuple[str, ...]:
     return ("clang", "runtime") if target.name == "images" else ("clang",)
 
 
-def build(chosen: list[Target], flags: str = "") -> None:
-    """Builds C++ targets with clang, with further compiler `flags`.
+def folder_of_build(*, covering: bool) -> Path:
+    """The folder in which CMake builds the C++ targets."""
+    return WORK / ("covering" if covering else "cpp")
+
+
+def build(chosen: list[Target], *, covering: bool = False) -> None:
+    """Builds C++ targets with clang. If `covering`, they record the code that they run.
 
     Raises:
         ToolkitError: there is no clang with libFuzzer, or the build failed.
     """
     compiler = find_clang()
-    folder = WORK / "cpp"
+    folder = folder_of_build(covering=covering)
     runtime = runtime_folder("host")
     options = {
         "LITEBNN_BUILD_FUZZERS": "ON",
-        **SANITIZED,
-        "CMAKE_CXX_FLAGS": f"{SANITIZED['CMAKE_CXX_FLAGS']} {flags}",
+        **(COVERING if covering else SANITIZED),
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }
     products = [target.source.stem for target in chosen]
@@ -111,7 +114,7 @@ def build(chosen: list[Target], flags: str = "") -> None:
                 raise ToolkitError(f"building the fuzz targets failed: {finished.stdout[-2000:]}")
 
 
-def run(target: Target, seed: int, corpus: Path, *, seconds: int = 0, inputs: int = 0) -> int:
+def run(target: Target, seed: int, corpus: Path, *, seconds: int = 0, inputs: int = 0, covering: bool = False) -> int:
     """Runs a built target; returns the number of inputs that it processed.
 
     The target processes the committed inputs first. Then it makes and processes inputs for `seconds`, or this number
@@ -126,7 +129,7 @@ def run(target: Target, seed: int, corpus: Path, *, seconds: int = 0, inputs: in
         folder.mkdir(parents=True, exist_ok=True)
     # libFuzzer counts the inputs from which it starts too.
     runs = inputs and inputs + len([*corpus.iterdir(), *seeds.iterdir()])
-    program = [str(target.program)] if target.is_cpp else [sys.executable, str(target.source)]
+    program = [str(target.program(covering=covering))] if target.is_cpp else [sys.executable, str(target.source)]
     flags = {
         "seed": seed,
         **({"max_total_time": seconds} if seconds else {"runs": runs}),
@@ -175,13 +178,13 @@ def fuzz(names: list[str], seconds: int, seed: int) -> None:
     able = [target for target in chosen if not lacking[target.name]]
     in_cpp = [target for target in able if target.is_cpp]
     if in_cpp:
-        build(in_cpp, COVERAGE)
+        build(in_cpp, covering=True)
     print(f"seed {seed}", flush=True)
     for target in able:
-        inputs = run(target, seed, target.corpus, seconds=seconds)
+        inputs = run(target, seed, target.corpus, seconds=seconds, covering=True)
         print(f"{target.name}: {inputs:,} inputs in {seconds} s, nothing found", flush=True)
     if in_cpp:
-        print(cpp_coverage([(target.program, target.profile) for target in in_cpp]), flush=True)
+        print(cpp_coverage([(target.program(covering=True), target.profile) for target in in_cpp]), flush=True)
     in_process = [target for target in able if not target.is_cpp and target.name != "verify"]
     if in_process:
         corpora = [[target.corpus, FOLDER / "corpus" / target.name] for target in in_process]

@@ -234,7 +234,7 @@ def needed(target: Target, seeds: Iterator[tuple[str, bytes]]) -> Iterator[tuple
         write(given, seeds)
         kept.mkdir()
         merge = ["-merge=1", "-set_cover_merge=1", "-use_counters=0", str(kept), str(given)]
-        subprocess.run([str(target.program), *merge], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([str(target.program(covering=False)), *merge], check=True, stderr=subprocess.DEVNULL)
         yield from ((path.name, path.read_bytes()) for path in sorted(kept.iterdir()))
 
 

@@ -1,9 +1,9 @@
 """Tests that the quick tier does not fail on a machine that lacks any one of the optional tools.
 
 CI also tries a machine that lacks all of these tools. On that machine, a test that needs two tools is skipped, even if
-it does not check for one of them. Therefore the tests of this file hide only one tool at a time. A test that passes
-without any tool needs none. Therefore CI, which has just run the tests of the quick tier without any tool, tries here
-only those that were skipped.
+it does not check for one of them. Therefore the tests of this file hide only one tool at a time. CI has
+just run the tests of the quick tier without any tool. Those that passed do not look for a tool, so it tries here only
+those that were skipped.
 """
 
 import functools
@@ -54,8 +54,8 @@ def quick_tests() -> dict[Path, list[str]]:
     assert found.returncode == 0, found.stdout[-8000:]
     tests: dict[Path, list[str]] = defaultdict(list)
     for test in found.stdout.splitlines():
-        if "::" in test:
-            tests[ROOT / test.split("::")[0]].append(test)
+        if (path := ROOT / test.split("::")[0]) in files:
+            tests[path].append(test)
     return tests
 
 

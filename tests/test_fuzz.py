@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.__main__ import FOLDER, build, needs_of, run, targets
+from fuzz.__main__ import FOLDER, build, fuzz, needs_of, run, targets
 from fuzz.coverage import covered_parts
 from fuzz.finding import describe
 from fuzz.seeds import OPS
@@ -76,6 +76,16 @@ def check(name: str, inputs: int, corpus: Path) -> None:
         build([target])
     seeds = len(list((FOLDER / "corpus" / name).iterdir()))
     assert run(target, SEED, corpus, inputs=inputs) >= seeds + inputs > 0
+
+
+@pytest.mark.deep
+def test_fuzzing_prints_the_covered_code(capsys: pytest.CaptureFixture[str]) -> None:
+    host_programs()
+    need(*needs_of(targets()["images"]))
+    fuzz(["images"], seconds=1, seed=SEED)
+    assert re.search(
+        r"^label_image: [1-9][0-9.]* % of lines and [1-9][0-9.]* % of branches covered$", capsys.readouterr().out, re.M
+    )
 
 
 @pytest.mark.parametrize(

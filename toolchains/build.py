@@ -43,8 +43,8 @@ def build(target: str, toolchain: str = "auto", *, programs: bool = True) -> Pat
         programs: False builds the library alone.
 
     Returns:
-        The path of the library, build/TARGET/liblitebnn.so, or liblitebnn_micro.a for a microcontroller. The programs
-        and the runtime's library are in the same folder. If the build fails, all files of an earlier build are
+        The path of the library, build/TARGET/liblitebnn.so, or liblitebnn_micro.a for a microcontroller. Programs, if
+        built, and the runtime's library are in the same folder. If the build fails, all files of an earlier build are
         unchanged.
 
     Raises:

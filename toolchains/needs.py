@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolchains.targets import Target
 
 ROOT = Path(__file__).resolve().parents[1]
-GOOGLETEST = (Path("/usr/include/gtest/gtest.h"), Path("/usr/src/googletest/CMakeLists.txt"))
+GOOGLETEST = Path("/usr/src/googletest")
 ARM64 = Path("/usr/aarch64-linux-gnu/lib/libstdc++.so.6")
 RUNTIME = ROOT / "build" / "runtime" / "host" / "ORIGIN"
 QUICKNET = ROOT / "build" / "zoo" / "QuickNet.float.tflite"
@@ -95,8 +95,8 @@ def _package(name: str, purpose: str, module: str, extra: str = "") -> Need:
     return Need(name, "package", purpose, install, modules=(module,))
 
 
-def _file(name: str, install: str, purpose: str, *paths: Path) -> Need:
-    return Need(name, "file", purpose, install, files=paths)
+def _file(name: str, install: str, purpose: str, path: Path) -> Need:
+    return Need(name, "file", purpose, install, files=(path,))
 
 
 def _service(name: str, install: str, purpose: str, answers: Callable[[], bool]) -> Need:
@@ -187,7 +187,7 @@ _ROWS = (
     ),
     _package("tensorflow", "a runtime", "tensorflow"),
     # Requirements for builds and tests that are files of the system.
-    _file("googletest", "apt install libgtest-dev", "the C++ tests", *GOOGLETEST),
+    _file("googletest", "apt install libgtest-dev", "the C++ tests", GOOGLETEST / "CMakeLists.txt"),
     _file("aarch64-libraries", "apt install libstdc++6-arm64-cross", "emulated programs of the Raspberry Pi 4", ARM64),
     _file("quicknet", MAKE_QUICKNET, "a network of larq-zoo", QUICKNET),
     _file("runtime", "python3 bootstrap.py runtime", "programs, and fuzzing of images", RUNTIME),

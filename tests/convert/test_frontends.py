@@ -128,7 +128,7 @@ def test_a_network_of_larq_is_summed_up_before_it_is_trained(tmp_path: Path) -> 
 
 def convert(*models: Path) -> subprocess.CompletedProcess[str]:
     """Converts each model into a file with the suffix .tflite added, by one process in which nothing is imported yet.
-    Its exit code is the largest of the command line's."""
+    The process fails if one of the conversions fails."""
     code = """
         import sys
         from litebnn import cli
@@ -164,6 +164,7 @@ def test_a_file_with_a_function_that_is_not_known_says_what_to_do(
     result = convert(*paths, exported)
     assert result.returncode == 1
     lines = [line for line in result.stderr.splitlines() if line.startswith(f"litebnn: {tmp_path}")]
+    assert len(lines) == len(paths), result.stderr
     for path, line in zip(paths, lines, strict=True):
         version = module.__version__
         said = rf"litebnn: {path} was written by Keras {version} and cannot be loaded by {keras} {version}: "
@@ -173,7 +174,7 @@ def test_a_file_with_a_function_that_is_not_known_says_what_to_do(
             line,
         )
         assert "config=" not in line
-    assert Path(f"{exported}.tflite").is_file()
+    assert Path(f"{exported}.tflite").is_file(), result.stderr
 
 
 @pytest.mark.deep

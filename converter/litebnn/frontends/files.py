@@ -91,8 +91,8 @@ def _load_keras(path: Path, version: str) -> Any:
     try:
         return keras.models.load_model(path, compile=False)
     except Exception as error:
-        # TensorFlow's attribute `keras` is a part of the package, or stands for it, and has no version. Therefore the
-        # whole package is imported.
+        # TensorFlow's attribute `keras` is a part of the package, or an object that loads it later. Neither has a
+        # version, so the whole package is imported.
         package = importlib.import_module(keras.Model.__module__.partition(".")[0])
         loader, said = f"{package.__name__} {package.__version__}", told_by(error).rstrip(".")
         raise ConversionError(

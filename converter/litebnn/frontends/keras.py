@@ -68,7 +68,7 @@ def _export_from_tensorflow(model: Any) -> bytes:
     # takes most of the time of a conversion. In a Keras 3 model, it does not find the variables, because Keras 3 wraps
     # them in other objects. Therefore a new module holds only the variables.
     owner = tensorflow.Module()
-    owner.held = list(function.variables)
+    owner.held = [variable.value if keras_3 else variable for variable in model.variables]
     tflite = to_tflite(function, owner)
     scope = re.compile(rf"^{re.escape(model.name)}(_\d+)?/")
 

@@ -1,5 +1,6 @@
 // A direct implementation of the binary convolution in docs/ops.md. It shares no code with the kernels. A test compares
-// its sums with products of +1, -1 and 0.
+// its sums with products of +1, -1 and 0. The bits after a row's last channel must be 0, and several groups must have
+// multiples of 32 channels each, as the ops require too.
 #pragma once
 
 #include <cstdint>
