@@ -16,7 +16,7 @@ from toolchains.targets import find_target
 TARGET = "macos-arm64"
 
 
-@pytest.mark.long
+@pytest.mark.deep
 def test_the_library_is_one_that_macos_14_takes() -> None:
     need("pypi", "cross")
     lief: Any = imported("lief", "lief")
