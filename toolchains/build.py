@@ -57,7 +57,7 @@ def build(target: str, toolchain: str = "auto", *, programs: bool = True) -> Pat
     row = find_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
-        return _build(row, compiler, programs=programs)
+        return _build(row, compiler, *([] if programs or row.is_bare else ["litebnn"]))
 
 
 def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
@@ -69,7 +69,7 @@ def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
     row = find_system_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
-        _build(row, compiler, tests=True, programs=False)
+        _build(row, compiler, "litebnn", "litebnn_tests")
     folder = work_folder(row, compiler) / "ops" / "tests"
     # A folder of an older checkout may also contain programs that are no longer built.
     return [folder / name for name in (folder / "programs.txt").read_text(encoding="utf-8").split()]
@@ -94,20 +94,20 @@ def work_folder(target: Target, compiler: Compiler) -> Path:
     return target.folder / compiler.name
 
 
-def _build(target: Target, compiler: Compiler, *, tests: bool = False, programs: bool) -> Path:
+def _build(target: Target, compiler: Compiler, *products: str) -> Path:
+    """Builds CMake's `products`; without any, all of the project: the library, and the programs if there is a runtime.
+    Returns the path of the library."""
     start = time.monotonic()
     work = work_folder(target, compiler)
     _forget_other_compiler(work, compiler)
     runtime = runtime_folder(target.name)
     options = {
-        "LITEBNN_BUILD_TESTS": "ON" if tests else "OFF",
+        "LITEBNN_BUILD_TESTS": "ON" if "litebnn_tests" in products else "OFF",
         "LITEBNN_VERSIONED_SONAME": "OFF",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }
-    # Without products, CMake builds all of the project: the library, and the programs if there is a runtime.
-    products = [] if programs else ["litebnn", *(["litebnn_tests"] if tests else [])]
     if target.is_bare:
-        options, products = {}, []
+        options = {}
     steps = {"configuring": compiler.configure(work, **options), "compiling": compiler.compile(work, *products)}
     with work.with_suffix(".log").open("w", encoding="utf-8") as log:
         for step, command in steps.items():
@@ -121,7 +121,7 @@ def _build(target: Target, compiler: Compiler, *, tests: bool = False, programs:
                 raise ToolkitError(
                     f"{step} {target.name} failed with code {code}{cause}; all of it: {_shown_path(log.name)}"
                 )
-    others = [work / "examples" / name for name in programs_of(target)] if programs and runtime.is_dir() else []
+    others = [work / "examples" / name for name in programs_of(target)] if runtime.is_dir() and not products else []
     others += [library_in(runtime)] if others else []
     name = MICRO_LIBRARY if target.is_bare else target.names.library
     if is_macho(work / name):
