@@ -9,7 +9,7 @@ from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import few_values
 from litebnn.analysis.weights import binary_parts
 from litebnn.build.bconv import bconv_of, options_of_conv, replace_dense
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import split_activation
 from litebnn.build.signs import bits_of_signs, holds_signs
 from litebnn.graph import Graph, Op, facts
@@ -17,8 +17,7 @@ from litebnn.graph import Graph, Op, facts
 _BINARY = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
 
 
-@lowers("layers that are not binary")
-@each(*_BINARY, "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D")
+@each(*_BINARY, "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D", lowers="layers that are not binary")
 def binarize_layers(graph: Graph, op: Op, notes: Notes) -> bool:
     data, zeros = op.input(facts(op).data), np.zeros((2, 2), np.int32)
     source, padded = without_zeros(graph, data)

@@ -17,7 +17,7 @@ from litebnn.analysis.match import fused_activation, uniform
 from litebnn.analysis.sums import sum_of_signs, values_read, why_no_sum
 from litebnn.analysis.weights import binary_parts
 from litebnn.build.int8 import replace_in_floats
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import as_float
 from litebnn.build.signs import crop, holds_signs, pad_with
 from litebnn.contract import Padding
@@ -53,8 +53,7 @@ def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> lis
     return phases
 
 
-@lowers("transposed convolutions")
-@each("TRANSPOSE_CONV")
+@each("TRANSPOSE_CONV", lowers="transposed convolutions")
 def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
     if not holds_signs(graph, x):

@@ -10,14 +10,13 @@ from litebnn.analysis.match import bits_of
 from litebnn.analysis.padding import without_zeros
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import few_values
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.signs import crop, pad_with, unpacked
 from litebnn.contract import Padding
 from litebnn.graph import Array, Graph, Op, Tensor, derived, like
 
 
-@lowers("space-to-batch pairs")
-@each("CONV_2D")
+@each("CONV_2D", lowers="space-to-batch pairs")
 def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
     split, last = graph.producer(op.input(0)), op
     join = graph.sole_consumer(op.output)

@@ -8,15 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.padding import same_amounts
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.contract import Padding
 from litebnn.graph import Graph, Op
 
 _SYMMETRIC = 1  # the other mode, REFLECT, does not repeat the value at the edge itself
 
 
-@lowers("reads of padding")
-@each("MAX_POOL_2D")
+@each("MAX_POOL_2D", lowers="reads of padding")
 def absorb_mirror_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     pad, o = graph.producer(op.input(0)), op.options
     if pad is None or pad.name != "MIRROR_PAD" or o.padding != Padding.VALID:

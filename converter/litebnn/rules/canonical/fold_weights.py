@@ -7,11 +7,10 @@ Folding them pays even for a model without binary layers.
 from __future__ import annotations
 
 from litebnn.analysis.weights import fold_computed
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op
 
 
-@lowers("ops on constants")
-@each()
+@each(lowers="ops on constants")
 def fold_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     return fold_computed(graph, op)

@@ -11,12 +11,11 @@ import numpy as np
 from litebnn.analysis.constants import ON_ELEMENTS
 from litebnn.analysis.match import transpose_order, uniform
 from litebnn.analysis.walks import MOST_OPS
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, then
 
 
-@lowers("distance of reshapes from inputs")
-@each("RESHAPE")
+@each("RESHAPE", lowers="distance of reshapes from inputs")
 def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
     turn = graph.producer(op.input(0))
     order = None if turn is None or turn.name != "TRANSPOSE" else transpose_order(turn)

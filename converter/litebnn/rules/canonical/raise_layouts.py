@@ -11,15 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.layouts import IN_LAYOUT, Layout, layouts_of
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import is_describable, layout_op, merge_transpose, reshape_op, transposed
 from litebnn.graph import Graph, Op, builtin_op, constant, derived, facts, like
 
 _RAISED = ("PAD", "PADV2", "SPACE_TO_BATCH_ND")
 
 
-@lowers("distance of layouts from inputs")
-@each("EXPAND_DIMS", "RESHAPE", "TRANSPOSE")
+@each("EXPAND_DIMS", "RESHAPE", "TRANSPOSE", lowers="distance of layouts from inputs")
 def raise_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.name == "TRANSPOSE" and merge_transpose(graph, op):
         return True

@@ -17,13 +17,15 @@ from litebnn.analysis.layouts import IN_LAYOUT, Layout, layouts_of
 from litebnn.analysis.match import uniform
 from litebnn.analysis.signs import find_two_values
 from litebnn.analysis.sums import ROUNDING
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import is_describable, layout_op, merge_reshapes, merge_transpose, transposed
 from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, like, then
 
+# A transpose or reshape may move from before these ops to after them.
+_PASSED = (*ON_ELEMENTS, *ROUNDING, *IN_LAYOUT, "CONCATENATION", "RESHAPE", "TRANSPOSE")
 
-@lowers("distance of layouts from outputs")
-@each(*ON_ELEMENTS, *ROUNDING, *IN_LAYOUT, "CONCATENATION", "RESHAPE", "TRANSPOSE")
+
+@each(*_PASSED, lowers="distance of layouts from outputs")
 def sink_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
     # A transpose that reaches another transpose is merged with it at once. Otherwise each transpose would move past
     # only one op in each round.

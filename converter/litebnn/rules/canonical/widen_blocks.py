@@ -5,12 +5,11 @@ this form of INT2.
 from __future__ import annotations
 
 from litebnn.analysis.grids import NARROW_TYPES, pack_levels, stored_levels
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Buffer, Graph, Op, Tensor
 
 
-@lowers("INT2 weights in blocks")
-@each("FULLY_CONNECTED")
+@each("FULLY_CONNECTED", lowers="INT2 weights in blocks")
 def widen_blocks(graph: Graph, op: Op, notes: Notes) -> bool:
     old = op.input(1)
     levels = stored_levels(old)

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from litebnn.analysis.match import fused_activation
 from litebnn.build.bconv import is_float_bconv, with_clamp
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import split_activation
 from litebnn.graph import Graph, Op, derived, facts
 
 
-@lowers("distance of max pools from outputs")
-@each("MAX_POOL_2D")
+@each("MAX_POOL_2D", lowers="distance of max pools from outputs")
 def activate_before_maxpool(graph: Graph, pool: Op, notes: Notes) -> bool:
     source = graph.producer(pool.input(0))
     if source is None or not is_float_bconv(source) or graph.sole_consumer(pool.input(0)) is not pool:

@@ -15,15 +15,14 @@ from litebnn.analysis.layouts import INTERLEAVING, channels_moved
 from litebnn.analysis.match import SIGNS
 from litebnn.analysis.thresholds import threshold_of
 from litebnn.build.bconv import is_float_bconv, is_of_binary_convs
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import is_describable, keeps_words, merge_reshapes, reshape_op
 from litebnn.build.signs import pack_signs
 from litebnn.contract import BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Reshaped, Tensor, constant, derived, facts, like, then
 
 
-@lowers("distance of moving ops from outputs")
-@each("EXPAND_DIMS", "RESHAPE", "SQUEEZE", *INTERLEAVING)
+@each("EXPAND_DIMS", "RESHAPE", "SQUEEZE", *INTERLEAVING, lowers="distance of moving ops from outputs")
 def compute_before_moving(graph: Graph, op: Op, notes: Notes) -> bool:
     if facts(op).reshapes and op.input(0).type == "INT32" and merge_reshapes(graph, op):
         return True

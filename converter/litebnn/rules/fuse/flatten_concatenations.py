@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import MOST_PARTS, concatenation_of, parts_of
 from litebnn.graph import Graph, Op
 
 
-@lowers("distance of concatenations from inputs")
-@each("CONCATENATION")
+@each("CONCATENATION", lowers="distance of concatenations from inputs")
 def flatten_concatenations(graph: Graph, op: Op, notes: Notes) -> bool:
     parts = parts_of(graph, op.output)
     flat = [inner for part in parts for inner in parts_of(graph, part) or [part]]

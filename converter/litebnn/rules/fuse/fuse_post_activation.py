@@ -21,7 +21,7 @@ from litebnn.build.bconv import (
     set_multiplier_and_bias,
     with_clamp,
 )
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import split_activation
 from litebnn.contract import LCE_BCONV_2D, Activation
 from litebnn.graph import Graph, Op, facts
@@ -29,8 +29,7 @@ from litebnn.graph import Graph, Op, facts
 _CANNOT_BE_FUSED = "behind a scale or a bias cannot be fused: put it before the batch norm"
 
 
-@lowers("live ops and fused activations")
-@each(LCE_BCONV_2D)
+@each(LCE_BCONV_2D, lowers="live ops and fused activations")
 def fuse_post_activation(graph: Graph, op: Op, notes: Notes) -> bool:
     if not is_float_bconv(op):
         return False

@@ -15,7 +15,7 @@ from litebnn.analysis.affine import affine_of, per_channel
 from litebnn.analysis.grids import along_axis
 from litebnn.analysis.match import floats, fused_activation
 from litebnn.analysis.weights import bias_values
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.contract import Activation
 from litebnn.graph import Graph, Op, constant, derived, facts, like
 
@@ -23,8 +23,7 @@ from litebnn.graph import Graph, Op, constant, derived, facts, like
 _OUTPUT_AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}
 
 
-@lowers("distance of max pools from inputs")
-@each("MAX_POOL_2D")
+@each("MAX_POOL_2D", lowers="distance of max pools from inputs")
 def maxpool_first(graph: Graph, pool: Op, notes: Notes) -> bool:
     image = pool.input(0)
     op = graph.producer(image)

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from litebnn.analysis.match import floats, uniform
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import parts_of
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived
 
 
-@lowers("live ops and fused activations")
-@each("CONCATENATION")
+@each("CONCATENATION", lowers="live ops and fused activations")
 def merge_split_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     convs = [graph.producer(part) for part in parts_of(graph, op.output) if graph.sole_consumer(part) is op]
     layers = [conv for conv in convs if conv is not None and conv.name == "CONV_2D"]

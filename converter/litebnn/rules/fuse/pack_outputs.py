@@ -9,13 +9,12 @@ import numpy as np
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.thresholds import crossing, threshold_of
 from litebnn.build.bconv import can_pack, is_float_bconv, multiplier_and_bias, write_bits
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.graph import Graph, Op
 
 
-@lowers("live ops and fused activations")
-@each(LCE_BCONV_2D)
+@each(LCE_BCONV_2D, lowers="live ops and fused activations")
 def pack_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
     if not is_float_bconv(op) or graph.is_output(op.output):
         return False

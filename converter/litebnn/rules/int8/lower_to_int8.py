@@ -19,12 +19,11 @@ from litebnn.analysis.grids import (
 )
 from litebnn.analysis.match import floats
 from litebnn.build.int8 import dequantize_op, int8_constant, quantize_op, take_results
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Int8, Op, OpCode, Tensor, constant, derived, facts, like
 
 
-@lowers("float ops with an int8 form")
-@each()
+@each(lowers="float ops with an int8 form")
 def lower_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
     rule = facts(op).int8
     if rule is None or op.output.type != "FLOAT32":

@@ -8,7 +8,7 @@ import numpy as np
 
 from litebnn.analysis.grids import bias_scale, is_int8, pack_levels, parameters, undequantized
 from litebnn.analysis.weights import layer_weights, ternary_weights
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Array, Buffer, Graph, Op, Tensor, builtin_op, constant, derived, like
 
 
@@ -31,8 +31,7 @@ FORMATS = {
 }
 
 
-@lowers("weight bits")
-@each("FULLY_CONNECTED")
+@each("FULLY_CONNECTED", lowers="weight bits")
 def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     """Stores the weights of a dense layer in the requested type, with a scale for each channel, if the new weights are
     exact.

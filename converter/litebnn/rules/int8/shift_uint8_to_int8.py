@@ -4,12 +4,11 @@ is lower by 128."""
 from __future__ import annotations
 
 from litebnn.analysis.grids import parameters
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op, OpCode, Tensor
 
 
-@lowers("uint8 tensors")
-@each("QUANTIZE")
+@each("QUANTIZE", lowers="uint8 tensors")
 def shift_uint8_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
     if not _is_fake(graph, op.output):
         return False

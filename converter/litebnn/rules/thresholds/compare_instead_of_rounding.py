@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from litebnn.analysis.signs import find_two_levels
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import compared, select_op
 from litebnn.graph import Graph, Op
 
 
-@lowers("roundings")
-@each("ROUND", "FLOOR", "CEIL")
+@each("ROUND", "FLOOR", "CEIL", lowers="roundings")
 def compare_instead_of_rounding(graph: Graph, op: Op, notes: Notes) -> bool:
     found = find_two_levels(graph, op.output)
     if found is None or found.x is None or found.x.dims != op.output.dims:

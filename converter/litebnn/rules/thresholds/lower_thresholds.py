@@ -11,13 +11,12 @@ import numpy as np
 
 from litebnn.analysis.match import THRESHOLD
 from litebnn.analysis.thresholds import Threshold, threshold_of
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.signs import can_negate_channels, difference, negate_channels, sign_op
 from litebnn.graph import Graph, Op
 
 
-@lowers("thresholds")
-@each(THRESHOLD)
+@each(THRESHOLD, lowers="thresholds")
 def lower_thresholds(graph: Graph, sign: Op, notes: Notes) -> bool:
     threshold, x, bits = threshold_of(sign), sign.input(0), sign.output
     if threshold is None:

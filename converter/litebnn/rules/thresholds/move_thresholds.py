@@ -19,7 +19,7 @@ from litebnn.analysis.thresholds import Threshold, crossing, threshold_of, upstr
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.analysis.weights import bias_values
 from litebnn.build.bconv import can_pack, is_float_bconv, takes_affine
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import (
     can_pool_bits,
     concatenation_of,
@@ -44,8 +44,7 @@ _NEGATIVE = (
 _WORK_OF_AN_OP = 1 << 12
 
 
-@lowers("distance of signs from inputs")
-@each(*SIGNS)
+@each(*SIGNS, lowers="distance of signs from inputs")
 def move_thresholds(graph: Graph, sign: Op, notes: Notes) -> bool:
     threshold = threshold_of(sign)
     return threshold is not None and any(across(graph, sign, threshold, notes) for across in _ACROSS)

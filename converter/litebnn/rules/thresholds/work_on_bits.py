@@ -14,7 +14,7 @@ import numpy as np
 from litebnn.analysis.match import bits_of, transpose_order
 from litebnn.analysis.padding import constant_padding, word_of_padding
 from litebnn.analysis.thresholds import Threshold, threshold_of
-from litebnn.build.notes import Notes, each, lowers
+from litebnn.build.notes import Notes, each
 from litebnn.build.ops import (
     can_pool_bits,
     copy_of,
@@ -30,8 +30,7 @@ from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, facts, like
 
 
-@lowers("ops on unpacked signs")
-@each()
+@each(lowers="ops on unpacked signs")
 def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
     # One rule handles all ops that can work on bits instead of signs, so that a sign can move across several ops in one
     # round.
