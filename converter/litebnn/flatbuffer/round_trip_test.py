@@ -246,7 +246,9 @@ def test_bytes_after_the_flatbuffer_stay_there() -> None:
     again = assert_round_trips(written)
     read = read_model(again)
     assert read.graphs[0].ops[0].custom_options == b"options behind the file"
-    np.testing.assert_array_equal(next(t for t in read.graphs[0].tensors if t.name == weights.name).array, before)
+    stored = next(t for t in read.graphs[0].tensors if t.name == weights.name).array
+    assert stored is not None
+    np.testing.assert_array_equal(stored, before)
 
 
 def test_data_is_aligned_for_vector_loads() -> None:
@@ -324,5 +326,6 @@ def test_constants_after_the_flatbuffer_lie_one_after_the_other() -> None:
     assert all(begin % 16 == 0 and 0 <= begin - end < 16 for (_, end), (begin, _) in itertools.pairwise(ends))
     assert 0 <= len(written) - ends[-1][1] < 16
     for tensor, value in zip(read_model(written).graphs[0].tensors, values, strict=False):
+        assert tensor.array is not None
         np.testing.assert_array_equal(tensor.array, value)
     assert [len(op.custom_options) for op in read_model(written).ops()] == [20, 21]
