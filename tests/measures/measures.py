@@ -237,7 +237,6 @@ MEASURES: dict[str, Measure] = {
     "reshapes to computed shapes": lambda graph: sum(
         op.name == "RESHAPE" and len(op.inputs) > 1 and not op.input(1).is_constant for op in live(graph)
     ),
-    "roundings": lambda graph: sum(op.name in ("CEIL", "FLOOR", "ROUND") for op in graph.ops),
     "sign forms": _sign_forms,
     "sign forms with a third value": lambda graph: _sign_forms(graph, assume_nonzero=True) - _sign_forms(graph),
     "space-to-batch pairs": _count("BATCH_TO_SPACE_ND"),

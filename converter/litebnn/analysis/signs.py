@@ -136,28 +136,28 @@ def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
 
 
 def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
-    """Returns the two values of a float or quantized tensor, if a boolean or a sign selects them.
+    """Returns the two values of a float or quantized tensor, if a boolean, a sign or a threshold of a tensor selects
+    them.
 
-    The tensor is a boolean cast to a number, a select of two numbers or an unpacked sign. Arithmetic with numbers,
-    straight-through estimators and rounding may follow. The source may also be quantized, so that its levels decide
-    between the values. In this case, values that differ by at most a quantization step count as one value.
+    The tensor is a boolean cast to a number, a select of two numbers, an unpacked sign or a number rounded to one of
+    two. Arithmetic with numbers, straight-through estimators and rounding may follow. The source may also be quantized,
+    so that its levels decide between the values. In this case, values that differ by at most a quantization step count
+    as one value.
     """
     if tensor.type == "BOOL":
         return None
     # The function `choices_of` describes the values if a single boolean tensor selects them. If several booleans do,
     # because one sign is compared several times, `values_of` may still describe them as a function of this sign.
     of_signs = values_of(graph, tensor)
-    found = next((one for one in (choices_of(graph, tensor), of_signs) if _are_chosen(graph, tensor, one)), None)
+    found = next((one for one in (choices_of(graph, tensor), of_signs) if _are_chosen(tensor, one)), None)
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
 
 
-def _are_chosen(graph: Graph, tensor: Tensor, values: Values) -> bool:
+def _are_chosen(tensor: Tensor, values: Values) -> bool:
     x = values.x
     if x is None or len(values.edges) != 1 or not values.is_known or not np.all(np.isfinite(values.values)):
         return False
-    if x.type == "BOOL":
-        return times_repeated(x.dims, tensor.dims) is not None
-    return x.dims == tensor.dims and bits_of(graph, x) is not None
+    return x.dims == tensor.dims or (x.type == "BOOL" and times_repeated(x.dims, tensor.dims) is not None)
 
 
 def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
@@ -173,14 +173,6 @@ def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
     if max(map(np.ptp, sides)) > 2 * step or not abs(high - low) > 4 * step:
         return None
     return replace(function, edges=edges[jump : jump + 1], values=np.array([low, high]))
-
-
-def find_two_levels(graph: Graph, tensor: Tensor) -> Values | None:
-    """Returns the step function of a tensor that takes only two values: the values, and the threshold of an upstream
-    tensor that selects between them. None for other tensors, or if the upstream tensor is boolean."""
-    values = values_of(graph, tensor)
-    has_two = values.x is not None and values.x.type != "BOOL" and len(values.edges) == 1 and values.is_known
-    return values if has_two else None
 
 
 def _keeps_range(op: Op) -> bool:

@@ -31,7 +31,6 @@ PHASES: dict[str, tuple[str, ...]] = {
         "canonical.raise_layouts",
         "thresholds.recognize_signs",
         "canonical.recognize_prelu",
-        "thresholds.compare_instead_of_rounding",
         "binarize.split_transposed_convs",
         "binarize.read_as_signs",
         "canonical.absorb_mirror_padding",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from litebnn.analysis.signs import find_sign, find_two_levels
+from litebnn.analysis.signs import find_sign
 from litebnn.analysis.sums import FewValues, few_values
 from litebnn.analysis.values import values_of
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE, pack_bits, unpack_bits
@@ -173,8 +173,10 @@ def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, tuple[float | Array,
     sign = find_sign(graph, decided)
     if sign is not None and sign.x.type == "FLOAT32":
         return sign.x, (sign.level if sign.level.size > 1 else float(sign.level[0]),)
-    levels = None if sign is None else find_two_levels(graph, _before_reshapes(graph, sign.x))
-    values = values_of(graph, decided) if levels is None or levels.x is None or levels.x.type != "FLOAT32" else levels
+    values = values_of(graph, decided)
+    levels = values if sign is None else values_of(graph, _before_reshapes(graph, sign.x))
+    if levels.x is not None and levels.x.type == "FLOAT32" and levels.is_known and len(levels.edges) == 1:
+        values = levels
     if values.x is None or values.x.type != "FLOAT32" or not values.is_known:
         return tensor, ()
     return values.x, tuple(values.edges.tolist())

@@ -12,12 +12,17 @@ SAMPLES = np.random.default_rng(1).integers(-128, 128, (8, 6, 6, 32)).astype(np.
 
 
 def zero_or_one(model: FloatModel, x: Tensor, rounding: str) -> Tensor:
+    if rounding == "SIGN":
+        sign = model.elementwise("SIGN", x)
+        return model.elementwise(
+            "MUL", model.elementwise("ADD", sign, model.elementwise("ABS", sign)), model.const(0.5)
+        )
     clipped = model.elementwise("MINIMUM", model.elementwise("RELU", x), model.const(1))
     return model.elementwise(rounding, clipped)
 
 
 @pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("rounding", ["ROUND", "FLOOR", "CEIL"])
+@pytest.mark.parametrize("rounding", ["ROUND", "FLOOR", "CEIL", "SIGN"])
 def test_rounding_to_two_values_is_binary(rounding: str) -> None:
     model = FloatModel()
     x = zero_or_one(model, model.input(1, 6, 6, 32), rounding)
