@@ -27,7 +27,7 @@ from litebnn.rules.canonical.remove_dead_ops import _is_pure
 
 Measure: TypeAlias = Callable[[Graph], Any]
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D")
-_MOVING = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE")
+_MOVING = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE", "MAX_POOL_2D")
 
 
 def live(graph: Graph) -> list[Op]:
@@ -211,7 +211,6 @@ MEASURES: dict[str, Measure] = {
     ],
     "distance of layouts from outputs": _layouts,
     "distance of max pools from inputs": _distance(_named("MAX_POOL_2D"), upstream=True),
-    "distance of max pools from outputs": _distance(_named("MAX_POOL_2D"), upstream=False),
     "distance of moving ops from outputs": _distance(_named(*_MOVING), upstream=False),
     "distance of quantizers from inputs": _distance(_named("QUANTIZE"), upstream=True),
     "distance of reshapes from inputs": _distance(_named("RESHAPE"), upstream=True),

@@ -49,7 +49,6 @@ PHASES: dict[str, tuple[str, ...]] = {
         "int8.read_levels",
         "thresholds.merge_signs",
         "fuse.compute_before_moving",
-        "fuse.activate_before_maxpool",
         "fuse.fuse_post_activation",
         "fuse.add_before_concatenation",
         "fuse.flatten_concatenations",

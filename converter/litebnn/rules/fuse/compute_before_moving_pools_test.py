@@ -3,7 +3,7 @@ import pytest
 
 from litebnn.build.notes import Notes
 from litebnn.rules import BINARY_PHASES, run_phases
-from litebnn.rules.fuse.activate_before_maxpool import activate_before_maxpool
+from litebnn.rules.fuse.compute_before_moving import compute_before_moving
 from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)
@@ -32,7 +32,7 @@ def test_what_stands_after_the_clamp_is_told_of_the_change() -> None:
     pool = model.max_pool(x, 2, 2)
     built = model.model(model.elementwise("RELU", pool))
     run_phases(built, ("thresholds", "binarize"), Notes(built))
-    assert run_pass(activate_before_maxpool, built) == (
+    assert run_pass(compute_before_moving, built) == (
         True,
         ["LceQuantize", "LceBconv2d", "RELU", "MAX_POOL_2D"],
     )
