@@ -25,8 +25,10 @@ endif()
 
 # When zig links, it first compiles its libc++ for the CPU, optimization and stripping of the call, which takes a
 # minute. These options are passed to every call, also to CMake's own checks, so that one libc++ serves all targets of a
-# kind.
-set(litebnn_options ${litebnn_target} -mcpu=${LITEBNN_GENERIC_CPU} -O3 -s)
+# kind. The ops spend no time in libc++, so it is compiled to be small, which is also quicker. A build type's option
+# for compiling, such as -O3, comes after these and replaces -Os; for linking, -Os is added once more behind it.
+set(litebnn_options ${litebnn_target} -mcpu=${LITEBNN_GENERIC_CPU} -Os -s)
+add_link_options(-Os)
 add_compile_options(-mcpu=${LITEBNN_CPU})
 # For older programs, headers of libc++ include many more headers than they need. Without these, the library compiles in
 # two thirds of the time.
