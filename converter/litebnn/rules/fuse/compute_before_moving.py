@@ -1,8 +1,8 @@
 """Ops on channels move before ops that reshape, concatenate, interleave or crop the outputs of binary convolutions. A
 clamp also moves before a max pool, because both keep the order of values.
 
-After the move, ops on channels can be fused into the convolutions. A sign makes the convolutions write bits, which are
-32 times smaller to move.
+After the move, ops on channels can be fused into the convolutions. A sign makes the convolutions write bits. Bits are
+32 times smaller to move, so signs of other tensors also move before reshapes and concatenations.
 """
 
 from __future__ import annotations
@@ -18,78 +18,94 @@ from litebnn.analysis.match import SIGNS, fused_activation
 from litebnn.analysis.thresholds import threshold_of
 from litebnn.build.bconv import is_float_bconv, is_of_binary_convs, with_clamp
 from litebnn.build.notes import Notes, each
-from litebnn.build.ops import is_describable, keeps_words, merge_reshapes, reshape_op, split_activation
+from litebnn.build.ops import is_describable, keeps_words, merge_reshapes, parts_of, reshape_op, split_activation
 from litebnn.build.signs import pack_signs
 from litebnn.contract import BITS_PER_WORD, Activation
 from litebnn.graph import Array, Graph, Op, Reshaped, Tensor, constant, derived, facts, like, then
+
+# A move before a concatenation adds ops to the graph, and the total size of these ops is limited. An added op counts as
+# this many elements. If it had no cost, a damaged file with many concatenations could grow without limit.
+_WORK_OF_AN_OP = 1 << 12
 
 
 @each("EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SQUEEZE", *INTERLEAVING, lowers="distance of moving ops from outputs")
 def compute_before_moving(graph: Graph, op: Op, notes: Notes) -> bool:
     if facts(op).reshapes and op.input(0).type == "INT32" and merge_reshapes(graph, op):
         return True
-    return _pack_before_reshape(graph, op) or _on_channels_first(graph, op)
-
-
-def _pack_before_reshape(graph: Graph, op: Op) -> bool:
-    """Moves signs before a reshape of any tensor, because reshaping bits costs less than reshaping floats."""
-    x, changed = op.input(0) if facts(op).reshapes else None, False
-    signs = graph.consumers(op.output) if x is not None and keeps_words(op) else []
-    for sign in signs:
-        threshold = threshold_of(sign)
-        if x is None or threshold is None or not threshold.fits(op.output, x):
-            continue
-        if threshold.is_plain or len(signs) == 1:
-            bits = pack_signs(graph, x, derived(sign.output.name, "/unshaped"), threshold, before=sign)
-            bits.origin = then(sign.output, Reshaped(op.output.dims, x.dims), signs=x.channels)
-            graph.replace(sign, reshape_op(bits, sign.output))
-            changed = True
-    return changed
-
-
-def _on_channels_first(graph: Graph, op: Op) -> bool:
-    moved = [op.input(0)] if op.name == "MAX_POOL_2D" else channels_moved(op)
-    layer = graph.producer(moved[0]) if moved and graph.sole_consumer(moved[0]) is op else None
-    if op.name == "MAX_POOL_2D" and _can_clamp(layer, fused_activation(op)):
+    if op.name == "MAX_POOL_2D" and _can_clamp(graph, op, fused_activation(op)):
         split_activation(graph, op)
-    follower = graph.sole_consumer(op.output)
-    if follower is None or not moved or not _can_move(graph, follower, op, moved, layer):
+    moved = [op.input(0)] if facts(op).reshapes or op.name == "MAX_POOL_2D" else channels_moved(op)
+    followers = [reader for reader in graph.consumers(op.output) if moved and _can_move(graph, reader, op, moved)]
+    for follower in followers:
+        _move(graph, follower, op, moved)
+    if followers and not graph.consumers(op.output) and not graph.is_output(op.output):
+        graph.remove(op)
+    return bool(followers)
+
+
+def _can_move(graph: Graph, follower: Op, op: Op, moved: Sequence[Tensor]) -> bool:
+    """True if `follower` may move before `op`, and the move pays. It pays if a binary layer can then compute
+    `follower`, or if `op` then moves bits instead of floats.
+
+    Args:
+        op: the op that moves the elements of the tensors `moved`.
+    """
+    threshold, readers = threshold_of(follower), graph.consumers(op.output)
+    if threshold is not None and facts(op).reshapes:
+        costs_nothing = threshold.is_plain or len(readers) == 1
+        return keeps_words(op) and threshold.fits(op.output, moved[0]) and costs_nothing
+    if threshold is not None and _joins_words(graph, op) and not graph.is_output(op.output):
+        # Another CONCATENATION may also read the joined tensor, because other rules make it read the parts directly.
+        return all(reader.name in SIGNS or parts_of(graph, reader.output) for reader in readers)
+    if graph.sole_consumer(op.output) is not follower:
         return False
-    suffix = "/pixels" if facts(op).reshapes else "/unpooled" if op.name == "MAX_POOL_2D" else "/interleaved"
+    if op.name == "MAX_POOL_2D":  # only clamps keep the order of all values
+        return _can_clamp(graph, op, facts(follower).clamp)
+    if not works_on_channels(follower, op.output):
+        return False
+    if facts(op).reshapes:
+        keeps_channels = moved[0].channels == op.output.channels
+        return keeps_channels and is_describable(op.output) and _layer_before(graph, op) is not None
+    has_whole_words = not any(tensor.channels % BITS_PER_WORD for tensor in (op.output, *moved))
+    return (has_whole_words or threshold is None) and is_of_binary_convs(graph, op.output)
+
+
+def _joins_words(graph: Graph, op: Op) -> bool:
+    """True if `op` concatenates tensors whose packed signs can be concatenated too."""
+    parts = parts_of(graph, op.output)
+    return len(parts) > 1 and not any(part.channels % BITS_PER_WORD for part in parts[:-1])
+
+
+def _layer_before(graph: Graph, op: Op) -> Op | None:
+    """Returns the float LceBconv2d whose output only `op` reads, if there is one."""
+    layer = graph.producer(op.input(0)) if graph.sole_consumer(op.input(0)) is op else None
+    return layer if is_float_bconv(layer) else None
+
+
+def _can_clamp(graph: Graph, pool: Op, clamp: Activation | None) -> bool:
+    """True if the LceBconv2d before a max pool can also compute the activation `clamp`."""
+    layer = _layer_before(graph, pool)
+    return layer is not None and clamp is not None and with_clamp(layer, clamp) is not None
+
+
+def _move(graph: Graph, follower: Op, op: Op, moved: Sequence[Tensor]) -> None:
+    """Moves `follower` before `op`, which moves the elements of the tensors `moved`."""
+    graph.spend(_WORK_OF_AN_OP * (len(moved) - 1))
+    suffix = "/unshaped" if facts(op).reshapes else "/unpooled" if op.name == "MAX_POOL_2D" else "/part"
     inputs, end = [], 0
     for source in moved:
         begin, end = end, end + source.channels
         # Each output channel of DEPTH_TO_SPACE comes from as many input channels as a block has pixels.
         own = np.arange(begin, end) % op.output.channels
         inputs.append(_on_source(graph, follower, op, source, own, suffix))
-    graph.remove(op)
     result = follower.output
-    mover = Op(op.code, [*inputs, *op.inputs[len(inputs) :]], [result], op.options, carried=op.carried)
-    graph.replace(follower, reshape_op(inputs[0], result) if facts(op).reshapes else mover)
-    return True
-
-
-def _can_clamp(layer: Op | None, clamp: Activation | None) -> bool:
-    """True if `layer` is an LceBconv2d that can also compute the activation `clamp`."""
-    return layer is not None and clamp is not None and is_float_bconv(layer) and with_clamp(layer, clamp) is not None
-
-
-def _can_move(graph: Graph, follower: Op, op: Op, moved: Sequence[Tensor], layer: Op | None) -> bool:
-    """True if `follower` may move before `op`, and a binary layer can then compute it.
-
-    Args:
-        op: the op that moves the elements of the tensors `moved`.
-        layer: the producer of the first of these tensors, if nothing but `op` reads this tensor.
-    """
-    if op.name == "MAX_POOL_2D":  # only clamps keep the order of all values
-        return _can_clamp(layer, facts(follower).clamp)
-    if not works_on_channels(follower, op.output):
-        return False
-    is_sign = follower.name in SIGNS
     if facts(op).reshapes:
-        return is_float_bconv(layer) and not is_sign and is_describable(op.output)
-    has_whole_words = not any(tensor.channels % BITS_PER_WORD for tensor in (op.output, *moved))
-    return (has_whole_words or not is_sign) and is_of_binary_convs(graph, op.output)
+        if follower.name in SIGNS:
+            inputs[0].origin = then(result, Reshaped(op.output.dims, moved[0].dims), signs=moved[0].channels)
+        graph.replace(follower, reshape_op(inputs[0], result))
+        return
+    options = copy.copy(op.options)
+    graph.replace(follower, Op(op.code, [*inputs, *op.inputs[len(inputs) :]], [result], options, carried=op.carried))
 
 
 def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array, suffix: str) -> Tensor:

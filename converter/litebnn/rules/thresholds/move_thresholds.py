@@ -1,7 +1,7 @@
 """The threshold of a sign moves upstream, to where a layer absorbs it or where the tensor of signs is smaller.
 
 For example, sign(tanh(x · m + b)) is ±sign(x + b / m). The layer that computes x can then absorb the threshold. A max
-pool or a concatenation then works on packed signs, which are 32 times smaller than floats.
+pool then works on packed signs, which are 32 times smaller than floats.
 """
 
 from __future__ import annotations
@@ -20,28 +20,17 @@ from litebnn.analysis.walks import MOST_OPS
 from litebnn.analysis.weights import bias_values
 from litebnn.build.bconv import can_pack, is_float_bconv, takes_affine
 from litebnn.build.notes import Notes, each
-from litebnn.build.ops import (
-    can_pool_bits,
-    concatenation_of,
-    copy_of,
-    packed_like,
-    parts_of,
-    pool_of_bits,
-    split_activation,
-)
-from litebnn.build.signs import can_negate_channels, negate_channels, pack_signs, pad_packed, sign_op
+from litebnn.build.ops import can_pool_bits, copy_of, packed_like, pool_of_bits, split_activation
+from litebnn.build.signs import can_negate_channels, negate_channels, pad_packed, sign_op
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, Activation
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, then
 
-# The kinds of ops, besides arithmetic, before which a function of this file can move a threshold.
+# The kinds of ops, besides arithmetic, before which this rule or `compute_before_moving` can move a threshold.
 _FOLLOWED = ("CONCATENATION", "DEQUANTIZE", "MAX_POOL_2D")
 _NEGATIVE = (
     "the batch norm behind its max pooling has negative scales, and the next layer pads with ones: its output stays "
     "float"
 )
-# Splitting a concatenation adds ops to the graph, and the total size of these ops is limited. A new op counts as this
-# many elements. If it had no cost, a damaged file with many concatenations could grow without limit.
-_WORK_OF_AN_OP = 1 << 12
 
 
 @each(*SIGNS, lowers="distance of signs from inputs")
@@ -226,30 +215,8 @@ def _from_quantize(graph: Graph, tensor: Tensor) -> list[Op]:
     return []
 
 
-def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
-    """Concatenates the bits of the parts instead of the floats, which are 32 times larger. All consumers must be able
-    to read the parts, so that the float concatenation is not needed.
-    """
-    joined = sign.input(0)
-    parts, readers = parts_of(graph, joined), graph.consumers(joined)
-    if len(parts) < 2 or any(part.channels % BITS_PER_WORD for part in parts[:-1]) or graph.is_output(joined):
-        return False
-    # Another CONCATENATION may also read the concatenated tensor, because other rules make it read the parts directly.
-    if not all(parts_of(graph, op.output) if op.name == "CONCATENATION" else op.name in SIGNS for op in readers):
-        return False
-    graph.spend(_WORK_OF_AN_OP * len(parts))
-    bits, end = [], 0
-    for i, part in enumerate(parts):
-        begin, end, name = end, end + part.channels, f"/part{i}"
-        of_part = threshold.of_channels(slice(begin, end), name)
-        bits.append(pack_signs(graph, part, derived(sign.output.name, name), of_part, before=sign))
-    graph.replace(sign, concatenation_of(bits, sign.output))
-    return True
-
-
 _ACROSS: tuple[Callable[[Graph, Op, Threshold, Notes], bool], ...] = (
     _across_arithmetic,
     _across_max_pool,
     _across_grid,
-    _across_concatenation,
 )

@@ -7,7 +7,7 @@ from litebnn.convert import convert_tflite
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.rules.thresholds.move_thresholds import move_thresholds
+from litebnn.rules.fuse.compute_before_moving import compute_before_moving
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)
@@ -65,9 +65,9 @@ def test_signs_are_charged_for_each_part(signs: int, is_too_many: bool) -> None:
     built = model.model(*outputs)
     if is_too_many:
         with pytest.raises(ConversionError, match="far more is computed"):
-            run_pass(move_thresholds, built)
+            run_pass(compute_before_moving, built)
     else:
-        assert run_pass(move_thresholds, built)[1].count("LceQuantize") == 64 * signs
+        assert run_pass(compute_before_moving, built)[1].count("LceQuantize") == 64 * signs
 
 
 @pytest.mark.usefixtures("library")
