@@ -92,8 +92,8 @@ NO_WHEELS = "needs tf-keras (Keras 2), which has no release for the TensorFlow o
 WITHOUT_DEPENDENCIES = {"larq": ["larq>=0.13.3"]}
 NEWEST_NUMPY_1 = (3, 12)
 
-# The release of pip that compares a package's files with this Python's tags once each. An older one takes twice as
-# long to install TensorFlow and what it requires.
+# Older releases of pip take up to twice as long to find and install TensorFlow and its requirements. Most of that time
+# they compare the files of indexes with the tags of this Python.
 FAST_PIP = "pip>=25.1"
 
 # pip's arguments for PyTorch, tried in turn until one gives a build for CPUs. PyPI's build for Linux requires several
