@@ -387,6 +387,24 @@ def test_a_python_without_venv_says_what_to_install(
     assert message.endswith("this Python cannot install pip (on Debian: apt install python3-venv)")
 
 
+@pytest.mark.parametrize(("name", "asks"), [("VENV", True), ("TORCH_VENV", True), ("RELEASE_VENV", False)])
+@pytest.mark.parametrize("code", [0, 1])
+def test_an_environment_takes_a_newer_pip_if_there_is_one(
+    name: str, asks: bool, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr(bootstrap, name, tmp_path)
+    monkeypatch.setattr(bootstrap.venv.EnvBuilder, "create", lambda builder, folder: None)
+    monkeypatch.setattr(bootstrap.subprocess, "run", run)
+    bootstrap.make_environment(tmp_path)
+    assert [command[-1] for command in ran] == [bootstrap.FAST_PIP] * asks
+
+
 def test_a_second_bootstrap_waits_for_the_first(tmp_path: Path) -> None:
     folder = tmp_path / ".venv"
     second = (
