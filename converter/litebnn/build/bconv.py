@@ -178,14 +178,6 @@ def negate_channels_out(graph: Graph, op: Op, flip: Array) -> None:
         graph.set_input(op, 1, constant(op.input(1).name, flipped))
 
 
-def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array, Array] | None:
-    """Finds parameters with which an `LceBconv2d` also computes the activation that follows it. They are the result of
-    `clamp_as_fused`; None if no exact form exists.
-    """
-    before = Activation(bconv_options(op).fused_activation_function)
-    return clamp_as_fused(*multiplier_and_bias(op), dot_max(op), before, activation)
-
-
 def can_pack(op: Op, notes: Notes) -> bool:
     """True if the LceBconv2d can write the signs of its outputs as bits, by comparing with thresholds."""
     if bconv_options(op).pads_zeros and channels_per_group(op) % 2:
@@ -260,22 +252,18 @@ def takes_affine(graph: Graph, tensor: Tensor) -> bool:
     return direct and is_of_binary_convs(graph, tensor)
 
 
-def clamp_as_fused(
-    multiplier: Array, bias: Array, dot_max: int, before: Activation, activation: Activation
-) -> tuple[Activation, Array, Array, Array] | None:
-    """Finds the parameters of an LceBconv2d that computes activation(before(dot) · multiplier + bias).
+def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array, Array] | None:
+    """Finds the parameters with which a float `LceBconv2d` also computes the activation that follows it.
 
     An LceBconv2d applies its only activation to the dot product, before multiplier and bias.
 
-    Args:
-        multiplier, bias: float32 [O]. dot_max: the largest magnitude of the dot product. before: the activation of the
-        given LceBconv2d. activation: the activation of the op after it.
     Returns:
-        The new activation on the dot product, multiplier, bias, and bool [O], true where the filter must be negated.
-        None if no exact form exists.
+        The new activation on the dot product, multiplier and bias float32 [O], and bool [O], true where the filter must
+        be negated. None if no exact form exists.
     """
+    before, (multiplier, bias) = Activation(bconv_options(op).fused_activation_function), multiplier_and_bias(op)
     low, high = ACTIVATION_RANGES[activation]
-    dot_low, dot_high = (float(np.clip(bound, -dot_max, dot_max)) for bound in ACTIVATION_RANGES[before])
+    dot_low, dot_high = (float(np.clip(bound, -dot_max(op), dot_max(op))) for bound in ACTIVATION_RANGES[before])
     fixed = multiplier == 0
     bias = np.where(fixed, np.clip(bias, low, high), bias).astype(np.float32)
     ends = [dot * multiplier.astype(np.float64) + bias for dot in (dot_low, dot_high)]

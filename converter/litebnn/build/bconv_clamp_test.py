@@ -2,8 +2,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litebnn.build.bconv import clamp_as_fused
-from litebnn.contract import ACTIVATION_RANGES, Activation
+from litebnn.build.bconv import bconv_of, with_clamp
+from litebnn.contract import ACTIVATION_RANGES, Activation, BConv2DOptions
+from litebnn.graph import constant
 
 quarters = st.sampled_from([-2.0, -1.0, -0.25, 0.0, 0.5, 1.0, 1.0, 3.0])
 
@@ -18,7 +19,9 @@ def test_a_fused_clamp_is_the_same_for_every_dot_product(
     dot_max: int, channels: list[tuple[float, float]], before: Activation, activation: Activation
 ) -> None:
     multiplier, bias = (np.array(column, np.float32) for column in zip(*channels, strict=True))
-    fused = clamp_as_fused(multiplier, bias, dot_max, before, activation)
+    filters, tensor = np.zeros((len(channels), 1, 1, dot_max), np.bool_), constant("any", multiplier)
+    options = BConv2DOptions(channels_in=dot_max, fused_activation_function=before)
+    fused = with_clamp(bconv_of(tensor, tensor, "filter", filters, multiplier, bias, options), activation)
     if fused is None:
         return
     after, new_multiplier, new_bias, flip = fused
