@@ -212,19 +212,17 @@ def _constants_of(graph: Graph, tensor: Tensor) -> set[Tensor]:
 
 def macs_of(op: Op) -> int:
     """Returns the multiply-accumulates of a convolution or dense layer; 0 for other ops."""
-    weights = op.input(1).shape
-    output = op.output.shape
-    if op.name == "DEPTHWISE_CONV_2D":
-        return math.prod(output) * math.prod(weights[1:3])
+    weights, output = op.input(1).shape, op.output.shape
     if op.name == "TRANSPOSE_CONV":
         return math.prod(op.input(2).shape) * math.prod(weights[:3])
-    if op.name in ("CONV_2D", "FULLY_CONNECTED"):
-        return math.prod(output) * math.prod(weights[1:])
-    if op.name == "CONV_3D":
-        return math.prod(output) * math.prod(weights[:4])
-    if op.name == "BATCH_MATMUL":
-        return math.prod(output) * max(op.input(0).channels, 0)
-    return 0
+    if not facts(op).layer:
+        return 0
+    of_each_output = {
+        "BATCH_MATMUL": (max(op.input(0).channels, 0),),
+        "CONV_3D": weights[:4],
+        "DEPTHWISE_CONV_2D": weights[1:3],
+    }
+    return math.prod(output) * math.prod(of_each_output.get(op.name, weights[1:]))
 
 
 Rule: TypeAlias = Callable[[Graph, Notes], bool]
