@@ -13,8 +13,8 @@ import numpy as np
 
 from litebnn.analysis.affine import next_level, per_channel
 from litebnn.analysis.grids import is_quantized, lowest_value, numbers_of_grid
-from litebnn.analysis.match import bits_of, fused_activation, number_of, times_repeated, uniform
-from litebnn.analysis.transfers import Values
+from litebnn.analysis.match import bits_of, fused_activation, times_repeated, uniform
+from litebnn.analysis.transfers import SELECTS, Values
 from litebnn.analysis.values import choices_of, values_of
 from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
@@ -50,22 +50,11 @@ def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> 
     Args:
         assume_nonzero: True to ignore a third value at a single number, such as the 0 of SIGN at zero.
     """
-    op = graph.producer(tensor)
-    if op is None:
-        return None
-    sign = _selected(graph, op) or _of_values(graph, values_of(graph, tensor), assume_nonzero)
+    op, sign = graph.producer(tensor), None
+    if op is not None and op.name in SELECTS:  # its condition may be any function of several tensors
+        sign = _of_values(graph, choices_of(graph, tensor), assume_nonzero)
+    sign = sign or _of_values(graph, values_of(graph, tensor), assume_nonzero)
     return None if sign is None or sign.x is tensor else sign
-
-
-def _selected(graph: Graph, op: Op) -> Sign | None:
-    """Returns the description of a SELECT of 1 and -1 as a sign; None if its condition is unknown."""
-    if op.name not in ("SELECT", "SELECT_V2"):
-        return None
-    numbers = number_of(graph, op.input(1)), number_of(graph, op.input(2))
-    if numbers not in ((1.0, -1.0), (-1.0, 1.0)):
-        return None
-    sign = _of_boolean(graph, op.input(0))
-    return sign if numbers[0] == 1.0 else sign.negated()
 
 
 def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | None:
