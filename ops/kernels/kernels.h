@@ -81,8 +81,8 @@ void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geomet
                int8_t output_min, int8_t output_max, int8_t* output);
 // Averages the int8 values of each window, rounds halves away from zero, and clamps to [output_min, output_max]. A
 // window has fewer than 2^17 taps.
-void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input, int8_t output_min,
-                   int8_t output_max, int8_t* output);
+void AveragePool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input,
+                   int8_t output_min, int8_t output_max, int8_t* output);
 
 // A factor of a product of images. It may be smaller than an image: its values are then broadcast over images, rows or
 // columns.

@@ -88,11 +88,19 @@ void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geomet
   });
 }
 
-// The function consists of plain loops over channels, which compilers vectorize for any CPU.
-void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input, int8_t output_min,
-                   int8_t output_max, int8_t* output) {
+void AveragePool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input,
+                   int8_t output_min, int8_t output_max, int8_t* output) {
   const int32_t channels = geometry.channels;
   const int64_t row_stride = int64_t{geometry.input_width} * channels;
+  const auto average_window = isa.average_int8_window;
+  if (average_window != nullptr && int64_t{geometry.filter_height} * geometry.filter_width <= kMostAveragedTaps) {
+    return ForEachWindow(pool, geometry, [=](const Window& window) {
+      const int8_t* const first = input + window.input_pixel * channels;
+      average_window({first, window.rows, window.columns, row_stride, channels, output_min, output_max},
+                     output + window.output_pixel * channels);
+    });
+  }
+  // The loops over channels are plain, so that compilers vectorize them for any CPU.
   ForEachWindow(pool, geometry, [=](const Window& window) {
     const auto count = static_cast<float>(window.rows * window.columns);
     const auto half = static_cast<int32_t>(window.rows * window.columns / 2);

@@ -63,13 +63,13 @@ struct FloatWindow {
   bool rectify;             // applies RELU to the sum
 };
 
-// An Int8Window is the part of an int8 max pool's window that lies inside the input.
+// An Int8Window is the part of an int8 pool's window that lies inside the input.
 struct Int8Window {
   const int8_t* first;
   int64_t rows, columns;
   int64_t row_stride;  // values from one row to the next
   int32_t channels;
-  int8_t least, most;  // the maximum is clamped to these levels
+  int8_t least, most;  // the result is clamped to these levels
 };
 
 // GatedPixels has the operands for consecutive pixels of one row, to compute output = RELU(PRELU(RELU(input * gate),
@@ -120,6 +120,9 @@ struct Int8ConvKernel {
   void (*rows)(const Int8ConvTask& task, int64_t begin, int64_t end);
 };
 
+// The sum of this many int8 values, plus half of their number, fits in 16 bits.
+constexpr int32_t kMostAveragedTaps = 255;
+
 struct Isa {
   const char* name;
   bool (*available)();
@@ -140,6 +143,9 @@ struct Isa {
   void (*max_window)(const FloatWindow& window, float floor, float* output);
   // The function computes one window of an int8 max pool for all channels.
   void (*max_int8_window)(const Int8Window& window, int8_t* output);
+  // The function computes one window of an int8 average pool for all channels. The window has at most
+  // kMostAveragedTaps taps. If the pointer is null, AveragePool2d uses plain loops, which compilers vectorize.
+  void (*average_int8_window)(const Int8Window& window, int8_t* output) = nullptr;
   void (*gate_pixels)(const GatedPixels& pixels, int64_t count);
 
   int32_t tile_pixels, tile_channels;

@@ -1,4 +1,5 @@
-// Compares max pools of packed signs, floats and int8 values with a direct implementation.
+// Compares max pools of packed signs, floats and int8 values, and average pools of int8 values, with a direct
+// implementation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -99,6 +100,36 @@ TEST_P(MaxPoolTest, MaxPool2dOfInt8) {
     });
     std::vector<int8_t> output(expected.size());
     MaxPool2d(isa(), *pool, g, input.data(), least, most, output.data());
+    EXPECT_EQ(output, expected);
+  }
+}
+
+TEST_P(MaxPoolTest, AveragePool2d) {
+  std::mt19937 random(9);
+  const auto pool = ThreadPool::Create(2);
+  const auto level = [&random] { return static_cast<int8_t>(random() % 256 - 128); };
+  for (int i = 0; i < 300; ++i) {
+    MaxPool2dGeometry g = RandomPool(random, i % 10 == 0 ? 2000 : 150);
+    // Some windows have about as many taps as fit in 16-bit sums.
+    if (i % 5 == 0) {
+      g.input_height = g.filter_height = 15 + static_cast<int32_t>(random() % 2);
+      g.input_width = g.filter_width = 15 + static_cast<int32_t>(random() % 4);
+      g.output_height = g.output_width = 1;
+      g.pad_top = g.pad_left = 0;
+    }
+    std::vector<int8_t> input(static_cast<size_t>(int64_t{g.batch} * g.input_height * g.input_width * g.channels));
+    std::generate(input.begin(), input.end(), level);
+    if (i % 4 == 0) std::fill(input.begin(), input.end(), static_cast<int8_t>(i % 8 == 0 ? -128 : 127));
+    const int8_t first = level(), second = level(), least = std::min(first, second), most = std::max(first, second);
+    const auto expected = ExpectedPool<int8_t>(g, [&](const std::vector<size_t>& taps, size_t channel) {
+      int32_t sum = 0;
+      for (size_t tap : taps) sum += input[tap + channel];
+      const auto count = static_cast<int32_t>(taps.size());
+      const int32_t average = (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
+      return static_cast<int8_t>(std::clamp<int32_t>(average, least, most));
+    });
+    std::vector<int8_t> output(expected.size());
+    AveragePool2d(isa(), *pool, g, input.data(), least, most, output.data());
     EXPECT_EQ(output, expected);
   }
 }

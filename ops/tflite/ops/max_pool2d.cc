@@ -135,7 +135,7 @@ class Int8Pool2dOp final : public Op {
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
     const auto* const input = static_cast<const int8_t*>(inputs[0]);
     auto* const output = static_cast<int8_t*>(outputs[0]);
-    kAverages ? AveragePool2d(pool, geometry_, input, low_, high_, output)
+    kAverages ? AveragePool2d(isa_, pool, geometry_, input, low_, high_, output)
               : MaxPool2d(isa_, pool, geometry_, input, low_, high_, output);
   }
 

@@ -8,6 +8,7 @@
 
 #include <immintrin.h>
 
+#include "kernels/isa/avx2/average_window.h"
 #include "kernels/isa/avx2/inner_loop.h"
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx2/outputs.h"
@@ -158,6 +159,7 @@ const Isa kAvx2Isa = {
     .pack_affine_signs = PackAffineSigns<EightLanes>,
     .max_window = MaxWindow<EightLanes>,
     .max_int8_window = MaxInt8Window,
+    .average_int8_window = AverageInt8Window,
     .gate_pixels = GatePixels<EightLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,

@@ -5,6 +5,7 @@
 
 #if LITEBNN_X86
 
+#include "kernels/isa/avx2/average_window.h"
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx512/inner_loop.h"
 #include "kernels/isa/avx512/lanes.h"
@@ -304,6 +305,7 @@ const Isa kAvx512Isa = {
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
     .max_int8_window = MaxInt8Window,
+    .average_int8_window = AverageInt8Window,
     .gate_pixels = GatePixels<SixteenLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,

@@ -5,6 +5,7 @@
 
 #if LITEBNN_X86
 
+#include "kernels/isa/avx2/average_window.h"
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx512/lanes.h"
 #include "kernels/isa/avx512/levels.h"
@@ -137,8 +138,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
   }
 }
 
-// Writes int8 outputs of four pixels in groups of 64 channels. The sums of the pixels begin at vector `sum` of the
-// array `sums`.
+// Writes int8 outputs of four pixels in groups of 64 channels. The pixels' sums begin at vector `sum` of `sums`.
 template <bool kFitsByte, bool kPlain, typename Levels>
 void WriteLevels(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums,
                  int32_t sum) {
@@ -373,14 +373,14 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512VbmiIsa = {
     .name = "avx512_vbmi",
     .available = CpuHasAvx512Vbmi,
-    // The speed of memory limits the packing of floats and int8 values. Sixteen lanes would be hardly faster than
-    // eight.
+    // Memory limits the speed of packing floats and int8 values. Sixteen lanes would be hardly faster than eight.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
     .max_int8_window = MaxInt8Window,
+    .average_int8_window = AverageInt8Window,
     .gate_pixels = GatePixels<SixteenLanes>,
     .tile_pixels = kLanePixels,
     .tile_channels = kVectorChannels,
