@@ -131,6 +131,7 @@ class LoweredBconv2d final : public Bconv2d {
     task_.channels = filter_.group_channels;
     SetClamps(spec_.activation, task_);
     task_.zero_point = spec_.output_zero_point;
+    task_.may_tie = filter_.may_tie;
     if (CorrectsPadding()) {
       task_.row_correction = corrections_.row_offsets.data();
       task_.column_correction = corrections_.column_offsets.data();

@@ -1,5 +1,7 @@
 #include "kernels/bconv2d/packed_filter.h"
 
+#include "kernels/bconv2d/ties.h"
+
 namespace litebnn {
 
 bool PackedFilter::Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter) {
@@ -68,6 +70,9 @@ void PackedFilter::SetParameters(const Bconv2dSpec& spec, int32_t channel, int32
   const float* biases = spec.post_activation_bias;
   multiplier.data()[slot] = (multipliers == nullptr ? 1.0f : multipliers[channel]) / scale;
   bias.data()[slot] = (biases == nullptr ? 0.0f : biases[channel]) / scale;
+  if (spec.output_type == Bconv2dOutputType::kInt8 && !may_tie) {
+    may_tie = MayTie(multiplier.data()[slot], bias.data()[slot], depth, spec.output_zero_point);
+  }
 }
 
 }  // namespace litebnn

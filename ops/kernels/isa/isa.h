@@ -36,6 +36,7 @@ struct BconvTask {
   const int32_t* threshold;
   int32_t clamp_min, clamp_max;
   int32_t zero_point;
+  bool may_tie;  // false if no value is halfway between two int8 outputs before it is rounded
   // The same-zero padding needs corrections: output pixel (y, x) adds corrections[row_correction[y] +
   // column_correction[x] + channel] to depth - 2 * popcount. The pointer is null if no correction is needed.
   const int32_t* corrections;

@@ -180,6 +180,31 @@ TEST_P(Bconv2dOutputTest, Int8OutputSaturatesAndTakesNan) {
   for (size_t i = 0; i < output.size(); ++i) EXPECT_EQ(static_cast<int8_t>(output[i]), i % 3 == 0 ? 127 : -128);
 }
 
+// If a value lies halfway between two int8 outputs, it is rounded away from zero. Layers in which no value does have
+// faster code.
+TEST_P(Bconv2dOutputTest, Int8OutputsWithAndWithoutTies) {
+  for (const bool ties : {false, true}) {
+    for (const Activation activation : kActivations) {
+      for (const int32_t channels_out : {32, 64, 70, 128}) {
+        BconvCase c;
+        c.height = c.width = 9;
+        c.channels_out = channels_out;
+        c.activation = activation;
+        c.zero_padding = channels_out == 128;
+        c.output_type = Bconv2dOutputType::kInt8;
+        BconvData data;
+        ASSERT_TRUE(MakeBconvData(c, &data));
+        data.spec.output_scale = 1.0f;
+        for (size_t i = 0; i < data.bias.size(); ++i) {
+          data.multiplier[i] = ties ? (i % 3 == 0 ? -0.5f : 0.25f) : data.multiplier[i];
+          data.bias[i] = ties ? static_cast<float>(i % 7) * 0.5f : data.bias[i];
+        }
+        EXPECT_EQ(RunBconv(isa(), c, data, 1), ReferenceBconv(c, data)) << Describe(c);
+      }
+    }
+  }
+}
+
 // An int8 addition in a convolution's epilogue must give the same as adding the addend to the output of a separate
 // convolution. Half of the scales are simple fractions, with which some sums lie halfway between two int8 values.
 TEST_P(Bconv2dOutputTest, Int8SumsEqualFixedPointSums) {

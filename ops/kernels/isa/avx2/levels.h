@@ -11,6 +11,9 @@ namespace {
 
 struct EightLaneLevels : EightLanes {
   static Floats Truncate(Floats values) { return _mm256_round_ps(values, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+  static Floats Nearest(Floats values) {
+    return _mm256_round_ps(values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
   static Ints ToNearest(Floats values) { return _mm256_cvtps_epi32(values); }
   static Floats MultiplyAdd(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 

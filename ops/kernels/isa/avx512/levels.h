@@ -15,6 +15,7 @@ namespace {
 // The struct has AVX-512's versions of the vector operations that shared/int8/levels.h requires.
 struct SixteenLaneLevels : SixteenLanes {
   static Floats Truncate(Floats values) { return ToFloats(ToInts(values)); }
+  static Floats Nearest(Floats values) { return ToFloats(ToNearest(values)); }
   static Ints ToNearest(Floats values) { return _mm512_cvtps_epi32(values); }
   static Floats MultiplyAdd(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 

@@ -11,14 +11,16 @@ namespace {
 
 // The class rounds floats to int8 values, as Int8Epilogue in shared/output.h does. If kAdds is true, the class then
 // adds the values of an int8 tensor by a FloatSum (kernels.h). This FloatSum must have no exceptions, which are
-// operands whose sum needs a correction. If kFuses is true, the sum uses fused multiply-adds.
+// operands whose sum needs a correction. If kFuses is true, the sum uses fused multiply-adds. If kMayTie is false, no
+// value is halfway between two integers, so that rounding halves to even gives the same result in less time.
 //
 // The class `Lanes` has these members beside those of OneLane (shared/lanes.h):
 // - AddHalf adds the largest float below one half, with the sign of each value, to the values.
-// - Truncate and ToInts drop the fraction, and ToNearest rounds halves to even. Truncate returns floats.
+// - Truncate and ToInts drop the fraction, Nearest and ToNearest round halves to even.
+// - Truncate and Nearest return floats, ToInts and ToNearest return integers.
 // - MultiplyAdd(a, b, c) returns a * b + c, rounded once.
 // - LevelBytes adds a zero point to vectors of integers, clamps the sums, and stores them as bytes.
-template <typename Lanes, bool kAdds, bool kFuses>
+template <typename Lanes, bool kAdds, bool kFuses, bool kMayTie>
 struct Levels {
   using Floats = typename Lanes::Floats;
   using Ints = typename Lanes::Ints;
@@ -57,7 +59,7 @@ struct Levels {
   template <int kVectors>
   __attribute__((always_inline)) void Add(Floats (&values)[kVectors], const int8_t* added) const {
     Floats second[kVectors];
-    ForEach<kVectors>([&](int i) { values[i] = Lanes::Truncate(values[i]); });
+    ForEach<kVectors>([&](int i) { values[i] = kMayTie ? Lanes::Truncate(values[i]) : Lanes::Nearest(values[i]); });
     ForEach<kVectors>([&](int i) {
       const Ints level = Lanes::LoadBytes(added + i * Lanes::kLanes, Lanes::kLanes);
       second[i] = Lanes::ToFloats(kFuses ? level : Lanes::Subtract(level, second_zero_point));
@@ -77,10 +79,12 @@ struct Levels {
   template <int kVectors>
   __attribute__((always_inline)) void Write(Floats (&values)[kVectors], const int8_t* added, int8_t* outputs) const {
     ForEach<kVectors>([&](int i) { values[i] = Lanes::Clamp(values[i], low, high); });
-    ForEach<kVectors>([&](int i) { values[i] = Lanes::AddHalf(values[i]); });
+    if (kMayTie) ForEach<kVectors>([&](int i) { values[i] = Lanes::AddHalf(values[i]); });
     if (kAdds) Add(values, added);
+    constexpr bool kRoundsToEven = kAdds ? kFuses : !kMayTie;
     Ints levels[kVectors];
-    ForEach<kVectors>([&](int i) { levels[i] = kFuses ? Lanes::ToNearest(values[i]) : Lanes::ToInts(values[i]); });
+    ForEach<kVectors>(
+        [&](int i) { levels[i] = kRoundsToEven ? Lanes::ToNearest(values[i]) : Lanes::ToInts(values[i]); });
     bytes.Store(levels, outputs);
   }
 };
@@ -89,9 +93,12 @@ struct Levels {
 // tensor, its FloatSum must have no exceptions.
 template <typename Lanes, typename Body>
 __attribute__((always_inline)) inline auto WithLevels(const BconvTask& task, Body body) {
-  if (task.epilogue_kind == EpilogueKind::kInt8) return body(Levels<Lanes, false, false>(task));
-  if (task.epilogue.int8_sum.may_fuse) return body(Levels<Lanes, true, true>(task));
-  return body(Levels<Lanes, true, false>(task));
+  if (task.epilogue_kind == EpilogueKind::kInt8) {
+    return task.may_tie ? body(Levels<Lanes, false, false, true>(task))
+                        : body(Levels<Lanes, false, false, false>(task));
+  }
+  if (!task.epilogue.int8_sum.may_fuse) return body(Levels<Lanes, true, false, true>(task));
+  return task.may_tie ? body(Levels<Lanes, true, true, true>(task)) : body(Levels<Lanes, true, true, false>(task));
 }
 
 }  // namespace
