@@ -91,10 +91,11 @@ def _can_clamp(graph: Graph, pool: Op, clamp: Activation | None) -> bool:
 def _move(graph: Graph, follower: Op, op: Op, moved: Sequence[Tensor]) -> None:
     """Moves `follower` before `op`, which moves the elements of the tensors `moved`."""
     graph.spend(_WORK_OF_AN_OP * (len(moved) - 1))
-    suffix = "/unshaped" if facts(op).reshapes else "/unpooled" if op.name == "MAX_POOL_2D" else "/part"
+    whole = "/unshaped" if facts(op).reshapes else "/unpooled"
     inputs, end = [], 0
-    for source in moved:
+    for i, source in enumerate(moved):
         begin, end = end, end + source.channels
+        suffix = f"/part{i}" if op.name in INTERLEAVING else whole
         # Each output channel of DEPTH_TO_SPACE comes from as many input channels as a block has pixels.
         own = np.arange(begin, end) % op.output.channels
         inputs.append(_on_source(graph, follower, op, source, own, suffix))
