@@ -18,7 +18,15 @@ from litebnn.analysis.match import SIGNS, fused_activation
 from litebnn.analysis.thresholds import threshold_of
 from litebnn.build.bconv import is_float_bconv, is_of_binary_convs, with_clamp
 from litebnn.build.notes import Notes, each
-from litebnn.build.ops import is_describable, keeps_words, merge_reshapes, parts_of, reshape_op, split_activation
+from litebnn.build.ops import (
+    concatenation_of,
+    is_describable,
+    keeps_words,
+    merge_reshapes,
+    parts_of,
+    reshape_op,
+    split_activation,
+)
 from litebnn.build.signs import pack_signs
 from litebnn.contract import BITS_PER_WORD, Activation
 from litebnn.graph import Array, Graph, Op, Reshaped, Tensor, constant, derived, facts, like, then
@@ -91,7 +99,8 @@ def _can_clamp(graph: Graph, pool: Op, clamp: Activation | None) -> bool:
 def _move(graph: Graph, follower: Op, op: Op, moved: Sequence[Tensor]) -> None:
     """Moves `follower` before `op`, which moves the elements of the tensors `moved`."""
     graph.spend(_WORK_OF_AN_OP * (len(moved) - 1))
-    whole = "/unshaped" if facts(op).reshapes else "/unpooled"
+    is_sign = follower.name in SIGNS
+    whole = "/unpooled" if op.name == "MAX_POOL_2D" else "/unshaped" if is_sign else "/pixels"
     inputs, end = [], 0
     for i, source in enumerate(moved):
         begin, end = end, end + source.channels
@@ -101,12 +110,15 @@ def _move(graph: Graph, follower: Op, op: Op, moved: Sequence[Tensor]) -> None:
         inputs.append(_on_source(graph, follower, op, source, own, suffix))
     result = follower.output
     if facts(op).reshapes:
-        if follower.name in SIGNS:
+        if is_sign:
             inputs[0].origin = then(result, Reshaped(op.output.dims, moved[0].dims), signs=moved[0].channels)
         graph.replace(follower, reshape_op(inputs[0], result))
         return
-    options = copy.copy(op.options)
-    graph.replace(follower, Op(op.code, [*inputs, *op.inputs[len(inputs) :]], [result], options, carried=op.carried))
+    others, options = op.inputs[len(inputs) :], copy.copy(op.options)
+    moved_op = Op(op.code, [*inputs, *others], [result], options, carried=op.carried)
+    # TensorFlow writes the last axis as -1 or by its number. Concatenations of bits always have the number.
+    joins_bits = is_sign and op.name == "CONCATENATION"
+    graph.replace(follower, concatenation_of(inputs, result) if joins_bits else moved_op)
 
 
 def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array, suffix: str) -> Tensor:
