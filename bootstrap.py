@@ -165,9 +165,10 @@ def make_environment(folder: Path) -> None:
     except subprocess.CalledProcessError as error:
         raise OSError("this Python cannot install pip (on Debian: apt install python3-venv)") from error
     # Everything in a release's environment has a hash, which this pip has not. If an index has no newer pip, the older
-    # one stays.
+    # one stays. pip would retry an unreachable index for minutes.
     if folder != RELEASE_VENV:
-        subprocess.run(pip(folder, "install", "--quiet", "--no-input", "--no-compile", FAST_PIP), capture_output=True)
+        options = ("--quiet", "--no-input", "--no-compile", "--retries=0", "--timeout=15")
+        subprocess.run(pip(folder, "install", *options, FAST_PIP), capture_output=True)
 
 
 def install(folder: Path, extras: tuple[str, ...]) -> None:

@@ -394,8 +394,10 @@ def test_an_environment_takes_a_newer_pip_if_there_is_one(
 ) -> None:
     ran: list[list[str]] = []
 
-    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+    def run(command: list[str], check: bool = False, **_: object) -> subprocess.CompletedProcess[bytes]:
         ran.append(command)
+        if check and code:
+            raise subprocess.CalledProcessError(code, command)
         return subprocess.CompletedProcess(command, code)
 
     monkeypatch.setattr(bootstrap, name, tmp_path)

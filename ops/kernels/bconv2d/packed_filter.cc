@@ -5,6 +5,7 @@
 namespace litebnn {
 
 bool PackedFilter::Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter) {
+  may_tie = !isa.reads_may_tie;
   if (!Allocate(isa, spec)) return false;
   const int32_t channels = spec.channels_in / spec.groups;
   for (int32_t group = 0; group < spec.groups; ++group) {

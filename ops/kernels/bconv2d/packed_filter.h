@@ -29,7 +29,7 @@ struct PackedFilter {
   int32_t group_channels = 0;      // output channels of a group
   int32_t padded_channels = 0;     // group_channels, rounded up to whole tiles of the ISA
   int32_t parameters = 0;          // groups * padded_channels
-  bool may_tie = false;            // true if a value may be halfway between two int8 outputs
+  bool may_tie = true;             // false if no value is halfway between two int8 outputs
   size_t group_weights_bytes = 0;  // a multiple of the alignment
   AlignedBuffer<uint8_t> weights;
   AlignedBuffer<float> multiplier, bias;  // [groups, padded_channels], divided by an int8 output's scale

@@ -36,7 +36,7 @@ struct BconvTask {
   const int32_t* threshold;
   int32_t clamp_min, clamp_max;
   int32_t zero_point;
-  bool may_tie;  // false if no value is halfway between two int8 outputs before it is rounded
+  bool may_tie;  // false if no value is halfway between two int8 outputs; computed for an Isa with `reads_may_tie`
   // The same-zero padding needs corrections: output pixel (y, x) adds corrections[row_correction[y] +
   // column_correction[x] + channel] to depth - 2 * popcount. The pointer is null if no correction is needed.
   const int32_t* corrections;
@@ -172,6 +172,8 @@ struct Isa {
   // The flag `gates` is true if bconv supports an epilogue with a gate. The flag `adds_int8` is true if bconv supports
   // an epilogue that adds to int8 outputs.
   bool gates = true, adds_int8 = true;
+  // True if bconv reads the task's flag `may_tie`. Computing the flag takes about a microsecond for each channel.
+  bool reads_may_tie = false;
   // The function returns another ISA that computes this filter faster than this ISA does, or null if there is none. The
   // function is not called if the user selected the ISA by name.
   const Isa* (*better)(const Bconv2dSpec& spec) = nullptr;
@@ -197,6 +199,9 @@ const Int8ConvKernel& Avx512Int8Conv();
 const Int8ConvKernel& Avx2Int8Conv();
 const Int8ConvKernel& Neon64Int8Conv();
 const Int8ConvKernel& Neon32Int8Conv();
+
+// The average_int8_window of AVX2, which the ISAs of AVX-512 have too.
+void Avx2AverageInt8Window(const Int8Window& window, int8_t* output);
 
 // All ISAs. An ISA is defined only in builds for its processor architecture.
 extern const Isa kPortableIsa;

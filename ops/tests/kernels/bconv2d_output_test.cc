@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/bconv2d/ties.h"
 #include "tests/kernels/isas.h"
 #include "tests/kernels/run_bconv2d.h"
 
@@ -196,8 +197,10 @@ TEST_P(Bconv2dOutputTest, Int8OutputsWithAndWithoutTies) {
         ASSERT_TRUE(MakeBconvData(c, &data));
         data.spec.output_scale = 1.0f;
         for (size_t i = 0; i < data.bias.size(); ++i) {
-          data.multiplier[i] = ties ? (i % 3 == 0 ? -0.5f : 0.25f) : data.multiplier[i];
-          data.bias[i] = ties ? static_cast<float>(i % 7) * 0.5f : data.bias[i];
+          data.multiplier[i] = ties ? (i % 3 == 0 ? -0.5f : 0.25f) : (i % 3 == 0 ? -2.0f : 1.0f);
+          data.bias[i] = ties ? static_cast<float>(i % 7) * 0.5f : static_cast<float>(i % 7) + 0.3f;
+          const int32_t depth = c.filter_height * c.filter_width * c.channels_in;
+          ASSERT_TRUE(ties || !MayTie(data.multiplier[i], data.bias[i], depth, data.spec.output_zero_point));
         }
         EXPECT_EQ(RunBconv(isa(), c, data, 1), ReferenceBconv(c, data)) << Describe(c);
       }

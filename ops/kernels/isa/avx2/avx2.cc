@@ -8,7 +8,6 @@
 
 #include <immintrin.h>
 
-#include "kernels/isa/avx2/average_window.h"
 #include "kernels/isa/avx2/inner_loop.h"
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx2/outputs.h"
@@ -159,7 +158,7 @@ const Isa kAvx2Isa = {
     .pack_affine_signs = PackAffineSigns<EightLanes>,
     .max_window = MaxWindow<EightLanes>,
     .max_int8_window = MaxInt8Window,
-    .average_int8_window = AverageInt8Window,
+    .average_int8_window = Avx2AverageInt8Window,
     .gate_pixels = GatePixels<EightLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,
@@ -168,6 +167,7 @@ const Isa kAvx2Isa = {
     .pack_weights = PackWeights<VectorOrder>,
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
+    .reads_may_tie = true,
     .int8_conv = Avx2Int8Conv,
 };
 

@@ -5,7 +5,6 @@
 
 #if LITEBNN_X86
 
-#include "kernels/isa/avx2/average_window.h"
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx512/inner_loop.h"
 #include "kernels/isa/avx512/lanes.h"
@@ -305,7 +304,7 @@ const Isa kAvx512Isa = {
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
     .max_int8_window = MaxInt8Window,
-    .average_int8_window = AverageInt8Window,
+    .average_int8_window = Avx2AverageInt8Window,
     .gate_pixels = GatePixels<SixteenLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
@@ -313,6 +312,7 @@ const Isa kAvx512Isa = {
     .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .bconv = Bconv,
+    .reads_may_tie = true,
     .int8_conv = Avx512Int8Conv,
 };
 

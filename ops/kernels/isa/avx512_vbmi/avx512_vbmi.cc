@@ -5,7 +5,6 @@
 
 #if LITEBNN_X86
 
-#include "kernels/isa/avx2/average_window.h"
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx512/lanes.h"
 #include "kernels/isa/avx512/levels.h"
@@ -380,7 +379,7 @@ const Isa kAvx512VbmiIsa = {
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
     .max_int8_window = MaxInt8Window,
-    .average_int8_window = AverageInt8Window,
+    .average_int8_window = Avx2AverageInt8Window,
     .gate_pixels = GatePixels<SixteenLanes>,
     .tile_pixels = kLanePixels,
     .tile_channels = kVectorChannels,
@@ -391,6 +390,7 @@ const Isa kAvx512VbmiIsa = {
     .pack_weights = PackWeights,
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
+    .reads_may_tie = true,
     .better = Better,
     .int8_conv = Avx512Int8Conv,
 };

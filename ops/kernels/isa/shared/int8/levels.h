@@ -81,10 +81,8 @@ struct Levels {
     ForEach<kVectors>([&](int i) { values[i] = Lanes::Clamp(values[i], low, high); });
     if (kMayTie) ForEach<kVectors>([&](int i) { values[i] = Lanes::AddHalf(values[i]); });
     if (kAdds) Add(values, added);
-    constexpr bool kRoundsToEven = kAdds ? kFuses : !kMayTie;
     Ints levels[kVectors];
-    ForEach<kVectors>(
-        [&](int i) { levels[i] = kRoundsToEven ? Lanes::ToNearest(values[i]) : Lanes::ToInts(values[i]); });
+    ForEach<kVectors>([&](int i) { levels[i] = kFuses ? Lanes::ToNearest(values[i]) : Lanes::ToInts(values[i]); });
     bytes.Store(levels, outputs);
   }
 };
@@ -93,10 +91,8 @@ struct Levels {
 // tensor, its FloatSum must have no exceptions.
 template <typename Lanes, typename Body>
 __attribute__((always_inline)) inline auto WithLevels(const BconvTask& task, Body body) {
-  if (task.epilogue_kind == EpilogueKind::kInt8) {
-    return task.may_tie ? body(Levels<Lanes, false, false, true>(task))
-                        : body(Levels<Lanes, false, false, false>(task));
-  }
+  // Without a sum, faster rounding would save less than the code of another version costs.
+  if (task.epilogue_kind == EpilogueKind::kInt8) return body(Levels<Lanes, false, false, true>(task));
   if (!task.epilogue.int8_sum.may_fuse) return body(Levels<Lanes, true, false, true>(task));
   return task.may_tie ? body(Levels<Lanes, true, true, true>(task)) : body(Levels<Lanes, true, true, false>(task));
 }

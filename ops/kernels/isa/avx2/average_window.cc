@@ -1,15 +1,13 @@
-// The function computes one window of an int8 average pool, for AVX2 and AVX-512.
-#pragma once
+// Averages of int8 windows, for AVX2 and AVX-512.
+#include "kernels/platform/x86_cpu.h"
 
-#include <cstdint>
-#include <cstring>
+#if LITEBNN_X86
 
 #include "kernels/isa/avx2/intrinsics.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/arithmetic.h"
 
 namespace litebnn {
-// Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
 // Divides the sums of a window's taps by their number, and rounds halves away from zero.
@@ -72,8 +70,9 @@ __attribute__((always_inline)) inline void AverageChannels(const Int8Window& win
   }
 }
 
-// Implements Isa::average_int8_window.
-inline void AverageInt8Window(const Int8Window& window, int8_t* output) {
+}  // namespace
+
+void Avx2AverageInt8Window(const Int8Window& window, int8_t* output) {
   constexpr int32_t kLanes = 16;
   const Average average(window.rows * window.columns);
   int32_t channel = 0;
@@ -95,5 +94,6 @@ inline void AverageInt8Window(const Int8Window& window, int8_t* output) {
   }
 }
 
-}  // namespace
 }  // namespace litebnn
+
+#endif  // LITEBNN_X86
