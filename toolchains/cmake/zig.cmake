@@ -27,8 +27,14 @@ endif()
 # minute. These options are passed to every call, also to CMake's own checks, so that one libc++ serves all targets of a
 # kind. The ops spend no time in libc++, so it is compiled to be small, which is also quicker. A build type's option
 # for compiling, such as -O3, comes after these and replaces -Os; for linking, -Os is added once more behind it.
-set(litebnn_options ${litebnn_target} -mcpu=${LITEBNN_GENERIC_CPU} -Os -s)
-add_link_options(-Os)
+#
+# A library for Windows also contains zig's memcpy, which copies single bytes if it is small.
+set(litebnn_optimization -Os)
+if(LITEBNN_SYSTEM STREQUAL "Windows")
+  set(litebnn_optimization -O3)
+endif()
+set(litebnn_options ${litebnn_target} -mcpu=${LITEBNN_GENERIC_CPU} ${litebnn_optimization} -s)
+add_link_options(${litebnn_optimization})
 add_compile_options(-mcpu=${LITEBNN_CPU})
 # For older programs, headers of libc++ include many more headers than they need. Without these, the library compiles in
 # two thirds of the time.
