@@ -42,6 +42,18 @@ void ForEachWindow(ThreadPool& pool, const MaxPool2dGeometry& g, Visit visit) {
   });
 }
 
+// Computes an int8 pool by an ISA's function for one window.
+void PoolInt8(void (*pool_window)(const Int8Window&, int8_t*), ThreadPool& pool, const MaxPool2dGeometry& geometry,
+              const int8_t* input, int8_t output_min, int8_t output_max, int8_t* output) {
+  const int32_t channels = geometry.channels;
+  const int64_t row_stride = int64_t{geometry.input_width} * channels;
+  ForEachWindow(pool, geometry, [=](const Window& window) {
+    const int8_t* const first = input + window.input_pixel * channels;
+    pool_window({first, window.rows, window.columns, row_stride, channels, output_min, output_max},
+                output + window.output_pixel * channels);
+  });
+}
+
 }  // namespace
 
 void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint32_t* input, uint32_t* output) {
@@ -78,28 +90,17 @@ void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geomet
 
 void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input,
                int8_t output_min, int8_t output_max, int8_t* output) {
-  const int32_t channels = geometry.channels;
-  const auto max_window = isa.max_int8_window;
-  const int64_t row_stride = int64_t{geometry.input_width} * channels;
-  ForEachWindow(pool, geometry, [=](const Window& window) {
-    const int8_t* const first = input + window.input_pixel * channels;
-    max_window({first, window.rows, window.columns, row_stride, channels, output_min, output_max},
-               output + window.output_pixel * channels);
-  });
+  PoolInt8(isa.max_int8_window, pool, geometry, input, output_min, output_max, output);
 }
 
 void AveragePool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input,
                    int8_t output_min, int8_t output_max, int8_t* output) {
+  const int64_t taps = int64_t{geometry.filter_height} * geometry.filter_width;
+  if (isa.average_int8_window != nullptr && taps <= kMostAveragedTaps) {
+    return PoolInt8(isa.average_int8_window, pool, geometry, input, output_min, output_max, output);
+  }
   const int32_t channels = geometry.channels;
   const int64_t row_stride = int64_t{geometry.input_width} * channels;
-  const auto average_window = isa.average_int8_window;
-  if (average_window != nullptr && int64_t{geometry.filter_height} * geometry.filter_width <= kMostAveragedTaps) {
-    return ForEachWindow(pool, geometry, [=](const Window& window) {
-      const int8_t* const first = input + window.input_pixel * channels;
-      average_window({first, window.rows, window.columns, row_stride, channels, output_min, output_max},
-                     output + window.output_pixel * channels);
-    });
-  }
   // The loops over channels are plain, so that compilers vectorize them for any CPU.
   ForEachWindow(pool, geometry, [=](const Window& window) {
     const auto count = static_cast<float>(window.rows * window.columns);

@@ -40,7 +40,7 @@ _WORK_OF_AN_OP = 1 << 12
 def compute_before_moving(graph: Graph, op: Op, notes: Notes) -> bool:
     if facts(op).reshapes and op.input(0).type == "INT32" and merge_reshapes(graph, op):
         return True
-    if op.name == "MAX_POOL_2D" and _can_clamp(graph, op, fused_activation(op)):
+    if op.name == "MAX_POOL_2D" and fused_activation(op) and _can_clamp(graph, op, fused_activation(op)):
         split_activation(graph, op)
     moved = [op.input(0)] if facts(op).reshapes or op.name == "MAX_POOL_2D" else channels_moved(op)
     followers = [reader for reader in graph.consumers(op.output) if moved and _can_move(graph, reader, op, moved)]
