@@ -1,18 +1,12 @@
 // Measures the time of a model with random inputs, and prints statistics as text and as JSON. The program takes the
 // flags of TensorFlow's program of the same name, and the additional flags --lcompute and --output.
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <random>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "common/error.h"
+#include "common/files.h"
 #include "common/flags.h"
 #include "common/json.h"
 #include "common/session.h"
@@ -35,25 +29,17 @@ struct Measurement {
   std::vector<OpTime> ops;
 };
 
-// Fills an input tensor: floats get random values from -1 to 1, one-byte integers any random value. Other types stay
-// zero, because their valid range depends on the model.
-void FillInput(Session& session, size_t index, std::mt19937& random) {
+// Fills an input tensor with random floats or one-byte integers. Other types are filled with zeros, because their valid
+// range depends on the model.
+void FillInput(Session& session, size_t index, uint32_t& random) {
   const Tensor input = session.inputs()[index];
   if (input.type == ElementType::kString) {
     throw Error(Format("the input %s is %s: text cannot be made up", input.name.c_str(), Describe(input).c_str()));
   }
-  std::vector<char> bytes(session.InputSize(index));
-  if (input.type == ElementType::kFloat32) {
-    std::uniform_real_distribution<float> values(-1, 1);
-    for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
-      const float value = values(random);
-      std::memcpy(&bytes[at], &value, sizeof value);
-    }
-  } else if (input.type == ElementType::kInt8 || input.type == ElementType::kUInt8) {
-    std::uniform_int_distribution<int> values(-128, 127);
-    for (char& byte : bytes) byte = static_cast<char>(values(random));
-  }
-  session.FillInput(index, bytes.data());
+  const bool is_random =
+      input.type == ElementType::kFloat32 || input.type == ElementType::kInt8 || input.type == ElementType::kUInt8;
+  const size_t size = session.InputSize(index);
+  session.FillInput(index, (is_random ? RandomInput(input.type, size, random) : std::vector<char>(size)).data());
 }
 
 Measurement Measure(const Settings& settings) {
@@ -62,7 +48,7 @@ Measurement Measure(const Settings& settings) {
   const std::unique_ptr<Session> session = LoadSession(settings.session);
   Measurement measurement = {std::chrono::duration<double, std::milli>(Clock::now() - load).count(), {}, {}};
 
-  std::mt19937 random;
+  uint32_t random = kRandomSeed;
   for (size_t i = 0; i < session->inputs().size(); ++i) FillInput(*session, i, random);
   for (int i = 0; i < settings.warmup_runs; ++i) session->Invoke();
   session->ResetOpTimes();
@@ -74,12 +60,14 @@ Measurement Measure(const Settings& settings) {
 // Returns the peak memory of this process in bytes; 0 if the system does not report it. The function getrusage is not
 // used, because it includes the memory of the parent process.
 double PeakMemory() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    double kibibytes = 0;
-    if (std::sscanf(line.c_str(), "VmHWM: %lf kB", &kibibytes) == 1) return kibibytes * 1024;
+  double kibibytes = 0;
+  std::FILE* status = std::fopen("/proc/self/status", "r");
+  if (status == nullptr) return 0;
+  for (char line[256]; kibibytes == 0 && std::fgets(line, sizeof line, status) != nullptr;) {
+    std::sscanf(line, "VmHWM: %lf kB", &kibibytes);
   }
-  return 0;
+  std::fclose(status);
+  return kibibytes * 1024;
 }
 
 Json ToJson(const Settings& settings, const Measurement& measurement, double peak_memory) {
@@ -120,50 +108,6 @@ Json ToJson(const Settings& settings, const Measurement& measurement, double pea
   });
 }
 
-// True if the output is first written to another file, which is then renamed. Only regular files are written in this
-// way. Links, pipes and devices are opened and written in place.
-bool IsReplaced(const std::string& path) {
-  std::error_code missing;
-  const std::filesystem::file_type type = std::filesystem::symlink_status(path, missing).type();
-  return type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::regular;
-}
-
-[[noreturn]] void RefuseOutput(const std::string& path) {
-  throw Error(Format("cannot write --output=%s", path.c_str()));
-}
-
-// Throws an error if the output path cannot be written. It is called before the measurement, so that the user does not
-// wait minutes for the error.
-void CheckWritable(const std::string& path) {
-  const std::filesystem::path destination(path);
-  std::error_code missing;
-  if (!destination.has_filename() || std::filesystem::is_directory(destination, missing)) RefuseOutput(path);
-  if (!IsReplaced(path)) {
-    // The output path may be a link whose target does not exist yet.
-    const bool exists = std::filesystem::exists(destination, missing);
-    const bool is_writable = exists ? access(path.c_str(), W_OK) == 0 : std::ofstream(path).is_open();
-    if (!is_writable) RefuseOutput(path);
-    return;
-  }
-  const std::string folder = destination.has_parent_path() ? destination.parent_path().string() : ".";
-  if (access(folder.c_str(), W_OK) != 0) RefuseOutput(path);
-}
-
-// Writes a file completely or not at all.
-void WriteFile(const std::string& path, const std::string& content) {
-  const bool replace = IsReplaced(path);
-  const std::string destination = replace ? path + ".new" : path;
-  std::ofstream file(destination, std::ios::binary);
-  file << content;
-  file.close();
-  std::error_code problem;
-  if (file && replace) std::filesystem::rename(destination, path, problem);
-  if (!file || problem) {
-    if (replace) std::remove(destination.c_str());
-    RefuseOutput(path);
-  }
-}
-
 void Print(const Settings& settings, const Measurement& measurement, double peak_memory) {
   const Statistics statistics = Summarize(measurement.run_ms);
   const auto percentile = [&measurement](double percent) { return Percentile(measurement.run_ms, percent); };
@@ -191,11 +135,15 @@ void Main(int argc, char** argv) {
   };
   if (!ParseFlags(argc, argv, flags)) return;
   if (settings.session.model.empty()) throw Error("name the model with --graph=FILE");
-  if (!settings.output.empty()) CheckWritable(settings.output);
+  const std::string& output = settings.output;
+  const auto require = [&output](bool is_writable) {
+    if (!is_writable) throw Error(Format("cannot write --output=%s", output.c_str()));
+  };
+  require(output.empty() || CanWrite(output));
   const Measurement measurement = Measure(settings);
   const double peak_memory = PeakMemory();
   Print(settings, measurement, peak_memory);
-  if (!settings.output.empty()) WriteFile(settings.output, ToJson(settings, measurement, peak_memory).text() + "\n");
+  require(output.empty() || WriteFile(output, ToJson(settings, measurement, peak_memory).text() + "\n"));
 }
 
 }  // namespace

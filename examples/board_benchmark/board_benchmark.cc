@@ -1,22 +1,22 @@
 // Runs all models in the folder `board_models`, which lies in the program's folder. Writes the results as JSON and as a
 // page for sharing. The models are golden models with known outputs, single layers, and whole networks with random
 // weights.
+#include <dirent.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "common/error.h"
+#include "common/files.h"
 #include "common/flags.h"
 #include "common/json.h"
-#include "common/read_file.h"
 #include "common/session.h"
 #include "common/statistics.h"
 #include "litebnn/litebnn.h"
@@ -24,12 +24,11 @@
 namespace litebnn::examples {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr size_t kLargestTensor = size_t{1} << 30;
 // The largest allowed difference between a golden model's output and its expected output, relative to the largest
 // value.
 constexpr double kTolerance = 1e-4;
+const char* const kModelEnding = ".tflite";
 const char* const kKinds[] = {"golden", "layer", "network"};
 
 struct Settings {
@@ -58,7 +57,11 @@ uint64_t Hash(uint64_t hash, const void* data, size_t size) {
 }
 
 // The folder that contains this program.
-fs::path Home() { return fs::read_symlink("/proc/self/exe").parent_path(); }
+std::string Home() {
+  char program[PATH_MAX];
+  if (realpath("/proc/self/exe", program) == nullptr) throw Error("cannot read /proc/self/exe");
+  return std::string(program, std::strrchr(program, '/'));
+}
 
 // Quotes a text, so that a shell reads it as one word.
 std::string Quote(const std::string& text) {
@@ -69,7 +72,7 @@ std::string Quote(const std::string& text) {
 
 // Reads the board's state, which the script board_state.sh prints.
 State ReadState() {
-  const std::string command = "sh " + Quote(Home() / "board_state.sh");
+  const std::string command = "sh " + Quote(Home() + "/board_state.sh");
   State state;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) throw Error("cannot run " + command);
@@ -81,27 +84,6 @@ State ReadState() {
   }
   if (pclose(pipe) != 0) throw Error("cannot run " + command);
   return state;
-}
-
-// Makes inputs that are the same on every board: floats from -1 to 1 with few mantissa bits, and any bytes for other
-// types.
-std::vector<char> SyntheticInput(const Tensor& tensor, size_t size) {
-  std::vector<char> bytes(size);
-  uint32_t random = 2463534242;
-  const auto next = [&random] {
-    random ^= random << 13;
-    random ^= random >> 17;
-    return random ^= random << 5;
-  };
-  if (tensor.type == ElementType::kFloat32) {
-    for (size_t at = 0; at + sizeof(float) <= size; at += sizeof(float)) {
-      const float value = static_cast<float>(next() >> 25) / 64 - 1;
-      std::memcpy(&bytes[at], &value, sizeof value);
-    }
-  } else {
-    for (char& byte : bytes) byte = static_cast<char>(next() >> 24);
-  }
-  return bytes;
 }
 
 // Returns the largest difference of a golden model's outputs from the expected outputs, relative to the largest value.
@@ -123,26 +105,28 @@ double Difference(Session& session, const std::string& wanted) {
   return difference / largest;
 }
 
-Outcome Run(const Settings& settings, const fs::path& model) {
+// Runs the model `name` of a folder.
+Outcome Run(const Settings& settings, const std::string& folder, const std::string& name) {
+  const std::string path = folder + "/" + name, input = path + ".in";
   SessionOptions options;
-  options.model = model.string();
+  options.model = path + kModelEnding;
   options.num_threads = settings.num_threads;
   options.lcompute = options.xnnpack = true;
   const std::unique_ptr<Session> session = LoadSession(options);
-  const fs::path input = fs::path(model).replace_extension(".in"), wanted = fs::path(model).replace_extension(".out");
-  const bool is_golden = fs::exists(input);
+  const bool is_golden = access(input.c_str(), F_OK) == 0;
   for (size_t i = 0; i < session->inputs().size(); ++i) {
     const size_t size = session->InputSize(i);
-    const std::string given = is_golden ? ReadFile(input.string(), "input", kLargestTensor) : "";
-    if (is_golden && (i > 0 || given.size() != size)) throw Error(input.string() + " is not what the model takes");
-    session->FillInput(i, is_golden ? given.data() : SyntheticInput(session->inputs()[i], size).data());
+    const std::string given = is_golden ? ReadFile(input, "input", kLargestTensor) : "";
+    if (is_golden && (i > 0 || given.size() != size)) throw Error(input + " is not what the model takes");
+    uint32_t random = kRandomSeed;
+    session->FillInput(i, is_golden ? given.data() : RandomInput(session->inputs()[i].type, size, random).data());
   }
   for (int i = 0; i < std::max(1, settings.warmup_runs); ++i) session->Invoke();
-  Outcome outcome = {model.stem().string(), 0, 0, 0xcbf29ce484222325, 0};
+  Outcome outcome = {name, 0, 0, 0xcbf29ce484222325, 0};
   for (size_t i = 0; i < session->outputs().size(); ++i) {
     outcome.hash = Hash(outcome.hash, session->OutputData(i), session->OutputSize(i));
   }
-  if (is_golden) outcome.difference = Difference(*session, ReadFile(wanted.string(), "output", kLargestTensor));
+  if (is_golden) outcome.difference = Difference(*session, ReadFile(path + ".out", "output", kLargestTensor));
   std::vector<double> run_ms;
   for (int i = 0; i < settings.num_runs; ++i) run_ms.push_back(session->Invoke());
   outcome.median_ms = Percentile(run_ms, 50);
@@ -151,17 +135,20 @@ Outcome Run(const Settings& settings, const fs::path& model) {
 }
 
 std::vector<Outcome> RunAll(const Settings& settings, const std::string& kind) {
-  const fs::path folder = Home() / "board_models" / kind;
-  std::vector<fs::path> models;
-  if (!fs::is_directory(folder)) throw Error("there is no folder " + folder.string());
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".tflite") models.push_back(entry.path());
+  const std::string folder = Home() + "/board_models/" + kind, ending = kModelEnding;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(folder.c_str()), closedir);
+  if (listing == nullptr) throw Error("there is no folder " + folder);
+  std::vector<std::string> files;
+  while (const dirent* entry = readdir(listing.get())) {
+    const std::string file = entry->d_name;
+    if (file.size() > ending.size() && file.rfind(ending) == file.size() - ending.size()) files.push_back(file);
   }
-  std::sort(models.begin(), models.end());
+  std::sort(files.begin(), files.end());
   std::vector<Outcome> outcomes;
-  for (const fs::path& model : models) {
-    std::fprintf(stderr, "%s %s\n", kind.c_str(), model.stem().c_str());
-    outcomes.push_back(Run(settings, model));
+  for (const std::string& file : files) {
+    const std::string name = file.substr(0, file.size() - ending.size());
+    std::fprintf(stderr, "%s %s\n", kind.c_str(), name.c_str());
+    outcomes.push_back(Run(settings, folder, name));
   }
   return outcomes;
 }
@@ -208,15 +195,8 @@ std::string Page(const Settings& settings, const State& before, const State& aft
   return page;
 }
 
-void Write(const fs::path& path, const std::string& content) {
-  const fs::path part = path.string() + ".new";
-  std::ofstream file(part, std::ios::binary);
-  file << content;
-  file.close();
-  if (!file || std::rename(part.c_str(), path.c_str()) != 0) {
-    std::remove(part.c_str());
-    throw Error("cannot write " + path.string());
-  }
+void Write(const std::string& path, const std::string& content) {
+  if (!WriteFile(path, content)) throw Error("cannot write " + path);
 }
 
 void Main(int argc, char** argv) {
@@ -228,7 +208,10 @@ void Main(int argc, char** argv) {
       {"warmup_runs", 0, IntFlag{&settings.warmup_runs, 0}, "number of runs before the measured ones"},
   };
   if (!ParseFlags(argc, argv, flags)) return;
-  const fs::path output = settings.output, page = fs::path(output).replace_extension(".md");
+  const std::string& output = settings.output;
+  const size_t dot = output.find_last_of("./");
+  const bool has_ending = dot != std::string::npos && dot > 0 && output[dot] == '.' && output[dot - 1] != '/';
+  const std::string page = (has_ending ? output.substr(0, dot) : output) + ".md";
   Write(output, "");  // an unwritable path is refused now instead of after minutes
   const State before = ReadState();
   std::map<std::string, std::vector<Outcome>> outcomes;
@@ -253,8 +236,7 @@ void Main(int argc, char** argv) {
   const auto right = std::count_if(golden.begin(), golden.end(), [](const Outcome& one) { return one.IsRight(); });
   std::printf("%s and %s: %d of %zu golden models are right\n", output.c_str(), page.c_str(), static_cast<int>(right),
               golden.size());
-  if (static_cast<size_t>(right) != golden.size())
-    throw Error("this board computes something else: see " + page.string());
+  if (static_cast<size_t>(right) != golden.size()) throw Error("this board computes something else: see " + page);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include <sstream>
+#include <algorithm>
 
 namespace litebnn::examples {
 
@@ -27,9 +27,10 @@ std::string CaughtStderr::errors() const {
     }
   }
   const std::string mark = "ERROR: ";
-  std::istringstream lines(text);
   std::string errors;
-  for (std::string line; std::getline(lines, line);) {
+  for (size_t begin = 0, end; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
     if (line.rfind(mark, 0) == 0) errors += line.substr(mark.size()) + "\n";
   }
   return errors;

@@ -1,9 +1,10 @@
 #include "common/session.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
-#include "common/read_file.h"
+#include "common/files.h"
 
 namespace litebnn::examples {
 namespace {
@@ -21,6 +22,24 @@ std::string Describe(const Tensor& tensor) {
   text += " [";
   for (size_t i = 0; i < tensor.shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(tensor.shape[i]);
   return text + "]";
+}
+
+std::vector<char> RandomInput(ElementType type, size_t size, uint32_t& random) {
+  std::vector<char> bytes(size);
+  const auto next = [&random] {
+    random ^= random << 13;
+    random ^= random >> 17;
+    return random ^= random << 5;
+  };
+  if (type == ElementType::kFloat32) {
+    for (size_t at = 0; at + sizeof(float) <= size; at += sizeof(float)) {
+      const float value = static_cast<float>(next() >> 25) / 64 - 1;
+      std::memcpy(&bytes[at], &value, sizeof value);
+    }
+  } else {
+    for (char& byte : bytes) byte = static_cast<char>(next() >> 24);
+  }
+  return bytes;
 }
 
 std::string ReadModel(const std::string& path) { return ReadFile(path, "model", kLargestModel); }

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/files.h"
 #include "common/flags.h"
-#include "common/read_file.h"
 #include "common/session.h"
 #include "label_image/image.h"
 #include "label_image/metadata.h"

@@ -1,5 +1,5 @@
-// The file keeps the C++ library's demangler, which would be a third of the linked size, out of the shared library.
-// Without it, the handler for uncaught exceptions prints the mangled names of types.
+// The file keeps the C++ library's demangler out of the shared library, of which it would be a third, and out of the
+// example programs. Without it, the handler for uncaught exceptions prints the mangled names of types.
 #include <cstddef>
 
 extern "C" char* __cxa_demangle(const char* /*mangled*/, char* /*buffer*/, size_t* /*length*/, int* status) {
