@@ -1,11 +1,13 @@
 """Finds the compilers on this machine, and gives their arguments for CMake."""
 
+import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -14,7 +16,7 @@ from toolchains.fetch import pypi
 from toolchains.fetch.lock import find
 from toolchains.needs import missing, needs, toolchain_needs
 from toolchains.probes import NDK_FILE, cxx_program, find_program, versions
-from toolchains.targets import ROOT, Target, ToolkitError, find_target
+from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
 
 # A function that runs a command in the project's folder, writes its output to the file, and returns its exit code.
 Runner = Callable[[Sequence[str], TextIO], int]
@@ -22,6 +24,40 @@ Runner = Callable[[Sequence[str], TextIO], int]
 # The folder of the kernels for microcontrollers, which is a CMake project of its own.
 MICRO = ROOT / "ops" / "micro"
 CMAKE_FILES = ROOT / "toolchains" / "cmake"
+
+# Neither the op library nor any program uses these files of zig's libc++. They take more than half of the time in
+# which zig compiles libc++, before it first links for a family of CPUs. The file no_demangler.cc replaces the last of
+# them.
+UNUSED_LIBCXX = (
+    "libcxx/src/atomic.cpp",
+    "libcxx/src/barrier.cpp",
+    "libcxx/src/bind.cpp",
+    "libcxx/src/charconv.cpp",
+    "libcxx/src/filesystem/directory_entry.cpp",
+    "libcxx/src/filesystem/directory_iterator.cpp",
+    "libcxx/src/filesystem/filesystem_clock.cpp",
+    "libcxx/src/filesystem/filesystem_error.cpp",
+    "libcxx/src/filesystem/operations.cpp",
+    "libcxx/src/filesystem/path.cpp",
+    "libcxx/src/fstream.cpp",
+    "libcxx/src/ios.cpp",
+    "libcxx/src/ios.instantiations.cpp",
+    "libcxx/src/iostream.cpp",
+    "libcxx/src/locale.cpp",
+    "libcxx/src/memory_resource.cpp",
+    "libcxx/src/ostream.cpp",
+    "libcxx/src/print.cpp",
+    "libcxx/src/random.cpp",
+    "libcxx/src/random_shuffle.cpp",
+    "libcxx/src/regex.cpp",
+    "libcxx/src/ryu/d2fixed.cpp",
+    "libcxx/src/ryu/d2s.cpp",
+    "libcxx/src/ryu/f2s.cpp",
+    "libcxx/src/strstream.cpp",
+    "libcxx/src/valarray.cpp",
+    "libcxx/src/vector.cpp",
+    "libcxxabi/src/cxa_demangle.cpp",
+)
 
 
 def run_in_process(command: Sequence[str], log: TextIO) -> int:
@@ -150,6 +186,50 @@ def _zig_version() -> str:
     return subprocess.run([program, "version"], capture_output=True, text=True).stdout.strip() if program else ""
 
 
+def _with_empty_files(folder: Path, copy: Path, empty: Collection[str]) -> None:
+    """Makes a copy of `folder` by symbolic links, in which the files with the relative paths `empty` are empty."""
+    copy.mkdir()
+    for entry in folder.iterdir():
+        inside = [path.removeprefix(f"{entry.name}/") for path in empty if path.startswith(f"{entry.name}/")]
+        if entry.name in empty:
+            (copy / entry.name).touch()
+        elif inside:
+            _with_empty_files(entry, copy / entry.name, inside)
+        else:
+            (copy / entry.name).symlink_to(entry)
+
+
+def zig_libraries(program: str) -> Path:
+    """A copy, by symbolic links, of the folder of zig's libraries, in which the files UNUSED_LIBCXX are empty.
+
+    The result is the original folder if this system makes no symbolic links.
+
+    Args:
+        program: the path of the program zig.
+    """
+    original = Path(program).parent / "lib"
+    content = "\n".join((str(original), _zig_version(), *UNUSED_LIBCXX))
+    copy = BUILD / "zig-lib" / hashlib.sha256(content.encode()).hexdigest()[:16]
+    if copy.is_dir():
+        return copy
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=copy.parent) as folder:
+        whole = Path(folder) / copy.name
+        try:
+            _with_empty_files(original, whole, UNUSED_LIBCXX)
+            whole.replace(copy)
+        except OSError:
+            # Another build may have made the folder at the same time.
+            return copy if copy.is_dir() else original
+    return copy
+
+
+def _run_zig(command: Sequence[str], log: TextIO) -> int:
+    """Runs `command` on this machine. In it, zig compiles only the files of libc++ that litebnn uses."""
+    variables = {"ZIG_LIB_DIR": str(zig_libraries(ziglang_program()))} | os.environ
+    return subprocess.run(command, cwd=ROOT, env=variables, stdout=log, stderr=subprocess.STDOUT).returncode
+
+
 def find_zig(target: Target) -> Compiler:
     """The compiler of the PyPI package ziglang. If the installed version is not the locked one, the locked one is
     installed first.
@@ -168,7 +248,7 @@ def find_zig(target: Target) -> Compiler:
         raise ToolkitError(
             "the Python package ziglang has no program `zig` here: `pip install --force-reinstall ziglang`"
         )
-    return Compiler("zig", f"zig {version}", zig_arguments(target, program), cmake, find_program("ninja"))
+    return Compiler("zig", f"zig {version}", zig_arguments(target, program), cmake, find_program("ninja"), _run_zig)
 
 
 def zig_arguments(target: Target, program: str) -> dict[str, str]:

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -90,6 +91,44 @@ def test_a_failing_pip_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", lambda command, **options: failed)
     with pytest.raises(ToolkitError, match=r"^cannot install ziglang==\S+: ERROR: No matching distribution found$"):
         find_zig(find_target("rpi4"))
+
+
+def test_zigs_libraries_lack_only_what_litebnn_does_not_use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    used = {"libcxx/src/string.cpp", "libcxx/src/filesystem/used.cpp", "std/std.zig"}
+    for path in (tmp_path / "ziglang" / "lib" / name for name in (*compilers.UNUSED_LIBCXX, *used)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("content\n")
+    monkeypatch.setattr(compilers, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(compilers, "_zig_version", lambda: "0.15.2")
+    copy = compilers.zig_libraries(str(tmp_path / "ziglang" / "zig"))
+    walk = os.walk(copy, followlinks=True)
+    files = {str(Path(folder, name).relative_to(copy)) for folder, _, names in walk for name in names}
+    assert files == used.union(compilers.UNUSED_LIBCXX)
+    assert {name for name in files if (copy / name).read_text()} == used
+    assert compilers.zig_libraries(str(tmp_path / "ziglang" / "zig")) == copy
+
+
+def test_a_system_without_symbolic_links_uses_zigs_own_libraries(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    library = tmp_path / "ziglang" / "lib"
+    library.mkdir(parents=True)
+    (library / "std.zig").touch()
+
+    def refuse(*arguments: object) -> None:
+        raise OSError("a required privilege is not held")
+
+    monkeypatch.setattr(compilers, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(compilers, "_zig_version", lambda: "0.15.2")
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    assert compilers.zig_libraries(str(tmp_path / "ziglang" / "zig")) == library
+    assert list((tmp_path / "build" / "zig-lib").iterdir()) == []
+
+
+@pytest.mark.needs("cross")
+def test_the_locked_zig_has_the_files_that_are_left_out() -> None:
+    folder = Path(compilers.ziglang_program()).parent / "lib"
+    assert [name for name in compilers.UNUSED_LIBCXX if not (folder / name).is_file()] == []
 
 
 @pytest.mark.parametrize("variable", ["MSVC=1", "CMAKE_CXX_SIMULATE_ID=MSVC"])
