@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -307,9 +308,12 @@ def test(
         build(context)
         _python("-m", "tests.runtimes.environments")
         return
-    if not remaining:
-        lint(context)
-    build(context)
+    with ThreadPoolExecutor() as pool:
+        # mypy, which takes most of lint's time, keeps only one CPU busy, so the build runs beside it.
+        linted = None if remaining else pool.submit(lint, context)
+        build(context)
+    if linted:
+        linted.result()
     # Deep tests in one file share their builds, and conftest.py orders the files. The limit of four workers bounds
     # memory, as each loads TensorFlow.
     order = ("--dist=loadfile", "--no-loadscope-reorder") if deep or long else ("--dist=worksteal",)
