@@ -308,12 +308,15 @@ def test(
         build(context)
         _python("-m", "tests.runtimes.environments")
         return
-    with ThreadPoolExecutor() as pool:
-        # mypy, which takes most of lint's time, keeps only one CPU busy, so the build runs beside it.
-        linted = None if remaining else pool.submit(lint, context)
-        build(context)
-    if linted:
-        linted.result()
+    try:
+        with ThreadPoolExecutor() as pool:
+            # mypy, which takes most of lint's time, keeps only one CPU busy, so the build runs at the same time.
+            linted = None if remaining else pool.submit(lint, context)
+            build(context)
+            if linted:
+                linted.result()
+    except KeyboardInterrupt:
+        raise Exit(code=INTERRUPTED) from None
     # Deep tests in one file share their builds, and conftest.py orders the files. The limit of four workers bounds
     # memory, as each loads TensorFlow.
     order = ("--dist=loadfile", "--no-loadscope-reorder") if deep or long else ("--dist=worksteal",)

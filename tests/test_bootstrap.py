@@ -467,6 +467,29 @@ def test_it_needs_the_standard_library_only() -> None:
     assert subprocess.run([sys.executable, "-S", "-c", code], cwd=Path(bootstrap.__file__).parent).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("failing", "signalled", "code"),
+    [("mypy", None, 3), ("toolchains.build", None, 3), ("", "toolchains.build", tasks.INTERRUPTED)],
+)
+def test_tests_start_only_after_lint_and_the_build(
+    monkeypatch: pytest.MonkeyPatch, failing: str, signalled: str | None, code: int
+) -> None:
+    started: list[str] = []
+
+    def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        started.append(command[2])
+        if command[2] == signalled:
+            raise KeyboardInterrupt
+        return subprocess.CompletedProcess(command, 3 if command[2] == failing else 0)
+
+    monkeypatch.setattr(tasks.subprocess, "run", run)
+    with pytest.raises(Exit) as ended:
+        tasks.test.body(Context())
+    assert ended.value.code == code
+    assert {"ruff", "toolchains.build"} <= set(started)
+    assert "pytest" not in started
+
+
 def test_the_doctor_makes_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
     asked: list[list[str]] = []

@@ -60,7 +60,7 @@ def build(target: str, toolchain: str = "auto", *, programs: bool = True) -> Pat
         return _build(row, compiler, *([] if programs or row.is_bare else ["litebnn"]))
 
 
-def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
+def build_tests(target: str, toolchain: str) -> list[Path]:
     """Builds the C++ tests and the library; returns the paths of the test programs.
 
     Raises:

@@ -25,9 +25,9 @@ Runner = Callable[[Sequence[str], TextIO], int]
 MICRO = ROOT / "ops" / "micro"
 CMAKE_FILES = ROOT / "toolchains" / "cmake"
 
-# Neither the op library nor any program uses these files of zig's libc++. They take more than half of the time in
-# which zig compiles libc++, before it first links for a family of CPUs. The file no_demangler.cc replaces the last of
-# them.
+# Neither the op library nor any example program uses these files of zig's libc++. They take more than half of the time
+# in which zig compiles libc++, before it first links for a family of CPUs. A program that needs one of them cannot be
+# linked, so the C++ tests are built by other compilers. The file no_demangler.cc replaces the last of these files.
 UNUSED_LIBCXX = (
     "libcxx/src/atomic.cpp",
     "libcxx/src/barrier.cpp",
@@ -199,35 +199,36 @@ def _with_empty_files(folder: Path, copy: Path, empty: Collection[str]) -> None:
             (copy / entry.name).symlink_to(entry)
 
 
-def zig_libraries(program: str) -> Path:
-    """A copy, by symbolic links, of the folder of zig's libraries, in which the files UNUSED_LIBCXX are empty.
+def zig_variables(program: str) -> dict[str, str]:
+    """The environment variables with which the zig at the path `program` leaves out the files UNUSED_LIBCXX.
 
-    The result is the original folder if this system makes no symbolic links.
-
-    Args:
-        program: the path of the program zig.
+    ZIG_LIB_DIR names a copy, by symbolic links, of the folder of zig's libraries. In the copy, these files are empty.
+    The result is empty if this system makes no such links, or if zig keeps its libraries in another folder.
     """
     original = Path(program).parent / "lib"
-    content = "\n".join((str(original), _zig_version(), *UNUSED_LIBCXX))
+    folders = {original / parent for name in UNUSED_LIBCXX for parent in Path(name).parents}
+    # The entries are a part of the copy's name, because a copy of an incomplete folder lacks what is added later.
+    entries = sorted(str(entry) for folder in folders for entry in folder.glob("*"))
+    content = "\n".join((_zig_version(), *entries, *UNUSED_LIBCXX))
     copy = BUILD / "zig-lib" / hashlib.sha256(content.encode()).hexdigest()[:16]
-    if copy.is_dir():
-        return copy
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=copy.parent) as folder:
-        whole = Path(folder) / copy.name
+    if not copy.is_dir():
         try:
-            _with_empty_files(original, whole, UNUSED_LIBCXX)
-            whole.replace(copy)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=copy.parent) as folder:
+                _with_empty_files(original, Path(folder) / copy.name, UNUSED_LIBCXX)
+                (Path(folder) / copy.name).replace(copy)
         except OSError:
-            # Another build may have made the folder at the same time.
-            return copy if copy.is_dir() else original
-    return copy
+            # Another build may have made the copy at the same time.
+            return {"ZIG_LIB_DIR": str(copy)} if copy.is_dir() else {}
+    return {"ZIG_LIB_DIR": str(copy)}
 
 
 def _run_zig(command: Sequence[str], log: TextIO) -> int:
     """Runs `command` on this machine. In it, zig compiles only the files of libc++ that litebnn uses."""
-    variables = {"ZIG_LIB_DIR": str(zig_libraries(ziglang_program()))} | os.environ
-    return subprocess.run(command, cwd=ROOT, env=variables, stdout=log, stderr=subprocess.STDOUT).returncode
+    variables = {} if "ZIG_LIB_DIR" in os.environ else zig_variables(ziglang_program())
+    return subprocess.run(
+        command, cwd=ROOT, env=os.environ | variables, stdout=log, stderr=subprocess.STDOUT
+    ).returncode
 
 
 def find_zig(target: Target) -> Compiler:

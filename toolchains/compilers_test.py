@@ -100,29 +100,36 @@ def test_zigs_libraries_lack_only_what_litebnn_does_not_use(monkeypatch: pytest.
         path.write_text("content\n")
     monkeypatch.setattr(compilers, "BUILD", tmp_path / "build")
     monkeypatch.setattr(compilers, "_zig_version", lambda: "0.15.2")
-    copy = compilers.zig_libraries(str(tmp_path / "ziglang" / "zig"))
+    variables = compilers.zig_variables(str(tmp_path / "ziglang" / "zig"))
+    copy = Path(variables["ZIG_LIB_DIR"])
     walk = os.walk(copy, followlinks=True)
-    files = {str(Path(folder, name).relative_to(copy)) for folder, _, names in walk for name in names}
+    files = {Path(folder, name).relative_to(copy).as_posix() for folder, _, names in walk for name in names}
     assert files == used.union(compilers.UNUSED_LIBCXX)
     assert {name for name in files if (copy / name).read_text()} == used
-    assert compilers.zig_libraries(str(tmp_path / "ziglang" / "zig")) == copy
+    assert compilers.zig_variables(str(tmp_path / "ziglang" / "zig")) == variables
+    (tmp_path / "ziglang" / "lib" / "libcxx" / "include").mkdir()
+    repaired = compilers.zig_variables(str(tmp_path / "ziglang" / "zig"))
+    assert (Path(repaired["ZIG_LIB_DIR"]) / "libcxx" / "include").is_dir()
 
 
-def test_a_system_without_symbolic_links_uses_zigs_own_libraries(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("cause", ["no links", "no folder", "no build folder"])
+def test_zig_uses_its_own_libraries_where_they_cannot_be_copied(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cause: str
 ) -> None:
-    library = tmp_path / "ziglang" / "lib"
-    library.mkdir(parents=True)
-    (library / "std.zig").touch()
+    if cause != "no folder":
+        (tmp_path / "ziglang" / "lib" / "std").mkdir(parents=True)
 
     def refuse(*arguments: object) -> None:
         raise OSError("a required privilege is not held")
 
     monkeypatch.setattr(compilers, "BUILD", tmp_path / "build")
     monkeypatch.setattr(compilers, "_zig_version", lambda: "0.15.2")
-    monkeypatch.setattr(Path, "symlink_to", refuse)
-    assert compilers.zig_libraries(str(tmp_path / "ziglang" / "zig")) == library
-    assert list((tmp_path / "build" / "zig-lib").iterdir()) == []
+    if cause == "no links":
+        monkeypatch.setattr(Path, "symlink_to", refuse)
+    if cause == "no build folder":
+        (tmp_path / "build").touch()
+    assert compilers.zig_variables(str(tmp_path / "ziglang" / "zig")) == {}
+    assert list((tmp_path / "build").rglob("*")) in ([], [tmp_path / "build" / "zig-lib"])
 
 
 @pytest.mark.needs("cross")

@@ -56,11 +56,13 @@ uint64_t Hash(uint64_t hash, const void* data, size_t size) {
   return hash;
 }
 
-// The folder that contains this program.
+// The folder that contains this program. Unlike realpath, readlink also works after the program's file is replaced.
 std::string Home() {
   char program[PATH_MAX];
-  if (realpath("/proc/self/exe", program) == nullptr) throw Error("cannot read /proc/self/exe");
-  return std::string(program, std::strrchr(program, '/'));
+  const ssize_t size = readlink("/proc/self/exe", program, sizeof program);
+  if (size <= 0) throw Error("cannot read /proc/self/exe");
+  const std::string path(program, static_cast<size_t>(size));
+  return path.substr(0, path.rfind('/'));
 }
 
 // Quotes a text, so that a shell reads it as one word.
@@ -209,9 +211,11 @@ void Main(int argc, char** argv) {
   };
   if (!ParseFlags(argc, argv, flags)) return;
   const std::string& output = settings.output;
+  // A dot that begins the file's name does not begin an ending, as in `.results`.
   const size_t dot = output.find_last_of("./");
   const bool has_ending = dot != std::string::npos && dot > 0 && output[dot] == '.' && output[dot - 1] != '/';
   const std::string page = (has_ending ? output.substr(0, dot) : output) + ".md";
+  if (page == output) throw Error("--output names the JSON file: expected another ending than .md");
   Write(output, "");  // an unwritable path is refused now instead of after minutes
   const State before = ReadState();
   std::map<std::string, std::vector<Outcome>> outcomes;

@@ -68,9 +68,9 @@ std::unique_ptr<Session> LoadSession(const SessionOptions& options);
 // Returns name and version of the runtime, such as "LiteRT 2.3.0".
 std::string RuntimeName();
 
+constexpr uint32_t kRandomSeed = 2463534242;
 // Makes the random content of an input of `size` bytes: floats from -1 to 1 with few mantissa bits, and any bytes for
 // other types. `random` is the state of the generator; kRandomSeed gives the same content on every board.
-constexpr uint32_t kRandomSeed = 2463534242;
 std::vector<char> RandomInput(ElementType type, size_t size, uint32_t& random);
 
 // Returns type and shape of a tensor as text, such as "float32 [1, 224, 224, 3]".

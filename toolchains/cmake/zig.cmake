@@ -23,12 +23,13 @@ if(LITEBNN_SYSTEM STREQUAL "Windows")
   set(LITEBNN_DLLTOOL ${LITEBNN_ZIG} dlltool)
 endif()
 
-# When zig links, it first compiles its libc++ for the CPU, optimization and stripping of the call, which takes a
-# minute. These options are passed to every call, also to CMake's own checks, so that one libc++ serves all targets of a
-# kind. The ops spend no time in libc++, so it is compiled to be small, which is also quicker. A build type's option
-# for compiling, such as -O3, comes after these and replaces -Os; for linking, -Os is added once more behind it.
+# When zig links, it first compiles its libc++ for the CPU, optimization and stripping of the call, which takes up to a
+# minute. Without the variable ZIG_LIB_DIR of toolchains/compilers.py, it takes twice as long. These options are passed
+# to every call, also to CMake's own checks, so that one libc++ serves all targets of a kind.
 #
-# A library for Windows also contains zig's memcpy, which copies single bytes if it is small.
+# The ops spend no time in libc++, so it is compiled to be small, which is also quicker. A build type's option for
+# compiling, such as -O3, comes after these and replaces -Os; for linking, -Os is added once more behind it. A library
+# for Windows also contains zig's memcpy, which copies single bytes if it is small.
 set(litebnn_optimization -Os)
 if(LITEBNN_SYSTEM STREQUAL "Windows")
   set(litebnn_optimization -O3)
