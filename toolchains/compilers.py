@@ -1,5 +1,6 @@
 """Finds the compilers on this machine, and gives their arguments for CMake."""
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -60,9 +61,10 @@ UNUSED_LIBCXX = (
 )
 
 
-def run_in_process(command: Sequence[str], log: TextIO) -> int:
-    """Runs `command` on this machine."""
-    return subprocess.run(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT).returncode
+def run_in_process(command: Sequence[str], log: TextIO, **variables: str) -> int:
+    """Runs `command` on this machine, with extra environment variables."""
+    environment = os.environ | variables
+    return subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT).returncode
 
 
 @dataclass(frozen=True)
@@ -212,23 +214,19 @@ def zig_variables(program: str) -> dict[str, str]:
     content = "\n".join((_zig_version(), *entries, *UNUSED_LIBCXX))
     copy = BUILD / "zig-lib" / hashlib.sha256(content.encode()).hexdigest()[:16]
     if not copy.is_dir():
-        try:
+        # The last step also fails if another build has made the copy at the same time.
+        with contextlib.suppress(OSError):
             copy.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=copy.parent) as folder:
                 _with_empty_files(original, Path(folder) / copy.name, UNUSED_LIBCXX)
                 (Path(folder) / copy.name).replace(copy)
-        except OSError:
-            # Another build may have made the copy at the same time.
-            return {"ZIG_LIB_DIR": str(copy)} if copy.is_dir() else {}
-    return {"ZIG_LIB_DIR": str(copy)}
+    return {"ZIG_LIB_DIR": str(copy)} if copy.is_dir() else {}
 
 
 def _run_zig(command: Sequence[str], log: TextIO) -> int:
     """Runs `command` on this machine. In it, zig compiles only the files of libc++ that litebnn uses."""
     variables = {} if "ZIG_LIB_DIR" in os.environ else zig_variables(ziglang_program())
-    return subprocess.run(
-        command, cwd=ROOT, env=os.environ | variables, stdout=log, stderr=subprocess.STDOUT
-    ).returncode
+    return run_in_process(command, log, **variables)
 
 
 def find_zig(target: Target) -> Compiler:
