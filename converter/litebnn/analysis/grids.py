@@ -23,6 +23,8 @@ NARROW_TYPES = {"INT4": 4, "INT2": 2}
 # would not fit into 32 bits. They would also gain nothing, because all channels share the output's scale, which cannot
 # represent such fine steps.
 _FINEST_CHANNEL = 1 / 256
+# The ops that convert values from float to a grid, from a grid to float, or from one grid to another.
+ROUNDING = ("QUANTIZE", "DEQUANTIZE")
 _GRIDS = ("INT8", "UINT8", "INT16")
 # Rounding float32 to int8 switches from one value to the next near the middle between the two values. The switch is at
 # most this many units in the last place away from the middle.

@@ -11,6 +11,8 @@ from litebnn.contract import BITS_PER_WORD, Padding
 from litebnn.graph import Array, Graph, Op, Tensor
 
 PADS = ("PAD", "PADV2")
+# All ops that pad. A SPACE_TO_BATCH_ND also moves pixels.
+PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 
 
 @dataclass(frozen=True)

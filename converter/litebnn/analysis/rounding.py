@@ -11,6 +11,7 @@ import numpy as np
 from litebnn.analysis.affine import normal_level
 from litebnn.analysis.constants import ELEMENTWISE
 from litebnn.analysis.match import fused_activation, uniform
+from litebnn.analysis.transfers import RELUS, TO_INTEGERS, Values
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Array, Graph, Op, Question, Tensor
@@ -19,13 +20,10 @@ _MOST_LEVELS = 4
 # Each iteration of the search evaluates a function at this many numbers at once. NumPy takes hardly more time for them
 # than for one number.
 _AT_ONCE = 257
-_OF_ONE = (
-    *("CEIL", "EXP", "FLOOR", "LOGISTIC", "NEG", "ROUND", "SIGN", "TANH"),
-    *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
-)
+_STEPPING = (*TO_INTEGERS, "SIGN")
+_OF_ONE = (*_STEPPING, *RELUS, "EXP", "LOGISTIC", "NEG", "TANH")
 _OF_TWO = ("ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB")
 _WITH_A_NUMBER = ("DIV", "MUL")
-_STEPPING = ("CEIL", "FLOOR", "ROUND", "SIGN")
 _NEGATIVE_ZERO = -(1 << 31)
 
 
@@ -46,19 +44,19 @@ def _monotone(graph: Graph, tensor: Tensor) -> tuple[Tensor, bool, tuple[Op, ...
 _monotone_in = Question(_monotone, lambda op: [op.input(index) for index in _moving(op)])
 
 
-def _rounded(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array] | None:
+def _rounded(graph: Graph, tensor: Tensor) -> Values | None:
     x, _, ops = _monotone_in(graph, tensor)
     if not any(op.name in _STEPPING for op in ops) or x.type != "FLOAT32" or x.is_constant:
         return None
     found = _search(_described(x, ops))
-    return None if found is None else (x, *found)
+    return None if found is None else Values(x, *found)
 
 
-# rounded_steps(graph, tensor) describes a tensor that is a rounded, monotone function of another tensor x. It returns
-# x, the edges (numbers at which the function changes), and the values between the edges; None for other tensors. Each
-# op of such a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If the function is
-# equal at two numbers, it is equal between them, so bisection finds the numbers at which it changes.
-rounded_steps = Question(_rounded)
+# rounded_values(graph, tensor) returns the few values of a tensor that is a rounded, monotone function of a float
+# tensor; None for other tensors. Each op of such a function keeps or reverses the order of numbers, in the runtime's
+# arithmetic too. If the function is equal at two numbers, it is equal between them, so bisection finds the numbers at
+# which it changes.
+rounded_values = Question(_rounded)
 
 
 # A step is one op of a function of x: its name, operands and activation. An operand is a constant number as bytes, or

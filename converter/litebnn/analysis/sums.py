@@ -13,18 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litebnn.analysis.affine import next_level
-from litebnn.analysis.grids import on_grid, step_of
+from litebnn.analysis.grids import ROUNDING, on_grid, step_of
 from litebnn.analysis.layouts import COMPARING, picked_from
 from litebnn.analysis.match import bits_of, fused_activation
-from litebnn.analysis.padding import PADS, constant_padding, layer_padding
+from litebnn.analysis.padding import PADDING, constant_padding, layer_padding
+from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.signs import find_two_values
 from litebnn.analysis.transfers import Values
-from litebnn.analysis.values import rounded_values, values_of
+from litebnn.analysis.values import values_of
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.graph import Array, Graph, Op, Question, Tensor
 
-PADDING = (*PADS, "SPACE_TO_BATCH_ND")
-ROUNDING = ("QUANTIZE", "DEQUANTIZE")
 # The largest number of signs that represent one tensor. Each sign costs as much as a binary layer, and with three
 # signs (2 bits) a layer is still several times faster than in float.
 MOST_SIGNS = 3

@@ -15,7 +15,7 @@ import numpy as np
 
 from litebnn.analysis.affine import AFFINE, affine_of, next_level, normal_level, per_channel
 from litebnn.analysis.match import SIGNS, fused_activation, uniform
-from litebnn.contract import ACTIVATION_RANGES, LCE_QUANTIZE
+from litebnn.contract import ACTIVATION_RANGES, LCE_QUANTIZE, Activation
 from litebnn.graph import Array, Op, Tensor, derived, facts
 
 
@@ -149,8 +149,15 @@ def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
     clamp = facts(op).clamp
     if clamp is None:
         return _ONE if facts(op).keeps_signs and not np.any(level) else None
+    return _ONE if encloses(clamp, level) else None
+
+
+def encloses(clamp: Activation, level: Array) -> bool:
+    """True if the limits of an activation enclose a threshold. The activation then does not change which values reach
+    the threshold.
+    """
     low, high = ACTIVATION_RANGES[clamp]
-    return _ONE if np.all((low < level) & (level <= high)) else None
+    return bool(np.all((low < level) & (level <= high)))
 
 
 # For each kind of op, a function that describes the op near a threshold as x · scale + shift, with float64 numbers. It

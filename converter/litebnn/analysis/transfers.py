@@ -12,14 +12,15 @@ import numpy as np
 
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.constants import ELEMENTWISE
-from litebnn.analysis.grids import as_compared, numbers_of_grid
+from litebnn.analysis.grids import ROUNDING, as_compared, numbers_of_grid
 from litebnn.graph import NUMPY_TYPES, Array, Op, Tensor
 
 _COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
 SELECTS = ("SELECT", "SELECT_V2")
 _TRUE_OF_ITSELF = ("EQUAL", "GREATER_EQUAL", "LESS_EQUAL")
-LEVELS = ("ROUND", "FLOOR", "CEIL")
-CLAMPS = ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "MINIMUM", "MAXIMUM")
+TO_INTEGERS = ("ROUND", "FLOOR", "CEIL")
+RELUS = ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1")
+CLAMPS = (*RELUS, "MINIMUM", "MAXIMUM")
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def _against(op: Op, parts: list[Values], index: int, number: float) -> Values |
         return None
     level = np.array([number], np.float32)
     levels = numbers_of_grid(x)
-    if levels is None and (x.type != "FLOAT32" or op.name in (*LEVELS, *CLAMPS)):
+    if levels is None and (x.type != "FLOAT32" or op.name in (*TO_INTEGERS, *CLAMPS)):
         return None
     more = np.concatenate([level, next_level(level, up=True)]) if levels is None else levels[1:]
     parts = [part.with_edges(x, more) for part in parts]
@@ -202,8 +203,8 @@ Transfer: TypeAlias = Callable[[Op, list[Values]], "Values | None"]
 # For each kind of op, the table has the function that computes the output's `Values` from those of the inputs.
 TRANSFER: dict[str, Transfer] = {
     **dict.fromkeys(ELEMENTWISE, elementwise),
-    **dict.fromkeys((*_COMPARISONS, *LEVELS, *CLAMPS, "SIGN"), comparison),
-    **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), lambda op, parts: parts[0]),
+    **dict.fromkeys((*_COMPARISONS, *TO_INTEGERS, *CLAMPS, "SIGN"), comparison),
+    **dict.fromkeys(ROUNDING, lambda op, parts: parts[0]),
     **dict.fromkeys(SELECTS, _picked),
     "ADD": _sum,
     "SUB": _sum,

@@ -24,12 +24,12 @@ from litebnn.analysis.grids import (
     undequantized,
 )
 from litebnn.analysis.match import bits_of, fused_activation, number_of
-from litebnn.analysis.rounding import rounded_steps
+from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.thresholds import threshold_of
 from litebnn.analysis.transfers import (
     CLAMPS,
-    LEVELS,
     SELECTS,
+    TO_INTEGERS,
     TRANSFER,
     Transfer,
     Values,
@@ -43,13 +43,6 @@ from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Question, Tensor
 
 _MOST_TERMS = 16  # a sum with more terms counts as unknown; residual networks add up any number
-
-
-def rounded_values(graph: Graph, tensor: Tensor) -> Values | None:
-    """Returns the values of a tensor that is a rounded, monotone function of a float tensor and takes few values; None
-    for other tensors."""
-    steps = rounded_steps(graph, tensor)
-    return None if steps is None else Values(*steps)
 
 
 def _followed(op: Op, kind: str) -> Sequence[Tensor | None]:
@@ -76,7 +69,7 @@ def _after(graph: Graph, op: Op, kind: str) -> Values | None:
     keeps_grid = all(each is not None and same_parameters(each, tensor) for each in op.inputs)
     if op.name in CLAMPS and (kind != "tensors" or not keeps_grid):
         transfer = elementwise
-    levels = rounded_values(graph, tensor) if op.name in LEVELS and kind == "tensors" else None
+    levels = rounded_values(graph, tensor) if op.name in TO_INTEGERS and kind == "tensors" else None
     if levels is not None:
         return levels
     operands = [_QUESTIONS[kind](graph, op.input(i)) for i in range(len(op.inputs))]

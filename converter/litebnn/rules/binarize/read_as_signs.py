@@ -17,12 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.analysis.grids import below_level, is_quantized
-from litebnn.analysis.padding import PADS, constant_padding, layer_padding, without_zeros
+from litebnn.analysis.grids import ROUNDING, below_level, is_quantized
+from litebnn.analysis.padding import PADDING, PADS, constant_padding, layer_padding, without_zeros
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import (
-    PADDING,
-    ROUNDING,
     FewValues,
     SignSum,
     is_unpacked,

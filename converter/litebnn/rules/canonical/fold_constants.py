@@ -10,13 +10,11 @@ import math
 
 from litebnn.analysis.constants import constants_upstream, does_not_grow, fold_input
 from litebnn.analysis.padding import without_zeros
+from litebnn.analysis.transfers import SELECTS
 from litebnn.build.notes import Notes, lowers
 from litebnn.build.signs import holds_signs
 from litebnn.graph import Graph, Op, Tensor, facts
 
-# The ops that select elements from their operands. Large operands of these ops usually have the same number in all
-# elements.
-_PICKED_FROM = ("SELECT", "SELECT_V2")
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
 
 
@@ -55,5 +53,6 @@ def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
     if op.name in _LAYERS and holds_signs(graph, without_zeros(graph, op.input(facts(op).data))[0]):
         return True
     # Small operands are always folded, because a sign or a binary layer can absorb a number or a vector of channels.
-    is_small = op.name in _PICKED_FROM or math.prod(tensor.shape) == max(tensor.shape, default=1)
+    # The operands of a select may be large, but usually have the same number in all elements.
+    is_small = op.name in SELECTS or math.prod(tensor.shape) == max(tensor.shape, default=1)
     return (index not in facts(op).constants and is_small) or does_not_grow(graph, tensor)

@@ -11,11 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.layouts import IN_LAYOUT, Layout, layouts_of
+from litebnn.analysis.padding import PADDING
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import is_describable, layout_op, merge_transpose, reshape_op, transposed
 from litebnn.graph import Graph, Op, builtin_op, constant, derived, facts, like
-
-_RAISED = ("PAD", "PADV2", "SPACE_TO_BATCH_ND")
 
 
 @each("EXPAND_DIMS", "RESHAPE", "TRANSPOSE", lowers="distance of layouts from inputs")
@@ -25,7 +24,7 @@ def raise_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
     first = graph.producer(op.input(0))
     if first is None or (op.name == "TRANSPOSE" and graph.sole_consumer(first.output) is not op):
         return False
-    if first.name in _RAISED:
+    if first.name in PADDING:
         return any(_raised(graph, op, first, layout) for layout in layouts_of(op))
     return op.name == "TRANSPOSE" and facts(first).reshapes and _before_reshape(graph, op, first)
 

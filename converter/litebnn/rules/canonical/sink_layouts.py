@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from litebnn.analysis.constants import ELEMENTWISE, ON_ELEMENTS
+from litebnn.analysis.grids import ROUNDING
 from litebnn.analysis.layouts import IN_LAYOUT, Layout, layouts_of
 from litebnn.analysis.match import uniform
 from litebnn.analysis.signs import find_two_values
-from litebnn.analysis.sums import ROUNDING
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import is_describable, layout_op, merge_reshapes, merge_transpose, transposed
 from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, like, then

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from litebnn.analysis.grids import bias_scale, is_int8, pack_levels, parameters, undequantized
+from litebnn.analysis.grids import NARROW_TYPES, bias_scale, is_int8, pack_levels, parameters, undequantized
 from litebnn.analysis.weights import layer_weights, ternary_weights
 from litebnn.build.notes import Notes, each
 from litebnn.graph import Array, Buffer, Graph, Op, Tensor, builtin_op, constant, derived, like
@@ -14,11 +14,10 @@ from litebnn.graph import Array, Buffer, Graph, Op, Tensor, builtin_op, constant
 
 @dataclass(frozen=True)
 class _Format:
-    """A _Format is a narrow integer type, the op versions that support it, and the first ai-edge-litert release that
-    runs these versions.
+    """A _Format has the op versions that support a narrow integer type, and the first ai-edge-litert releases that run
+    them.
     """
 
-    bits: int
     dequantize: int
     fully_connected: int
     runtime: str
@@ -26,8 +25,8 @@ class _Format:
 
 
 FORMATS = {
-    "INT4": _Format(4, 6, 12, "1.4", "1.4"),
-    "INT2": _Format(2, 7, 14, "2.1", "2.1.2"),
+    "INT4": _Format(6, 12, "1.4", "1.4"),
+    "INT2": _Format(7, 14, "2.1", "2.1.2"),
 }
 
 
@@ -40,9 +39,8 @@ def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     evaluates once at its start. With the option `dynamic_range`, a float layer reads them directly too, and quantizes
     its input to int8 at run time.
     """
-    stored = FORMATS.get(undequantized(graph, op.input(1)).type)
-    requested = FORMATS[notes.request.low_bit_weights]
-    if op.options.weights_format != 0 or (stored is not None and stored.bits <= requested.bits):
+    stored, requested = undequantized(graph, op.input(1)).type, notes.request.low_bit_weights
+    if op.options.weights_format != 0 or NARROW_TYPES.get(stored, 8) <= NARROW_TYPES[requested]:
         return False
     reason = (_narrow_int8 if is_int8(op.inputs[0]) else _narrow_float)(graph, op, notes)
     return reason is None or notes.left_alone(op, f"{reason}, so they stay {op.input(1).type}")
@@ -110,5 +108,5 @@ def _read_narrow(graph: Graph, op: Op, weights: Tensor) -> None:
 
 def _narrow_constant(old: Tensor, levels: Array, scale: Array, type: str) -> Tensor:
     """Makes a constant of levels [O, I] with one scale for each of the O output channels."""
-    buffer = Buffer(pack_levels(levels, FORMATS[type].bits))
+    buffer = Buffer(pack_levels(levels, NARROW_TYPES[type]))
     return Tensor(old.name, type, levels.shape, buffer, quantization=parameters(scale))

@@ -15,14 +15,14 @@ from litebnn.analysis.affine import AFFINE, affine_of
 from litebnn.analysis.grids import first_rounded_to, next_of_grid, numbers_of_grid
 from litebnn.analysis.match import SIGNS, fused_activation
 from litebnn.analysis.padding import constant_padding
-from litebnn.analysis.thresholds import Threshold, crossing, threshold_of, upstream
+from litebnn.analysis.thresholds import Threshold, crossing, encloses, threshold_of, upstream
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.analysis.weights import bias_values
 from litebnn.build.bconv import can_pack, is_float_bconv, takes_affine
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import can_pool_bits, copy_of, packed_like, pool_of_bits, split_activation
 from litebnn.build.signs import can_negate_channels, negate_channels, pad_packed, sign_op
-from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, Activation
+from litebnn.contract import BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, then
 
 # The kinds of ops, besides arithmetic, before which this rule or `compute_before_moving` can move a threshold.
@@ -43,7 +43,8 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
     read = sign.input(0)
     producer = graph.producer(read)
     only_signs = not graph.is_output(read) and all(reader.name in SIGNS for reader in graph.consumers(read))
-    if producer is not None and _has_clamp(producer, found.level) and only_signs:
+    clamp = fused_activation(producer) if producer is not None and read.type == "FLOAT32" else None
+    if producer is not None and clamp and encloses(clamp, found.level) and only_signs:
         return split_activation(graph, producer)
     ops, x, level, falls, is_rounded = _moved(graph, read, found.level)
     if takes_affine(graph, x):  # the layer fuses the affine ops
@@ -86,15 +87,6 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple
         ops.append(op)
         x = source
     return ops, x, level, falls, is_rounded
-
-
-def _has_clamp(op: Op, level: Array) -> bool:
-    """True if `op` has a fused activation whose limits enclose `level`, the threshold. The activation then does not
-    change which outputs reach the threshold, so it can be removed.
-    """
-    activation = fused_activation(op) if op.output.type == "FLOAT32" else None
-    low, high = ACTIVATION_RANGES[activation or Activation.NONE]
-    return bool(activation and np.all((low < level) & (level <= high)))
 
 
 def _adds(op: Op, x: Tensor) -> bool:
