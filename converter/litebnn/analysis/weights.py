@@ -13,6 +13,8 @@ from litebnn.analysis.match import floats, fused_activation
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, facts
 
+# The layers that have a binary form. A transposed convolution becomes layers of these kinds.
+BINARY_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
 # Magnitudes of weights count as equal if they differ by at most this share. Rounding makes them differ a little.
 _MAGNITUDE_TOLERANCE = 1e-5
 # Exporters compute some weights as (alpha · sign(w) - c) + c, which rounds. This number is the largest rounding error

@@ -185,16 +185,16 @@ def can_pack(op: Op, notes: Notes) -> bool:
     return bool(np.all(np.isfinite(multiplier_and_bias(op))))
 
 
-def write_bits(graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Array) -> None:
-    """Changes an LceBconv2d so that it writes the packed signs of its outputs to `bits`. An output is clamp(dot
-    product) · multiplier + bias."""
+def set_output_thresholds(graph: Graph, op: Op, multiplier: Array, bias: Array) -> None:
+    """Gives an LceBconv2d the thresholds by which it computes the packed signs of its outputs. An output is clamp(dot
+    product) · multiplier + bias. The caller sets the tensor for the signs as the op's output.
+    """
     activation = Activation(bconv_options(op).fused_activation_function)
     thresholds, flip = output_thresholds(multiplier, bias, dot_max(op), activation)
     negate_channels_out(graph, op, flip)
     graph.set_input(op, 2, None)
     graph.set_input(op, 3, None)
     graph.set_input(op, 4, constant(derived(op.input(1).name, "/threshold"), thresholds))
-    graph.set_output(op, bits)
 
 
 def channels_upstream(op: Op) -> list[Tensor]:

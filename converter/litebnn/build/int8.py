@@ -14,16 +14,6 @@ from litebnn.contract import Activation
 from litebnn.graph import Array, Graph, Model, Op, OpCode, Tensor, builtin_op, constant, derived, like
 
 
-def take_results(graph: Graph, op: Op, quantizers: list[Op]) -> None:
-    """Makes `op` write the output of the first of `quantizers`, the QUANTIZE ops that read its output, and removes
-    these ops."""
-    result = quantizers[0].output
-    for quantizer in quantizers:
-        graph.redirect(quantizer.output, result)
-        graph.remove(quantizer)
-    graph.set_output(op, result)
-
-
 def quantize_op(source: Tensor, result: Tensor) -> Op:
     return builtin_op("QUANTIZE", [source], result)
 

@@ -86,6 +86,17 @@ def select_op(condition: Tensor, if_true: float, if_false: float, output: Tensor
     return builtin_op("SELECT_V2", [condition, *numbers], output)
 
 
+def take_results(graph: Graph, op: Op, readers: Sequence[Op]) -> None:
+    """Removes `readers`, ops that read the output of `op` and all compute the same. `op` writes their result instead of
+    its former output.
+    """
+    result = readers[0].output
+    for reader in readers:
+        graph.redirect(reader.output, result)
+        graph.remove(reader)
+    graph.set_output(op, result)
+
+
 def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
     """Returns an existing op that comes before `before` and computes the same as `op`; None if there is none. `op` must
     have no options."""

@@ -7,26 +7,24 @@ import numpy as np
 from litebnn.analysis.padding import why_unknown_padding, without_zeros
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import few_values
-from litebnn.analysis.weights import binary_parts
+from litebnn.analysis.weights import BINARY_LAYERS, binary_parts
 from litebnn.build.bconv import bconv_of, options_of_conv, replace_dense
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import split_activation
 from litebnn.build.signs import bits_of_signs, holds_signs
 from litebnn.graph import Graph, Op, facts
 
-_BINARY = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
 
-
-@each(*_BINARY, "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D", lowers="layers that are not binary")
+@each(*BINARY_LAYERS, "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D", lowers="layers that are not binary")
 def binarize_layers(graph: Graph, op: Op, notes: Notes) -> bool:
     data, zeros = op.input(facts(op).data), np.zeros((2, 2), np.int32)
     source, padded = without_zeros(graph, data)
     if op.name == "CONV_2D":
         zeros = padded
-    elif op.name in _BINARY:
+    elif op.name in BINARY_LAYERS:
         source = data
     are_signs = holds_signs(graph, source)
-    if op.name not in _BINARY:  # the groups of a depthwise convolution have a single channel each
+    if op.name not in BINARY_LAYERS:  # the groups of a depthwise convolution have a single channel each
         are_few = are_signs or any(few_values(graph, tensor) is not None for tensor in (source, data))
         reason = f"there is no binary {op.name}" if are_few else why_no_sign(graph, data)
         return not notes.has_reasons(op) and notes.left_alone(op, reason)

@@ -30,7 +30,7 @@ from litebnn.analysis.sums import (
     why_no_sum,
 )
 from litebnn.analysis.transfers import Values
-from litebnn.analysis.weights import binary_parts
+from litebnn.analysis.weights import BINARY_LAYERS, binary_parts
 from litebnn.build.int8 import replace_in_floats
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import compared, equal_op, output_of, select_op
@@ -41,7 +41,7 @@ from litebnn.graph import Graph, Negated, Op, Tensor, constant, derived, like, t
 _HAS_GROUPS = "it has groups, and signs of its input's levels would not lie beside each other in each"
 
 
-@each("BATCH_MATMUL", "CONV_2D", "FULLY_CONNECTED", lowers="layers of few values")
+@each(*BINARY_LAYERS, lowers="layers of few values")
 def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     source, zeros = op.input(0), np.zeros((2, 2), np.int32)
     if op.name == "CONV_2D":

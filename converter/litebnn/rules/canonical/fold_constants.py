@@ -11,11 +11,10 @@ import math
 from litebnn.analysis.constants import constants_upstream, does_not_grow, fold_input
 from litebnn.analysis.padding import without_zeros
 from litebnn.analysis.transfers import SELECTS
+from litebnn.analysis.weights import BINARY_LAYERS
 from litebnn.build.notes import Notes, lowers
 from litebnn.build.signs import holds_signs
 from litebnn.graph import Graph, Op, Tensor, facts
-
-_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
 
 
 @lowers("ops on constants")
@@ -50,7 +49,8 @@ def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
 
 def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
     tensor = op.input(index)
-    if op.name in _LAYERS and holds_signs(graph, without_zeros(graph, op.input(facts(op).data))[0]):
+    may_become_binary = op.name in (*BINARY_LAYERS, "TRANSPOSE_CONV")
+    if may_become_binary and holds_signs(graph, without_zeros(graph, op.input(facts(op).data))[0]):
         return True
     # Small operands are always folded, because a sign or a binary layer can absorb a number or a vector of channels.
     # The operands of a select may be large, but usually have the same number in all elements.

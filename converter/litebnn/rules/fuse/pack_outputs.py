@@ -8,8 +8,9 @@ import numpy as np
 
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.thresholds import crossing, threshold_of
-from litebnn.build.bconv import can_pack, is_float_bconv, multiplier_and_bias, write_bits
+from litebnn.build.bconv import can_pack, is_float_bconv, multiplier_and_bias, set_output_thresholds
 from litebnn.build.notes import Notes, each
+from litebnn.build.ops import take_results
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.graph import Graph, Op
 
@@ -30,10 +31,7 @@ def pack_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
         first, falls, _ = crossing(multiplier, bias, threshold.level)
         falls = falls != threshold.falls
         multiplier, bias = np.where(falls, -1.0, 1.0), np.where(falls, next_level(first, up=False), -first)
-    bits = consumers[0].output
-    write_bits(graph, op, bits, multiplier, bias)
-    for consumer in consumers:
-        graph.redirect(consumer.output, bits)
-        graph.remove(consumer)
+    set_output_thresholds(graph, op, multiplier, bias)
+    take_results(graph, op, consumers)
     notes.fused(op, "LceQuantize")
     return True

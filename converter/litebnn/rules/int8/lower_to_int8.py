@@ -18,8 +18,9 @@ from litebnn.analysis.grids import (
     undequantized,
 )
 from litebnn.analysis.match import floats
-from litebnn.build.int8 import dequantize_op, int8_constant, quantize_op, take_results
+from litebnn.build.int8 import dequantize_op, int8_constant, quantize_op
 from litebnn.build.notes import Notes, each
+from litebnn.build.ops import take_results
 from litebnn.graph import Graph, Int8, Op, OpCode, Tensor, constant, derived, facts, like
 
 

@@ -24,6 +24,7 @@ class _Format:
     dynamic_range_runtime: str
 
 
+_NOT_TERNARY = "its weights take other values than -alpha, 0 and alpha in an output channel"
 FORMATS = {
     "INT4": _Format(6, 12, "1.4", "1.4"),
     "INT2": _Format(7, 14, "2.1", "2.1.2"),
@@ -53,7 +54,7 @@ def _narrow_float(graph: Graph, op: Op, notes: Notes) -> str | None:
         return "its weights are not a float constant"
     parts = ternary_weights(weights)
     if parts is None:
-        return "its weights take other values than -alpha, 0 and alpha in an output channel"
+        return _NOT_TERNARY
     type = notes.request.low_bit_weights
     narrow, known = _narrow_constant(op.input(1), *parts, type), FORMATS[type]
     if notes.request.dynamic_range:
@@ -79,7 +80,7 @@ def _narrow_int8(graph: Graph, op: Op, notes: Notes) -> str | None:
         return "its weights are not a symmetric int8 constant"
     parts = ternary_weights(weights.astype(np.float32))
     if parts is None:
-        return "its weights take other values than -alpha, 0 and alpha in an output channel"
+        return _NOT_TERNARY
     levels, steps = parts
     narrow = _narrow_constant(tensor, levels, steps * q.scale, type)
     if bias is not None:

@@ -3,11 +3,14 @@ becomes a sign that is +1 at this number."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from litebnn.analysis.signs import find_sign, is_never_negative
 from litebnn.analysis.sums import find_levels
+from litebnn.analysis.walks import ops_upstream
 from litebnn.build.notes import Notes, lowers
 from litebnn.build.ops import compared, select_op
-from litebnn.graph import Graph, Op
+from litebnn.graph import Graph, Op, Tensor
 
 
 @lowers("sign forms with a third value")
@@ -39,9 +42,10 @@ def _ops_of_levels(graph: Graph) -> set[Op]:
     found: set[Op] = set()
     for op in graph.ops:
         levels = find_levels(graph, op.output) if len(op.outputs) == 1 else None
-        waiting = [] if levels is None else [op]
-        while waiting and levels is not None:
-            found.add(one := waiting.pop())
-            behind = (graph.producer(tensor) for tensor in one.inputs if tensor is not levels.x)
-            waiting.extend(each for each in behind if each is not None and each not in found)
+        if levels is not None:
+            found.update(ops_upstream(graph, op.output, partial(_inputs_except, levels.x)) or ())
     return found
+
+
+def _inputs_except(source: Tensor | None, op: Op) -> list[Tensor | None]:
+    return [tensor for tensor in op.inputs if tensor is not source]
