@@ -12,7 +12,7 @@ from litebnn.analysis.grids import NARROW_TYPES, dequantized
 from litebnn.analysis.match import fused_activation
 from litebnn.analysis.walks import ops_upstream
 from litebnn.contract import ACTIVATION_RANGES, Activation
-from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor, constant
+from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor
 
 # A computed value may have more elements than the constants from which it is computed, but then at most this number.
 # Without a limit, a small file with huge broadcasts could exhaust the memory.
@@ -123,15 +123,6 @@ def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
             if source is not None and graph.sole_consumer(source) is op:
                 del values[source]
     return values[tensor]
-
-
-def fold_input(graph: Graph, op: Op, index: int) -> bool:
-    """Replaces an op's input by a constant if its value can be computed."""
-    value = evaluate(graph, op.input(index))
-    if value is None:
-        return False
-    graph.set_input(op, index, constant(op.input(index).name, value))
-    return True
 
 
 def _computed(graph: Graph, op: Op, values: Sequence[Array | None], most: int) -> Array | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from litebnn.analysis.constants import does_not_grow, evaluate, fold_input
+from litebnn.analysis.constants import does_not_grow, evaluate
 from litebnn.analysis.grids import bias_scale, dequantized, ends_within
 from litebnn.analysis.match import floats, fused_activation
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
@@ -46,12 +46,6 @@ def layer_weights(graph: Graph, layer: Op) -> Array | None:
     if layer.options.adj_x or values.ndim != 2:
         return None
     return values if layer.options.adj_y else np.ascontiguousarray(values.T)
-
-
-def fold_computed(graph: Graph, layer: Op) -> bool:
-    """Replaces weights and a bias that ops compute from constants by their values, if the file does not grow."""
-    folded = [fold_input(graph, layer, index) for index in computed_weights(graph, layer)]
-    return any(folded)
 
 
 def computed_weights(graph: Graph, layer: Op) -> Iterator[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.analysis.weights import fold_computed
+from litebnn.build.constants import fold_computed
 from litebnn.errors import ConversionError, printable
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Op, Tensor, facts

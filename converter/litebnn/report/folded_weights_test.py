@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from litebnn.analysis import constants
+from litebnn.build import constants
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.report.folded_weights import with_folded_weights

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 
-from litebnn.analysis.constants import constants_upstream, does_not_grow, fold_input
+from litebnn.analysis.constants import constants_upstream, does_not_grow
 from litebnn.analysis.padding import without_zeros
 from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.weights import BINARY_LAYERS
+from litebnn.build.constants import fold_input
 from litebnn.build.notes import Notes, lowers
 from litebnn.build.signs import holds_signs
 from litebnn.graph import Graph, Op, Tensor, facts

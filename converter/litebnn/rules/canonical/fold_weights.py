@@ -6,7 +6,7 @@ Folding them pays even for a model without binary layers.
 
 from __future__ import annotations
 
-from litebnn.analysis.weights import fold_computed
+from litebnn.build.constants import fold_computed
 from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op
 
