@@ -22,6 +22,7 @@ from bench.start import __main__ as start
 from bench.threads import __main__ as threads
 from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, Measurement
 from litebnn.convert import convert_tflite
+from litebnn.flatbuffer import read_model
 from litebnn.runtime import Interpreter
 from tests.needs import need
 from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
@@ -277,6 +278,24 @@ def test_float_and_int8_take_turns(
 
 
 @pytest.mark.usefixtures("library")
+def test_all_layers_of_a_quantized_network_are_int8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.zoo.convert import quantize_network
+
+    monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.input(1, 224, 224, 3), dyadic(rng, 32, 3, 3, 3), stride=(4, 4), same=True)
+    source = model.finish(model.conv(model.sign(x), sign_weights(rng, 8, 1, 1, 32)))
+    (tmp_path / "Tiny.float.tflite").write_bytes(source)
+    quantized = quantize_network("Tiny").read_bytes()
+    layers = [op for op in read_model(quantized).ops() if op.name == "CONV_2D"]
+    assert [op.output.type for op in layers] == ["INT8", "INT8"]
+    assert len(quantized) < len(source)
+    images = np.zeros((1, 224, 224, 3), np.float32)
+    assert Interpreter(quantized).predict(images).shape == Interpreter(source).predict(images).shape
+
+
+@pytest.mark.usefixtures("library")
 def test_int8_layers_run_alone() -> None:
     from bench.zoo.floor import float_layers
 
@@ -344,14 +363,16 @@ def test_the_zoo_is_a_table(
 
     def measure(contenders: list[Contender], **options: object) -> list[Measurement]:
         seconds = {"A.litebnn.tflite": 2e-3, "A.float.tflite": 30e-3, "A.lce.tflite": 9e-3, "A.floor.tflite": 1e-3}
-        seconds |= {"A.int8.tflite": 1.5e-3, "A.int8-floor.tflite": 0.4e-3}
+        seconds |= {"A.int8.tflite": 1.5e-3, "A.int8-floor.tflite": 0.4e-3, "A.lce-int8.tflite": 6e-3}
+        seconds |= {"A.quantized.tflite": 18e-3}
         return [
             Measurement(each, 1, 0.0, {50: seconds[each.model.name]}, 0.0, 0, 0, ())  # figures for one line
             for each in contenders
         ]
 
-    for form in ("float", "litebnn", "floor", "int8", "int8-floor"):
+    for form in ("float", "litebnn", "floor", "int8", "int8-floor", "quantized"):
         (tmp_path / f"A.{form}.tflite").touch()
+    monkeypatch.setattr(zoo, "quantize_network", lambda name: None)
     monkeypatch.setattr(zoo, "measure", measure)
     monkeypatch.setattr(zoo, "prepare", lambda name, int8: BinaryWork(macs=3e6, outputs=1e6, moved=6e6, weights=4e6))
     monkeypatch.setattr(zoo, "speeds", lambda isa: BinaryWork(macs=5e9, outputs=1e10, moved=1.2e11, weights=8e10))
@@ -361,14 +382,15 @@ def test_the_zoo_is_a_table(
     zoo.measure_all([], "host", "", 1, tmp_path / "zoo.json")
     assert capsys.readouterr().out.splitlines()[-2:] == [
         "| A | 2.00 | – | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | – | 15.0 |",
-        "| A, int8 | 1.50 | – | 30.00 | 1.00 | 1.20 | 1.50 | 1.25 | – | 20.0 |",
+        "| A, int8 | 1.50 | – | 18.00 | 1.00 | 1.20 | 1.50 | 1.25 | – | 12.0 |",
     ]
-    (tmp_path / "A.lce.tflite").touch()
+    for form in ("lce", "lce-int8"):
+        (tmp_path / f"A.{form}.tflite").touch()
     zoo.measure_all(["A"], "host", "", 1, tmp_path / "zoo.json")
     table = capsys.readouterr().out.splitlines()
     assert table[-2:] == [
         "| A | 2.00 | 9.00 | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | 4.5 | 15.0 |",
-        "| A, int8 | 1.50 | 9.00 | 30.00 | 1.00 | 1.20 | 1.50 | 1.25 | 6.0 | 20.0 |",
+        "| A, int8 | 1.50 | 6.00 | 18.00 | 1.00 | 1.20 | 1.50 | 1.25 | 4.0 | 12.0 |",
     ]
     assert json.loads((tmp_path / "zoo.json").read_text())["models"]["A"]["floor"] == pytest.approx(1.6)
     monkeypatch.setattr(bench.zoo, "ZOO", tmp_path / "empty")
@@ -385,6 +407,7 @@ def test_the_zoo_is_counted_with_float_and_with_int8_layers(
     # In int8 files, litebnn's delegate claims the first convolution too. Therefore the file without binary layers
     # ("int8-floor") is also counted in a runtime with the delegate.
     counts = {("litebnn", True): 60e6, ("floor", False): 10e6, ("int8", True): 50e6, ("int8-floor", True): 5e6}
+    counts["quantized", False] = 900e6
 
     def count_network(target: Target, isa: str, model: bytes, *, delegated: bool) -> float:
         assert (target.name, isa) == ("rpi5", "neon64_tbl")
@@ -392,8 +415,9 @@ def test_the_zoo_is_counted_with_float_and_with_int8_layers(
             raise ToolkitError("the runtime does not know SIGN")
         return counts[model.decode(), delegated]
 
-    for form in ("float", "litebnn", "floor", "int8", "int8-floor"):
+    for form in ("float", "litebnn", "floor", "int8", "int8-floor", "quantized"):
         (tmp_path / f"A.{form}.tflite").write_text(form)
+    monkeypatch.setattr(zoo, "quantize_network", lambda name: None)
     monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
     monkeypatch.setattr(zoo, "count_network", count_network)
     monkeypatch.setattr(zoo, "prepare", lambda name, int8: BinaryWork(macs=2e9, outputs=0, moved=0, weights=0))
@@ -401,7 +425,7 @@ def test_the_zoo_is_counted_with_float_and_with_int8_layers(
     zoo.measure_all(["A"], "rpi5", "neon64_tbl", 1)
     assert capsys.readouterr().out.splitlines()[-2:] == [
         "| A | 60.00 | – | – | 50.00 | – | 1.20 | – | – | – |",
-        "| A, int8 | 50.00 | – | – | 45.00 | – | 1.11 | – | – | – |",
+        "| A, int8 | 50.00 | – | 900.00 | 45.00 | – | 1.11 | – | – | 18.0 |",
     ]
 
 

@@ -5,8 +5,11 @@ Usage:
     python -m bench.zoo [--target=NAME] [--isa=NAME] [--rounds=N] [--output=FILE] [MODEL ...]
 
 MODEL is a network of bench/zoo; the default is all. Three runtimes take turns on one thread. XNNPACK runs the float
-file. Larq Compute Engine, with its best options, and litebnn run their own conversions. A second row shows litebnn's
-conversion with int8 layers around the binary ones. It repeats the times of Larq Compute Engine and XNNPACK.
+file. Larq Compute Engine, with its best options, and litebnn run their own conversions.
+
+A second row has the times with int8 layers. Larq Compute Engine and litebnn then run conversions with int8 layers
+around the binary ones. XNNPACK runs a file whose layers are all int8. A cell is "–" if a runtime is not installed, or
+cannot convert the network.
 
 The floor is the sum of two times. The first is the runtime's time for all layers of litebnn's file that are not binary.
 The second is the time of the binary multiply-adds at the speed of the inner loop. In int8 files, litebnn itself
@@ -30,7 +33,7 @@ from pathlib import Path
 from bench.kernels.__main__ import count_network
 from bench.models.__main__ import cpu_name
 from bench.zoo import PEER_PYTHON, ZOO, model_file, networks
-from bench.zoo.convert import convert_network
+from bench.zoo.convert import convert_network, quantize_network
 from bench.zoo.floor import BinaryWork, binary_work, float_layers, inner_loop_instructions, speeds
 from litebnn.benchmark import LARQ, XNNPACK, Contender, measure
 from litebnn.errors import ConversionError
@@ -53,19 +56,23 @@ def prepare(name: str, *, int8: bool = False) -> BinaryWork:
 def time_network(name: str, isa: str, rounds: int, speed: BinaryWork) -> dict[str, Row]:
     """Measures two rows of the table in median milliseconds: with float layers, and with int8 layers.
 
-    The figure for Larq Compute Engine is missing if it cannot convert the network.
+    A figure for Larq Compute Engine is missing if it is not installed or cannot convert the network.
     """
+    quantize_network(name)
     works = [prepare(name, int8=int8).seconds(speed) for int8 in (False, True)]
     contenders = {
         "litebnn": Contender(model_file(name, "litebnn"), isa=isa),
         "litebnn, int8": Contender(model_file(name, "int8"), isa=isa),
         "lce-best": Contender(ZOO / f"{name}.lce.tflite", LARQ, python=str(PEER_PYTHON)),
+        "lce-best, int8": Contender(ZOO / f"{name}.lce-int8.tflite", LARQ, python=str(PEER_PYTHON)),
         "xnnpack": Contender(model_file(name, "float"), XNNPACK),
+        "xnnpack, int8": Contender(model_file(name, "quantized"), XNNPACK),
         "floor": Contender(model_file(name, "floor"), XNNPACK),
         "floor, int8": Contender(model_file(name, "int8-floor"), isa=isa),
     }
-    if not (contenders["lce-best"].model.is_file() and PEER_PYTHON.is_file()):
-        del contenders["lce-best"]
+    for kind in ("lce-best", "lce-best, int8"):
+        if not (contenders[kind].model.is_file() and PEER_PYTHON.is_file()):
+            del contenders[kind]
     try:
         measured = measure(list(contenders.values()), turns=rounds, runs=1, ops=False)
     except ConversionError as error:
@@ -73,9 +80,8 @@ def time_network(name: str, isa: str, rounds: int, speed: BinaryWork) -> dict[st
     medians = {kind: one.median * 1e3 for kind, one in zip(contenders, measured, strict=True)}
     rows: dict[str, Row] = {}
     for suffix, work in zip(("", ", int8"), works, strict=True):
-        row: Row = {kind: medians[kind] for kind in ("lce-best", "xnnpack") if kind in medians}
-        row["litebnn"] = medians[f"litebnn{suffix}"]
-        row["floor"] = medians[f"floor{suffix}"] + work.macs * 1e3
+        row: Row = {kind: medians[kind + suffix] for kind in COLUMNS if kind + suffix in medians}
+        row["floor"] += work.macs * 1e3
         row["bound"] = row["floor"] + (work.outputs + work.moved + work.weights) * 1e3
         rows[name + suffix] = row
     return rows
@@ -85,22 +91,22 @@ def count_zoo_network(name: str, target: str, isa: str, instructions: float) -> 
     """Counts the instructions of a network in an emulator, in millions, as two rows of the table. The rows have no
     columns for programs that cannot run in an emulator.
 
-    The figure for XNNPACK is missing if the float file has an op that the emulated runtime, which is from 2022, does
-    not know.
+    A figure for XNNPACK is missing if the file has an op that the emulated runtime, which is from 2022, does not know.
     """
     found = find_system_target(target)
 
     def count(file: str, *, delegated: bool = False) -> float:
         return count_network(found, isa, model_file(name, file).read_bytes(), delegated=delegated) / 1e6
 
-    shared: Row = {}
-    with suppress(ToolkitError):
-        shared["xnnpack"] = count("float")
+    quantize_network(name)
     rows: dict[str, Row] = {}
-    for suffix, file, floor, int8 in (("", "litebnn", "floor", False), (", int8", "int8", "int8-floor", True)):
+    for suffix, file, whole in (("", "litebnn", "float"), (", int8", "int8", "quantized")):
+        int8 = file == "int8"
         binary = prepare(name, int8=int8).macs * instructions / 1e6
-        ours, layers = count(file, delegated=True), count(floor, delegated=int8)
-        rows[name + suffix] = {"litebnn": ours, "floor": layers + binary, **shared}
+        ours, layers = count(file, delegated=True), count("int8-floor" if int8 else "floor", delegated=int8)
+        rows[name + suffix] = {"litebnn": ours, "floor": layers + binary}
+        with suppress(ToolkitError):
+            rows[name + suffix]["xnnpack"] = count(whole)
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Converts networks of larq-zoo with litebnn."""
+"""Converts networks of larq-zoo with litebnn, and quantizes their float files for XNNPACK."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 
 from bench.zoo import model_file
+from litebnn.analysis.grids import parameters_of_range
+from litebnn.build.int8 import dequantize_op, quantize_op
+from litebnn.build.notes import Notes, Request
+from litebnn.calibration import observe_ranges
 from litebnn.convert import convert_tflite
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Graph, begin_rewriting, derived, facts, finish_rewriting, like
+from litebnn.rules import run_phases
 
 SAMPLES = 2  # random images that calibrate the ranges of int8 tensors
 
@@ -18,9 +25,44 @@ def convert_network(name: str, *, int8: bool = False) -> Path:
     """
     source = model_file(name, "float")
     path = source.with_name(f"{name}.{'int8' if int8 else 'litebnn'}.tflite")
-    options: dict[str, Any] = {}
-    if int8:
-        images = np.random.default_rng(5).standard_normal((SAMPLES, 1, 224, 224, 3)).astype(np.float32)
-        options["representative_dataset"] = list(images)
+    options: dict[str, Any] = {"representative_dataset": _images()} if int8 else {}
     path.write_bytes(convert_tflite(source, **options))
     return path
+
+
+def quantize_network(name: str) -> Path:
+    """Quantizes all layers of a network to int8, the binary ones too. Returns the new file, NAME.quantized.tflite.
+
+    The file has only builtin ops. Ops without an int8 form, such as SIGN, stay float. If a layer reads the output of
+    such an op, values beyond -1 and 1 are clamped. The file is only for measuring time.
+    """
+    source = model_file(name, "float")
+    path = source.with_name(f"{name}.quantized.tflite")
+    model = read_model(source.read_bytes())
+    begin_rewriting(model)
+    for graph in model.graphs:
+        _quantize_inputs(graph)
+    request = Request(ranges=observe_ranges(model, _images()))
+    run_phases(model, ("without_bits", "quantize", "int8", "tidy"), Notes(model, request))
+    finish_rewriting(model)
+    path.write_bytes(write_model(model))
+    return path
+
+
+def _quantize_inputs(graph: Graph) -> None:
+    """Quantizes the inputs of layers that ops without an int8 form write."""
+    for op in [op for op in graph.ops if facts(op).layer]:
+        values = op.input(facts(op).data)
+        writer = graph.producer(values)
+        if writer is None or facts(writer).int8 is not None:
+            continue
+        levels = like(values, derived(values.name, "/levels"), type="INT8")
+        levels.quantization = parameters_of_range(-1.0, 1.0)
+        back = like(values, derived(values.name, "/numbers"))
+        graph.insert(quantize_op(values, levels), before=op)
+        graph.insert(dequantize_op(levels, back), before=op)
+        graph.set_input(op, facts(op).data, back)
+
+
+def _images() -> list[Any]:
+    return list(np.random.default_rng(5).standard_normal((SAMPLES, 1, 224, 224, 3)).astype(np.float32))

@@ -1,5 +1,7 @@
 r"""Writes larq-zoo's networks to build/zoo, as float .tflite files and as Larq Compute Engine converts them.
 
+Larq Compute Engine converts each network twice, with float and with int8 layers around the binary ones.
+
 The script runs in a separate virtual environment, because larq-zoo needs an older TensorFlow than litebnn:
 
     python3.11 -m venv build/peer-venv
@@ -38,6 +40,8 @@ MODELS = {
     "BinaryDenseNet45": lqz.literature.BinaryDenseNet45,
     "MeliusNet22": lqz.literature.MeliusNet22,
 }
+# The (min, max) of every activation in the int8 files, whose results are meaningless.
+INT8_RANGE = (-6.0, 6.0)
 
 
 def main() -> None:
@@ -55,13 +59,14 @@ def main() -> None:
         (ZOO / f"{name}.float.tflite").write_bytes(converter.convert())
         facts = {"tensorflow_seconds": time.monotonic() - started, "lce_error": "its process died"}
         (ZOO / f"{name}.json").write_text(json.dumps(facts, indent=1))
-        started = time.monotonic()
-        try:
-            (ZOO / f"{name}.lce.tflite").write_bytes(lce.convert_keras_model(model))
-            facts["lce_error"] = None
-        except Exception as error:
-            facts["lce_error"] = str(error).splitlines()[0][:200] or type(error).__name__
-        facts["lce_seconds"] = time.monotonic() - started
+        for form, options in (("lce", {}), ("lce-int8", {"experimental_default_int8_range": INT8_RANGE})):
+            started = time.monotonic()
+            try:
+                (ZOO / f"{name}.{form}.tflite").write_bytes(lce.convert_keras_model(model, **options))
+                facts[f"{form}_error"] = None
+            except Exception as error:
+                facts[f"{form}_error"] = str(error).splitlines()[0][:200] or type(error).__name__
+            facts[f"{form}_seconds"] = time.monotonic() - started
         (ZOO / f"{name}.json").write_text(json.dumps(facts, indent=1))
         print(name, facts, flush=True)
 
