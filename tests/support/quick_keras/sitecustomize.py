@@ -1,0 +1,34 @@
+"""Lets Keras start without scikit-learn and matplotlib.
+
+Keras 3 imports both if they are installed, although only its wrappers and plots use them. These imports are a third of
+the time that TensorFlow takes to start, and the tests start some hundred processes with TensorFlow. `conftest.py` puts
+this folder into PYTHONPATH, where each Python looks for a module of this name.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+UNUSED = ("sklearn", "matplotlib")
+
+
+class Finder:
+    """Says to Keras, and to no other importer, that the packages in UNUSED are not installed."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name in UNUSED and importer().startswith("keras."):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None
+
+
+def importer() -> str:
+    """The name of the module that is importing another one."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith((__name__, "importlib", "_frozen_importlib")):
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__", ""))
+
+
+sys.meta_path.insert(0, Finder)
