@@ -60,8 +60,8 @@ def build(target: str, toolchain: str = "auto", *, programs: bool = True) -> Pat
         return _build(row, compiler, *([] if programs or row.is_bare else ["litebnn"]))
 
 
-def build_tests(target: str, toolchain: str) -> list[Path]:
-    """Builds the C++ tests and the library; returns the paths of the test programs.
+def build_tests(target: str, toolchain: str, *names: str) -> list[Path]:
+    """Builds the library and the C++ tests called `names`, by default all; returns the paths of the test programs.
 
     Raises:
         ToolkitError: as for `build`.
@@ -69,10 +69,10 @@ def build_tests(target: str, toolchain: str) -> list[Path]:
     row = find_system_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
-        _build(row, compiler, "litebnn", "litebnn_tests")
+        _build(row, compiler, "litebnn", *(names or ("litebnn_tests",)))
     folder = work_folder(row, compiler) / "ops" / "tests"
     # A folder of an older checkout may also contain programs that are no longer built.
-    return [folder / name for name in (folder / "programs.txt").read_text(encoding="utf-8").split()]
+    return [folder / name for name in names or (folder / "programs.txt").read_text(encoding="utf-8").split()]
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def _build(target: Target, compiler: Compiler, *products: str) -> Path:
     _forget_other_compiler(work, compiler)
     runtime = runtime_folder(target.name)
     options = {
-        "LITEBNN_BUILD_TESTS": "ON" if "litebnn_tests" in products else "OFF",
+        "LITEBNN_BUILD_TESTS": "ON" if {*products} - {"litebnn"} else "OFF",
         "LITEBNN_VERSIONED_SONAME": "OFF",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }

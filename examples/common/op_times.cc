@@ -24,8 +24,9 @@ std::string FormatOpTimes(const std::vector<OpTime>& times) {
     kind->milliseconds += per_run(time);
     total += per_run(time);
   }
-  std::stable_sort(kinds.begin(), kinds.end(),
-                   [](const Kind& a, const Kind& b) { return a.milliseconds > b.milliseconds; });
+  std::sort(kinds.begin(), kinds.end(), [](const Kind& a, const Kind& b) {
+    return a.milliseconds > b.milliseconds || (a.milliseconds == b.milliseconds && a.op < b.op);
+  });
   const auto share = [total](double milliseconds) { return total > 0 ? 100 * milliseconds / total : 0; };
 
   std::string text = Format("%5s %9s %6s  %-24s %s\n", "node", "ms", "%", "op", "output");

@@ -231,7 +231,8 @@ std::vector<size_t> Best(const std::vector<float>& scores, size_t count) {
   const auto rank = [&scores](size_t i) {
     return std::isnan(scores[i]) ? -std::numeric_limits<float>::infinity() : scores[i];
   };
-  std::stable_sort(order.begin(), order.end(), [&rank](size_t a, size_t b) { return rank(a) > rank(b); });
+  std::sort(order.begin(), order.end(),
+            [&rank](size_t a, size_t b) { return rank(a) > rank(b) || (rank(a) == rank(b) && a < b); });
   order.resize(std::min(order.size(), count));
   return order;
 }

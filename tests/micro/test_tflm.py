@@ -13,9 +13,9 @@ import pytest
 from litebnn.flatbuffer import read_model
 from tests.micro.host import SOURCES
 from tests.runtimes import environments
+from tests.support.cpp_builds import preloaded
 from toolchains.fetch import pypi
 from toolchains.fetch.lock import find
-from toolchains.probes import SANITIZERS, gcc_library
 from toolchains.targets import ROOT
 
 pytestmark = pytest.mark.deep
@@ -52,14 +52,6 @@ def build(folder: Path, is_new: bool, *options: str) -> Path:
     return library
 
 
-def preloaded() -> dict[str, str]:
-    """The environment variables with which Python can load a library that was built with sanitizers.
-
-    Leaks are ignored, because Python itself exits with memory in use.
-    """
-    return {"LD_PRELOAD": ":".join(map(gcc_library, SANITIZERS)), "ASAN_OPTIONS": "detect_leaks=0"}
-
-
 def install(name: str, folder: Path) -> bool:
     """Installs a locked tflite-micro into a folder. Returns true if its types are in the namespace tflite::micro."""
     pypi.install(find(name), f"--target={folder}")
@@ -92,7 +84,7 @@ def test_suite_in_the_interpreter(name: str, cases: Path, tmp_path: Path) -> Non
     is_new = install(name, package)
     assert is_new == (name == "tflite-micro")
     library = build(tmp_path, is_new, *(CHECKS if is_new else ["-O2"]))
-    log = run(sys.executable, RUNNER, package, library, cases, outputs, **(preloaded() if is_new else {}))
+    log = run(sys.executable, RUNNER, package, library, cases, outputs, **(preloaded("gcc") if is_new else {}))
     messages = {name: text for name, _, text in (part.partition("\n") for part in log.split("== ")[1:])}
 
     found = np.load(outputs)

@@ -11,8 +11,7 @@ import pytest
 from litebnn.runtime.find import RUNTIMES, find_library
 from tests.needs import need
 from tests.runtimes import environments
-from tests.support.cpp_builds import build_products
-from toolchains.probes import SANITIZERS, gcc_library
+from tests.support.cpp_builds import build_products, preloaded, sanitizing_compiler
 
 C_LIBRARY = "c-library"
 PYTHON = Path(sys.executable)
@@ -40,12 +39,7 @@ def test_runtime(runtime: str, cases: Path) -> None:
 def sanitized() -> tuple[Path, dict[str, str]]:
     """The library built with AddressSanitizer and UndefinedBehaviorSanitizer, and environment variables to load it."""
     need("gcc-sanitizers")
-    folder = build_products("address-gcc", "litebnn")
-    # The sanitizers must be loaded before Python. libstdc++ must be loaded with them, because they intercept its
-    # exceptions.
-    preload = ":".join(map(gcc_library, SANITIZERS))
-    # The search for leaks is off, because Python itself exits with memory in use.
-    return folder / "liblitebnn.so", {"LD_PRELOAD": preload, "ASAN_OPTIONS": "detect_leaks=0"}
+    return build_products("address", "litebnn") / "liblitebnn.so", preloaded(sanitizing_compiler().name)
 
 
 @pytest.mark.deep

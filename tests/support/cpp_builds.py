@@ -2,6 +2,7 @@
 
 import functools
 import os
+import platform
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import NamedTuple
 
 from fuzz.__main__ import SANITIZED
 from tests.needs import need
-from toolchains.build import locked
-from toolchains.compilers import Compiler, find_clang, find_gcc
+from toolchains.build import build_tests, locked
+from toolchains.compilers import Compiler, find_clang, find_clang_tool, find_gcc
 from toolchains.needs import missing
+from toolchains.probes import SANITIZERS, gcc_library
 from toolchains.targets import BUILD, find_target
 
 
@@ -19,6 +21,9 @@ from toolchains.targets import BUILD, find_target
 def build_products(build: str, *products: str) -> Path:
     """Builds CMake targets in one call, so that all CPU cores work. Returns the build's folder."""
     need("googletest")
+    if build == "release":
+        # The ops were compiled in this folder already, for the library.
+        return build_tests("host", "gcc", *products)[0].parents[2]
     folder = BUILD / "tests" / build
     with locked(folder):
         compiler = BUILDS[build].compiler()
@@ -41,6 +46,21 @@ def sanitizing_compiler() -> Compiler:
     return compiler() if missing("clang") else find_clang()
 
 
+def preloaded(compiler: str) -> dict[str, str]:
+    """The environment variables with which Python can load a library that gcc or Clang built with sanitizers.
+
+    libstdc++ is loaded with the sanitizers, because they intercept its exceptions. Leaks are ignored, because Python
+    itself exits with memory in use.
+    """
+    libraries = [gcc_library(name) for name in SANITIZERS]
+    if compiler == "clang":
+        # The name depends on how Clang was packaged. This library contains both sanitizers.
+        names = f"libclang_rt.asan-{platform.machine()}.so", "libclang_rt.asan.so"
+        found = [run(find_clang_tool("clang"), f"-print-file-name={name}").strip() for name in names]
+        libraries = [next(filter(os.path.isabs, found)), libraries[-1]]
+    return {"LD_PRELOAD": ":".join(libraries), "ASAN_OPTIONS": "detect_leaks=0"}
+
+
 class Build(NamedTuple):
     """A build of the code: a compiler, and options for CMake."""
 
@@ -53,10 +73,7 @@ def sanitized(compiler: Callable[[], Compiler], **more: str) -> Build:
 
 
 BUILDS = {
-    "release": Build(compiler, {}),
     "address": sanitized(sanitizing_compiler),
-    # Python needs a library built by gcc, whose sanitizers are shared libraries that can be preloaded.
-    "address-gcc": sanitized(compiler, LITEBNN_BUILD_TESTS="OFF"),
     # This build compiles each file of the ops by itself, so that each must include what it uses.
     "thread": sanitized(sanitizing_compiler, LITEBNN_SANITIZE="thread", LITEBNN_UNITY_BUILD="OFF"),
 }

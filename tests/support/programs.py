@@ -16,7 +16,7 @@ from litebnn.graph import Buffer, Graph, Model, Op, OpCode, Options, Quantizatio
 from tests.needs import need
 from tests.support.cpp_builds import BUILDS
 from toolchains.build import PROGRAMS, build, copy_whole, locked
-from toolchains.compilers import find_gcc
+from toolchains.compilers import Compiler, find_gcc
 from toolchains.runtime_library import LITERT_WHEELS, fetch, fetch_c_library, library_in
 from toolchains.targets import BUILD, ROOT, find_target
 
@@ -39,15 +39,16 @@ def host_programs() -> Path:
 def sanitized_programs() -> Path:
     """The folder with the programs for this machine, built with AddressSanitizer and UBSan."""
     host_programs()
-    # The build options are those of the library that test_runtimes.py loads, so that ccache compiles the library once.
-    return _own_build("host-sanitized", fetch("host"), **BUILDS["address-gcc"].options)
+    # Compiler and options are those of the C++ tests, so that ccache compiles the library once.
+    build = BUILDS["address"]
+    return _own_build("host-sanitized", fetch("host"), build.compiler(), **build.options)
 
 
 @functools.cache
 def tflite_programs() -> Path:
     """The folder with the programs on TensorFlow Lite's C library, which boards without a LiteRT library use."""
     host_programs()
-    return _own_build("host-tflite", fetch_c_library("host"))
+    return _own_build("host-tflite", fetch_c_library("host"), find_gcc(find_target("host")))
 
 
 # Parameters of a test that runs with each runtime. Each value is the function that builds the programs with that
@@ -58,9 +59,8 @@ RUNTIMES = [
 ]
 
 
-def _own_build(name: str, runtime: Path, **options: str) -> Path:
+def _own_build(name: str, runtime: Path, compiler: Compiler, **options: str) -> Path:
     """Builds the programs with a runtime in a separate folder, and returns that folder."""
-    compiler = find_gcc(find_target("host"))
     folder = BUILD / name
     configure = compiler.configure(folder, LITEBNN_TFLITE_DIR=str(runtime), **options)
     with locked(folder):
