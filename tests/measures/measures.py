@@ -210,7 +210,6 @@ MEASURES: dict[str, Measure] = {
         _distance(_is_layout, upstream=True)(graph),
     ],
     "distance of layouts from outputs": _layouts,
-    "distance of average pools from inputs": _distance(_named("AVERAGE_POOL_2D", "MEAN"), upstream=True),
     "distance of max pools from inputs": _distance(_named("MAX_POOL_2D"), upstream=True),
     "distance of moving ops from outputs": _distance(_named(*_MOVING), upstream=False),
     "distance of quantizers from inputs": _distance(_named("QUANTIZE"), upstream=True),

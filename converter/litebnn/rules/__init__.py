@@ -57,12 +57,7 @@ PHASES: dict[str, tuple[str, ...]] = {
         "fuse.merge_split_convs",
         "canonical.remove_dead_ops",
     ),
-    "lower": (
-        "thresholds.lower_thresholds",
-        "fuse.maxpool_first",
-        "fuse.average_first",
-        "canonical.remove_dead_ops",
-    ),
+    "lower": ("thresholds.lower_thresholds", "fuse.maxpool_first", "canonical.remove_dead_ops"),
     "quantize": ("int8.insert_quantization if ranges",),
     "int8": (
         "int8.shift_uint8_to_int8",
