@@ -12,7 +12,7 @@ import pytest
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-# Keras starts faster in this process, by the import, and in those that tests start, by the variable.
+# The import makes Keras start faster in this process, and PYTHONPATH in child processes.
 import tests.support.quick_keras.sitecustomize  # noqa: F401
 
 QUICK_KERAS = str(Path(__file__).parent / "tests" / "support" / "quick_keras")

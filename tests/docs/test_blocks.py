@@ -18,7 +18,7 @@ import pytest
 
 from tests.needs import need
 from tests.support.documents import DOCUMENTS, Block, blocks
-from tests.trainers.environments import torch_python, without_keras_choice
+from tests.trainers.environments import python_path, torch_python, without_keras_choice
 from toolchains.targets import ROOT
 
 RUN = {"python", "sh"}
@@ -76,7 +76,7 @@ def results_of(chosen: list[Block], folder: Path, python: Path | str) -> dict[Bl
         [str(python), "-m", "tests.docs.run_blocks"],
         input=json.dumps([dataclasses.asdict(block) for block in chosen]),
         cwd=folder,
-        env=without_keras_choice(PATH=path, PYTHONPATH=str(ROOT)),
+        env=without_keras_choice(PATH=path, PYTHONPATH=python_path(ROOT)),
         stdout=subprocess.PIPE,
         text=True,
     )

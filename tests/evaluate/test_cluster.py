@@ -22,6 +22,7 @@ from litebnn.evaluate.run import evaluate_models
 from tests.evaluate.data_sets import MODEL, class_folders, counted, expected_counts, noise, npz
 from tests.needs import imported
 from tests.support.float_models import FloatModel
+from tests.trainers.environments import python_path
 from toolchains.targets import ROOT
 
 dask = imported("dask", "evaluate")
@@ -42,7 +43,7 @@ class Cluster:
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
         # Workers import this test module by its name to find its functions.
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        environment = os.environ | {"PYTHONPATH": python_path(ROOT)}
         with (self._logs / f"{len(self._processes)}.log").open("wb") as log:
             process = subprocess.Popen([sys.executable, "-m", *words], stdout=log, stderr=log, env=environment)
         self._processes.append(process)

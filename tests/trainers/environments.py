@@ -24,6 +24,11 @@ def without_keras_choice(**variables: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in KERAS_CHOICES} | THREADS | variables
 
 
+def python_path(*folders: Path) -> str:
+    """The value of PYTHONPATH with which a child process imports modules from `folders`, and starts Keras faster."""
+    return os.pathsep.join([*map(str, folders), os.environ["PYTHONPATH"]])
+
+
 # The packages that the tests add to the environment for PyTorch.
 TORCH_PACKAGES = ("pytest>=8", "keras>=3.15", "tensorboard>=2.16")
 

@@ -13,7 +13,7 @@ import pytest
 
 import litebnn
 from tests.needs import imported, need
-from tests.trainers.environments import FAST_COMPILATION, torch_python, without_keras_choice
+from tests.trainers.environments import FAST_COMPILATION, python_path, torch_python, without_keras_choice
 from toolchains.targets import ROOT
 
 # The environment variable that names a Python with Keras 3, torch and litert-torch, to use instead of bootstrap's.
@@ -27,8 +27,7 @@ def torch_keras() -> str:
 
 
 def run(python: str, backend: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    paths = f"{ROOT / 'converter'}{os.pathsep}{ROOT}"
-    environment = without_keras_choice(KERAS_BACKEND=backend, PYTHONPATH=paths)
+    environment = without_keras_choice(KERAS_BACKEND=backend, PYTHONPATH=python_path(ROOT / "converter", ROOT))
     return subprocess.run([python, *arguments], capture_output=True, text=True, cwd=ROOT, env=environment)
 
 

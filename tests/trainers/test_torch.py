@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.needs import need
-from tests.trainers.environments import torch_python, without_keras_choice
+from tests.trainers.environments import python_path, torch_python, without_keras_choice
 from tests.trainers.random_networks import random_network
 from toolchains.targets import ROOT
 
@@ -20,7 +20,7 @@ def converted(library: None, networks: int, tmp_path_factory: pytest.TempPathFac
     python = torch_python()
     folder = tmp_path_factory.mktemp("converted")
     environment = without_keras_choice(
-        LITEBNN_CONVERTED=str(folder), LITEBNN_NETWORKS=str(networks), PYTHONPATH=str(ROOT)
+        LITEBNN_CONVERTED=str(folder), LITEBNN_NETWORKS=str(networks), PYTHONPATH=python_path(ROOT)
     )
     suite = [python, *SUITE, "tests/trainers/torch_suite.py"]
     assert subprocess.run(suite, cwd=ROOT, env=environment).returncode == 0
@@ -42,7 +42,7 @@ def test_the_suite_passes_and_files_are_as_small_as_larqs(converted: Path, netwo
 @pytest.mark.usefixtures("library")
 def test_the_zoo_computes_what_keras_does_and_converts(pytestconfig: pytest.Config) -> None:
     python = torch_python()
-    environment = without_keras_choice(PYTHONPATH=str(ROOT), KERAS_BACKEND="torch")
+    environment = without_keras_choice(PYTHONPATH=python_path(ROOT), KERAS_BACKEND="torch")
     environment |= {"LITEBNN_WHOLE": "1"} if pytestconfig.getoption("--long") else {}
     suite = [python, *SUITE, "tests/trainers/torch_zoo_suite.py"]
     assert subprocess.run(suite, cwd=ROOT, env=environment).returncode == 0

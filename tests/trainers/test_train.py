@@ -1,6 +1,5 @@
 """Tests examples/train on images that the test makes, in each framework's environment."""
 
-import os
 import re
 import signal
 import socket
@@ -14,7 +13,7 @@ import pytest
 
 from examples.train.checkpoint import NAME as CHECKPOINT
 from tests.needs import need
-from tests.trainers.environments import FAST_COMPILATION, torch_python, without_keras_choice
+from tests.trainers.environments import FAST_COMPILATION, python_path, torch_python, without_keras_choice
 from toolchains.targets import ROOT
 
 pytestmark = pytest.mark.deep
@@ -34,8 +33,7 @@ def python_of(framework: str) -> str:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    paths = f"{ROOT / 'converter'}{os.pathsep}{ROOT}"
-    return without_keras_choice(PYTHONPATH=paths) | variables
+    return without_keras_choice(PYTHONPATH=python_path(ROOT / "converter", ROOT)) | variables
 
 
 def finish(process: subprocess.Popen[str]) -> str:

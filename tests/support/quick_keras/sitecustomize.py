@@ -14,7 +14,7 @@ UNUSED = ("sklearn", "matplotlib")
 
 
 class Finder:
-    """Says to Keras, and to no other importer, that the packages in UNUSED are not installed."""
+    """Hides the packages in UNUSED from Keras only."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:

@@ -1,11 +1,16 @@
-"""Tests that Keras, and nothing else, starts without scikit-learn."""
+"""Tests that imports in Keras, and no others, do not find scikit-learn."""
 
-import importlib
+import importlib.util
+import sys
+
+import pytest
 
 from tests.needs import need
 
 
-def test_keras_alone_does_not_find_scikit_learn() -> None:
-    need("keras", "demo")
-    assert importlib.import_module("keras.src.wrappers.fixes").sklearn is None
-    assert importlib.import_module("sklearn.datasets").load_digits
+def test_only_keras_does_not_find_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("demo")
+    monkeypatch.delitem(sys.modules, "sklearn", raising=False)
+    with pytest.raises(ModuleNotFoundError, match="sklearn"):
+        exec("import sklearn", {"__name__": "keras.src.wrappers.fixes"})
+    assert importlib.util.find_spec("sklearn") is not None
