@@ -40,7 +40,7 @@ MODELS = {
     "BinaryDenseNet45": lqz.literature.BinaryDenseNet45,
     "MeliusNet22": lqz.literature.MeliusNet22,
 }
-# The (min, max) of every activation in the int8 files, whose results are meaningless.
+# The (min, max) of every activation in the int8 files. No calibration was done, so their results are meaningless.
 INT8_RANGE = (-6.0, 6.0)
 
 
@@ -67,7 +67,8 @@ def main() -> None:
             except Exception as error:
                 facts[f"{form}_error"] = str(error).splitlines()[0][:200] or type(error).__name__
             facts[f"{form}_seconds"] = time.monotonic() - started
-        (ZOO / f"{name}.json").write_text(json.dumps(facts, indent=1))
+            # The other form may end the process.
+            (ZOO / f"{name}.json").write_text(json.dumps(facts, indent=1))
         print(name, facts, flush=True)
 
 

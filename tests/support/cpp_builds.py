@@ -24,9 +24,10 @@ def build_products(build: str, *products: str) -> Path:
     if build == "release":
         # The ops were compiled in this folder already, for the library.
         return build_tests("host", "gcc", *products)[0].parents[2]
-    folder = BUILD / "tests" / build
+    compiler = BUILDS[build].compiler()
+    # CMake forgets the options of a folder whose compiler changes.
+    folder = BUILD / "tests" / f"{build}-{compiler.name}"
     with locked(folder):
-        compiler = BUILDS[build].compiler()
         run(*compiler.configure(folder, **{"LITEBNN_BUILD_TESTS": "ON", **BUILDS[build].options}))
         run(*compiler.compile(folder, *products))
     return folder
@@ -57,7 +58,9 @@ def preloaded(compiler: str) -> dict[str, str]:
         # The name depends on how Clang was packaged. This library contains both sanitizers.
         names = f"libclang_rt.asan-{platform.machine()}.so", "libclang_rt.asan.so"
         found = [run(find_clang_tool("clang"), f"-print-file-name={name}").strip() for name in names]
-        libraries = [next(filter(os.path.isabs, found)), libraries[-1]]
+        runtime = next(filter(os.path.isabs, found), "")
+        assert runtime, "Clang's shared AddressSanitizer is missing: apt install libclang-rt-dev"
+        libraries = [runtime, libraries[-1]]
     return {"LD_PRELOAD": ":".join(libraries), "ASAN_OPTIONS": "detect_leaks=0"}
 
 

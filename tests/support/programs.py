@@ -40,8 +40,9 @@ def sanitized_programs() -> Path:
     """The folder with the programs for this machine, built with AddressSanitizer and UBSan."""
     host_programs()
     # Compiler and options are those of the C++ tests, so that ccache compiles the library once.
-    build = BUILDS["address"]
-    return _own_build("host-sanitized", fetch("host"), build.compiler(), **build.options)
+    address = BUILDS["address"]
+    compiler = address.compiler()
+    return _own_build(f"host-sanitized-{compiler.name}", fetch("host"), compiler, **address.options)
 
 
 @functools.cache

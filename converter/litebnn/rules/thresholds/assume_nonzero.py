@@ -43,7 +43,7 @@ def _ops_of_levels(graph: Graph) -> set[Op]:
     for op in graph.ops:
         levels = find_levels(graph, op.output) if len(op.outputs) == 1 else None
         if levels is not None:
-            found.update(ops_upstream(graph, op.output, partial(_inputs_except, levels.x)) or ())
+            found.update(ops_upstream(graph, op.output, partial(_inputs_except, levels.x), len(graph.ops)) or ())
     return found
 
 
