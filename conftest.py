@@ -13,11 +13,11 @@ os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 # The import makes Keras start faster in this process, and PYTHONPATH in child processes.
-import tests.support.quick_keras.sitecustomize  # noqa: F401
+import tests.support.quick_start.sitecustomize  # noqa: F401
 
-QUICK_KERAS = str(Path(__file__).parent / "tests" / "support" / "quick_keras")
-if QUICK_KERAS not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (QUICK_KERAS, os.environ.get("PYTHONPATH"))))
+QUICK_START = str(Path(__file__).parent / "tests" / "support" / "quick_start")
+if QUICK_START not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (QUICK_START, os.environ.get("PYTHONPATH"))))
 
 # tflite-runtime must be loaded before TensorFlow. Both define the same symbols, and both use the definition that was
 # loaded first.
