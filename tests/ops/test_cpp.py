@@ -7,16 +7,18 @@ in the long mode). The thread build runs tests of threads under ThreadSanitizer.
 import pytest
 
 from tests.support.cpp_builds import BUILDS, build_products, run
-from toolchains.targets import ROOT
 
-FOLDER = ROOT / "ops" / "tests"
-TESTS = ["kernels_test", "litert_test"]
-TESTS += sorted(
-    path.stem
-    for folder in (FOLDER, FOLDER / "partition")
-    for path in folder.glob("*_test.cc")
-    if path.stem != "abi_test"
-)
+TESTS = [
+    "allocation_test",
+    "failed_allocation_test",
+    "kernels_test",
+    "litert_test",
+    "mutation_test",
+    "ops_test",
+    "partition_test",
+    "prepare_time_test",
+    "threads_test",
+]
 # For each build, the tests that run in it. Tests that count allocations or measure time make no sense with a sanitizer.
 ONLY = {"thread": {"kernels_test", "threads_test"}}
 NOT = {"address": {"allocation_test", "failed_allocation_test", "prepare_time_test"}}
@@ -37,9 +39,10 @@ CASES = [pytest.param(*program, marks=[] if program in QUICK else pytest.mark.de
 
 def run_test(build: str, test: str, programs: list[tuple[str, str]], environment: dict[str, str] | None = None) -> str:
     """Runs a C++ test of a build. The first call for a build compiles all of its programs."""
-    folder = build_products(build, *(name for each, name in programs if each == build))
+    folder = build_products(build, *(name for each, name in programs if each == build)) / "ops" / "tests"
+    assert sorted((folder / "programs.txt").read_text(encoding="utf-8").split()) == TESTS
     chosen = f"--gtest_filter={FILTERS.get((build, test), '*')}"
-    return run(folder / "ops" / "tests" / test, "--gtest_brief=1", chosen, environment=environment)
+    return run(folder / test, "--gtest_brief=1", chosen, environment=environment)
 
 
 @pytest.mark.parametrize(("build", "test"), CASES)

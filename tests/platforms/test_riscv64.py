@@ -23,7 +23,7 @@ def test_the_cpp_tests_pass() -> None:
     row = find_target(TARGET)
     need("googletest", f"{row.triple}-g++", row.emulator)
     programs = build_tests(TARGET, "gcc")
-    assert len(programs) > 15
+    assert {"kernels_test", "ops_test", "partition_test"} < {program.name for program in programs}
     check_library(row.folder / row.names.library)
     running = [
         subprocess.Popen(

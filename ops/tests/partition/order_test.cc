@@ -2,22 +2,11 @@
 
 #include <utility>
 
-#include "tflite/ops/op_list.h"
+#include "tests/support/parted_op.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn {
 namespace {
-
-class PartedOp final : public Op {
- public:
-  explicit PartedOp(size_t part_count) : part_count_(part_count) {}
-  bool Prepare(const Node&) override { return true; }
-  size_t PartCount() const override { return part_count_; }
-  void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
-
- private:
-  size_t part_count_;
-};
 
 // Makes a step that reads its first `part_count` inputs one by one, as its parts. If `part_count` is 0, the step reads
 // all of `inputs` together. If `copies` is true, it writes as many bytes as it reads, otherwise fewer.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "tests/support/parted_op.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/partition/stages.h"
 
@@ -24,21 +25,9 @@ class ReadingOp final : public Op {
   void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
 };
 
-// An op that reads its first `part_count` inputs, the parts of an image, one after another.
-class PartedOp final : public Op {
- public:
-  explicit PartedOp(size_t part_count) : part_count_(part_count) {}
-  bool Prepare(const Node&) override { return true; }
-  size_t PartCount() const override { return part_count_; }
-  void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
-
- private:
-  size_t part_count_;
-};
-
 // A step between tensors of `bytes` bytes. Tensor 0 and the output of the last step belong to the runtime; all other
 // tensors are internal to the partition.
-Step MakeStep(const std::vector<int>& inputs, int output, size_t bytes = 1024) {
+Step OverwritingStep(const std::vector<int>& inputs, int output, size_t bytes = 1024) {
   Step step = {&kAddOpType, 0, {}, {}, nullptr, 0, nullptr};
   for (int tensor : inputs) step.inputs.push_back({tensor, tensor > 0, bytes, 4});
   step.outputs.push_back({output, true, bytes, 4});
@@ -55,7 +44,7 @@ MemoryPlan Plan(std::vector<Step>* steps) {
 
 TEST(PlanMemory, OutputsTakeTheMemoryOfTheirInput) {
   std::vector<Step> steps;
-  for (int i = 0; i < 4; ++i) steps.push_back(MakeStep({i}, i + 1));
+  for (int i = 0; i < 4; ++i) steps.push_back(OverwritingStep({i}, i + 1));
   const MemoryPlan plan = Plan(&steps);
   for (size_t i = 1; i < 3; ++i) EXPECT_EQ(steps[i].outputs[0].buffer, steps[0].outputs[0].buffer);
   EXPECT_EQ(plan.arena_bytes, 1024u + 128);
@@ -65,9 +54,9 @@ TEST(PlanMemory, OutputsTakeTheMemoryOfTheirInput) {
 
 TEST(PlanMemory, NotThatOfAnInputWhichIsReadLater) {
   std::vector<Step> steps;
-  steps.push_back(MakeStep({0}, 1));
-  steps.push_back(MakeStep({1}, 2));
-  steps.push_back(MakeStep({2, 1}, 3));
+  steps.push_back(OverwritingStep({0}, 1));
+  steps.push_back(OverwritingStep({1}, 2));
+  steps.push_back(OverwritingStep({2, 1}, 3));
   const MemoryPlan plan = Plan(&steps);
   const size_t first = steps[0].outputs[0].buffer, second = steps[1].outputs[0].buffer;
   EXPECT_NE(first, second);
@@ -78,7 +67,7 @@ TEST(PlanMemory, NotThatOfAnInputWhichIsReadLater) {
 
 TEST(PlanMemory, NorThatOfAnInputWhichIsReadMeanwhile) {
   std::vector<Step> steps;
-  for (int i = 0; i < 3; ++i) steps.push_back(MakeStep({i}, i + 1));
+  for (int i = 0; i < 3; ++i) steps.push_back(OverwritingStep({i}, i + 1));
   steps[1].op = std::make_unique<ReadingOp>();
   Plan(&steps);
   EXPECT_NE(steps[0].outputs[0].buffer, steps[1].outputs[0].buffer);
@@ -86,17 +75,17 @@ TEST(PlanMemory, NorThatOfAnInputWhichIsReadMeanwhile) {
 
 TEST(PlanMemory, NorThatOfAnInputOfAnotherSize) {
   std::vector<Step> steps;
-  steps.push_back(MakeStep({0}, 1));
-  steps.push_back(MakeStep({1}, 2));
+  steps.push_back(OverwritingStep({0}, 1));
+  steps.push_back(OverwritingStep({1}, 2));
   steps[1].outputs[0].bytes = 2048;
-  steps.push_back(MakeStep({2}, 3, 2048));
+  steps.push_back(OverwritingStep({2}, 3, 2048));
   Plan(&steps);
   EXPECT_NE(steps[0].outputs[0].buffer, steps[1].outputs[0].buffer);
 }
 
 TEST(PlanMemory, IsMadeAnewEachTime) {
   std::vector<Step> steps;
-  for (int i = 0; i < 3; ++i) steps.push_back(MakeStep({i}, i + 1));
+  for (int i = 0; i < 3; ++i) steps.push_back(OverwritingStep({i}, i + 1));
   MemoryPlan plan = Plan(&steps);
   const MemoryPlan first = plan;
   ASSERT_TRUE(PlanMemory(2, OrderTasks(steps), &steps, &plan));
@@ -108,10 +97,10 @@ TEST(PlanMemory, IsMadeAnewEachTime) {
 
 TEST(PlanMemory, PartsAreInUseUntilTheirOwnTaskAndTheWholeFromTheFirst) {
   std::vector<Step> steps;
-  for (int i = 1; i <= 3; ++i) steps.push_back(MakeStep({0}, i));
-  steps.push_back(MakeStep({1, 2, 3}, 4, 3072));
+  for (int i = 1; i <= 3; ++i) steps.push_back(OverwritingStep({0}, i));
+  steps.push_back(OverwritingStep({1, 2, 3}, 4, 3072));
   steps[3].op = std::make_unique<PartedOp>(3);
-  steps.push_back(MakeStep({4}, 5, 3072));
+  steps.push_back(OverwritingStep({4}, 5, 3072));
   const MemoryPlan plan = Plan(&steps);
   const auto life = [&](const Binding& binding) {
     const ArenaBuffer& buffer = plan.buffers[binding.buffer];
@@ -130,14 +119,14 @@ TEST(PlanMemory, LayersThatEachCopyAllPartsBeforeThemDoNotKeepTheirCopies) {
   std::vector<Step> steps;
   std::vector<int> parts;
   for (int layer = 1; layer <= kLayers; ++layer) {
-    steps.push_back(MakeStep({parts.empty() ? 0 : 100 + layer - 1}, layer));
+    steps.push_back(OverwritingStep({parts.empty() ? 0 : 100 + layer - 1}, layer));
     steps.back().inputs[0].bytes = 1024 * parts.size();
     parts.push_back(layer);
-    steps.push_back(MakeStep(parts, 100 + layer, 1024 * parts.size()));
+    steps.push_back(OverwritingStep(parts, 100 + layer, 1024 * parts.size()));
     for (Binding& part : steps.back().inputs) part.bytes = 1024;
     steps.back().op = std::make_unique<PartedOp>(parts.size());
   }
-  steps.push_back(MakeStep({100 + kLayers}, 200));
+  steps.push_back(OverwritingStep({100 + kLayers}, 200));
   steps.back().inputs[0].bytes = 1024 * kLayers;
   // After each layer, a step copies the layers' outputs so far into one joined tensor. The arena holds the outputs
   // of all layers and the last joined tensor, but no earlier joined tensor.
