@@ -26,20 +26,10 @@ Runner = Callable[[Sequence[str], TextIO], int]
 MICRO = ROOT / "ops" / "micro"
 CMAKE_FILES = ROOT / "toolchains" / "cmake"
 
-# Patterns of files of zig's libraries that neither the op library nor any example program uses. Before zig first links
-# for a family of CPUs, it compiles libc++ and, for Windows, the C library. Half of that time goes into these files. A
-# program that needs one of them cannot be linked, so the C++ tests are built by other compilers. The file
-# no_demangler.cc replaces the last of these files.
-#
-# The C library's files have complex numbers, the type long double, and the identifiers of Windows' own interfaces.
-UNUSED_SOURCES = (
-    "libc/mingw/complex/*.c",
-    "libc/mingw/libsrc/*.c",
-    "libc/mingw/libsrc/ws2tcpip/*.c",
-    "libc/mingw/libsrc/wspiapi/*.c",
-    "libc/mingw/math/*.c",
-    "libc/mingw/math/x86/*l.c",
-    "libc/mingw/stdio/mingw_*.c",
+# Neither the op library nor any example program uses these files of zig's libc++. They take more than half of the time
+# in which zig compiles libc++, before it first links for a family of CPUs. A program that needs one of them cannot be
+# linked, so the C++ tests are built by other compilers. The file no_demangler.cc replaces the last of these files.
+UNUSED_LIBCXX = (
     "libcxx/src/atomic.cpp",
     "libcxx/src/barrier.cpp",
     "libcxx/src/bind.cpp",
@@ -212,32 +202,29 @@ def _with_empty_files(folder: Path, copy: Path, empty: Collection[str]) -> None:
 
 
 def zig_variables(program: str) -> dict[str, str]:
-    """The environment variables with which the zig at the path `program` leaves out the files of UNUSED_SOURCES.
+    """The environment variables with which the zig at the path `program` leaves out the files UNUSED_LIBCXX.
 
     ZIG_LIB_DIR names a copy, by symbolic links, of the folder of zig's libraries. In the copy, these files are empty.
     The result is empty if this system makes no such links, or if zig keeps its libraries in another folder.
     """
     original = Path(program).parent / "lib"
-    folders = {original / parent for name in UNUSED_SOURCES for parent in Path(name).parents}
+    folders = {original / parent for name in UNUSED_LIBCXX for parent in Path(name).parents}
     # The entries are a part of the copy's name, because a copy of an incomplete folder lacks what is added later.
     entries = sorted(str(entry) for folder in folders for entry in folder.glob("*"))
-    content = "\n".join((_zig_version(), *entries, *UNUSED_SOURCES))
+    content = "\n".join((_zig_version(), *entries, *UNUSED_LIBCXX))
     copy = BUILD / "zig-lib" / hashlib.sha256(content.encode()).hexdigest()[:16]
     if not copy.is_dir():
         # The last step also fails if another build has made the copy at the same time.
         with contextlib.suppress(OSError):
             copy.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=copy.parent) as folder:
-                empty = [
-                    file.relative_to(original).as_posix() for name in UNUSED_SOURCES for file in original.glob(name)
-                ]
-                _with_empty_files(original, Path(folder) / copy.name, empty)
+                _with_empty_files(original, Path(folder) / copy.name, UNUSED_LIBCXX)
                 (Path(folder) / copy.name).replace(copy)
     return {"ZIG_LIB_DIR": str(copy)} if copy.is_dir() else {}
 
 
 def _run_zig(command: Sequence[str], log: TextIO) -> int:
-    """Runs `command` on this machine. In it, zig compiles only the files of its libraries that litebnn uses."""
+    """Runs `command` on this machine. In it, zig compiles only the files of libc++ that litebnn uses."""
     variables = {} if "ZIG_LIB_DIR" in os.environ else zig_variables(ziglang_program())
     return run_in_process(command, log, **variables)
 
