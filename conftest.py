@@ -12,7 +12,7 @@ import pytest
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-# The import makes Keras start faster in this process, and PYTHONPATH in child processes.
+# The import makes Python and Keras start faster in this process, and PYTHONPATH in child processes.
 import tests.support.quick_start.sitecustomize  # noqa: F401
 
 QUICK_START = str(Path(__file__).parent / "tests" / "support" / "quick_start")

@@ -4,10 +4,14 @@ The address build runs all tests under AddressSanitizer and UndefinedBehaviorSan
 in the long mode). The thread build runs tests of threads under ThreadSanitizer.
 """
 
+import re
+
 import pytest
 
 from tests.support.cpp_builds import BUILDS, build_products, run
+from toolchains.targets import ROOT
 
+FOLDER = ROOT / "ops" / "tests"
 TESTS = [
     "allocation_test",
     "failed_allocation_test",
@@ -31,8 +35,7 @@ PROGRAMS = [
     for test in TESTS
     if test in ONLY.get(build, TESTS) and test not in NOT.get(build, ())
 ]
-# The C++ tests of the quick tier: those of the kernels and of the ops. Compiling the other tests too would take twice
-# as long.
+# The C++ tests of the quick tier: those of the kernels and of the ops.
 QUICK = [("release", "kernels_test"), ("release", "ops_test")]
 CASES = [pytest.param(*program, marks=[] if program in QUICK else pytest.mark.deep) for program in PROGRAMS]
 
@@ -48,6 +51,15 @@ def run_test(build: str, test: str, programs: list[tuple[str, str]], environment
 @pytest.mark.parametrize(("build", "test"), CASES)
 def test_cpp(build: str, test: str, are_deep: bool) -> None:
     run_test(build, test, PROGRAMS if are_deep else QUICK)
+
+
+def test_every_file_is_compiled() -> None:
+    described = (FOLDER / "CMakeLists.txt").read_text(encoding="utf-8")
+    files = [path.relative_to(FOLDER).with_suffix("") for path in FOLDER.rglob("*_test.cc") if path.stem != "abi_test"]
+    # CMake itself looks for the files of this folder.
+    listed = [name.as_posix() for name in files if name.parent.name != "partition"]
+    assert len(listed) > 20
+    assert [name for name in listed if not re.search(rf"(?<![\w/]){name}\b", described)] == []
 
 
 @pytest.mark.deep

@@ -77,7 +77,7 @@ def sanitized(compiler: Callable[[], Compiler], **more: str) -> Build:
 
 BUILDS = {
     "address": sanitized(sanitizing_compiler),
-    # This build compiles each file of the ops by itself, so that each must include what it uses.
+    # This build compiles each file of the ops, and of its two tests, by itself, so that each must include what it uses.
     "thread": sanitized(sanitizing_compiler, LITEBNN_SANITIZE="thread", LITEBNN_UNITY_BUILD="OFF"),
 }
 

@@ -1,8 +1,9 @@
 """Lets Python and Keras start faster. `conftest.py` puts this folder into PYTHONPATH, where each Python looks for a
 module of this name. The tests start some hundred processes with TensorFlow.
 
-Python's garbage collector looks for unused cycles of objects each time 700 more objects exist. While TensorFlow starts,
-this takes a sixth of the time, and finds nothing.
+Python's garbage collector looks for unused cycles of objects each time some hundred more objects exist, 700 in Python
+3.12. While TensorFlow starts, this takes a sixth of the time, and finds nothing. The larger number stays for the whole
+process.
 
 Keras 3 imports scikit-learn and matplotlib if they are installed, although only its wrappers and plots use them. These
 imports are a third of the time that TensorFlow takes to start.
@@ -35,5 +36,5 @@ def importer() -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
-gc.set_threshold(100_000, 50, 50)
+gc.set_threshold(100_000, 10, 10)
 sys.meta_path.insert(0, Finder)
