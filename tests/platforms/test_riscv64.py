@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.needs import need
+from tests.ops.test_cpp import TESTS
 from tests.support.libraries import check_library
 from toolchains.build import build_tests
 from toolchains.emulate import emulator
@@ -23,7 +24,7 @@ def test_the_cpp_tests_pass() -> None:
     row = find_target(TARGET)
     need("googletest", f"{row.triple}-g++", row.emulator)
     programs = build_tests(TARGET, "gcc")
-    assert {"kernels_test", "ops_test", "partition_test"} < {program.name for program in programs}
+    assert {*TESTS} - {program.name for program in programs} == {"failed_allocation_test", "prepare_time_test"}
     check_library(row.folder / row.names.library)
     running = [
         subprocess.Popen(
