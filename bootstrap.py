@@ -92,9 +92,18 @@ NO_WHEELS = "needs tf-keras (Keras 2), which has no release for the TensorFlow o
 WITHOUT_DEPENDENCIES = {"larq": ["larq>=0.13.3"]}
 NEWEST_NUMPY_1 = (3, 12)
 
+# The tasks that build the library for this machine. pip takes minutes to install what such a task needs, and keeps one
+# CPU busy, so the build runs at the same time. It needs only these requirements of the extra `dev`.
+BUILDING = ("compare", "demo", "photo", "test")
+NEEDED_TO_BUILD = ("cmake>=3.25", "filelock>=3.12", "ninja>=1.11", "pyelftools>=0.30")
+
 # Older releases of pip take up to twice as long to find and install TensorFlow and its requirements. Most of that time
 # they compare the files of indexes with the tags of this Python.
 FAST_PIP = "pip>=25.1"
+
+# An older wheel is better than a newer release that pip would have to compile, by tools that may be missing. Python
+# compiles the modules that it imports. All 13,000 of them would take 45 s of processor time.
+INSTALL_OPTIONS = ("--quiet", "--no-input", "--no-compile", "--prefer-binary")
 
 # pip's arguments for PyTorch, tried in turn until one gives a build for CPUs. PyPI's build for Linux requires several
 # GB of CUDA. The environment variable LITEBNN_TORCH replaces these arguments with the user's own.
@@ -145,10 +154,7 @@ def pip_install(folder: Path, *arguments: str) -> None:
     Raises:
         CalledProcessError: pip failed.
     """
-    # An older wheel is better than a newer release that pip would have to compile, by tools that may be missing. Python
-    # compiles the modules that it imports. All 13,000 of them would take 45 s of processor time.
-    options = ("--quiet", "--no-input", "--no-compile", "--prefer-binary")
-    command = pip(folder, "install", *options, *arguments)
+    command = pip(folder, "install", *INSTALL_OPTIONS, *arguments)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         print(done.stdout.decode(errors="replace"), end="", flush=True)
@@ -171,21 +177,51 @@ def make_environment(folder: Path) -> None:
         subprocess.run(pip(folder, "install", *options, FAST_PIP), capture_output=True)
 
 
+def stamp_of(folder: Path, extra: str) -> Path:
+    return folder / f"litebnn-{extra}.stamp"
+
+
+def hash_of_requirements(folder: Path) -> str:
+    files = [ROOT / "pyproject.toml", *([RELEASE_LOCK] if folder == RELEASE_VENV else [])]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files) + str(ROOT).encode()).hexdigest()
+
+
+def has(folder: Path, extras: tuple[str, ...]) -> bool:
+    """True if the extras were installed into the environment from this pyproject.toml."""
+    wanted, stamps = hash_of_requirements(folder), [stamp_of(folder, extra) for extra in extras]
+    return all(stamp.exists() and stamp.read_text() == wanted for stamp in stamps)
+
+
+def begin_build(folder: Path) -> "subprocess.Popen[bytes] | None":
+    """Begins to build the library for this machine; None if pip cannot install what the build needs.
+
+    The task builds the library too. It waits for this build, compiles what is missing, and reports what failed.
+    """
+    needed = subprocess.run(pip(folder, "install", *INSTALL_OPTIONS, *NEEDED_TO_BUILD), capture_output=True)
+    if needed.returncode:
+        return None
+    path = os.pathsep.join(filter(None, [str(ROOT / "converter"), os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        [str(python_of(folder)), "-m", "toolchains.build"],
+        cwd=ROOT,
+        env={**task_variables(folder), "PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 def install(folder: Path, extras: tuple[str, ...]) -> None:
     """Installs litebnn as an editable package with `extras`, if that was not done already for this pyproject.toml.
 
     One stamp file per extra holds the hash of the pyproject.toml it was installed from.
     """
-    is_release = folder == RELEASE_VENV
-    files = [ROOT / "pyproject.toml", *([RELEASE_LOCK] if is_release else [])]
-    wanted = hashlib.sha256(b"".join(file.read_bytes() for file in files) + str(ROOT).encode()).hexdigest()
-    stamps = [folder / f"litebnn-{extra}.stamp" for extra in extras]
-    if all(stamp.exists() and stamp.read_text() == wanted for stamp in stamps):
+    wanted = hash_of_requirements(folder)
+    if has(folder, extras):
         return
     if "torch" in extras:
         install_torch(folder)
     say(f"installing litebnn[{','.join(extras)}] into {folder.name} (a few minutes the first time)")
-    if is_release:
+    if folder == RELEASE_VENV:
         # Only wheels are installed, because the requirements that build a package from source have no hashes.
         pip_install(folder, "--require-hashes", "--only-binary=:all:", "--requirement", str(RELEASE_LOCK))
         # litebnn's own folder has no hash. It is built by the hatchling that the lock has installed.
@@ -196,8 +232,8 @@ def install(folder: Path, extras: tuple[str, ...]) -> None:
         apart = without_dependencies(extra)
         if apart:
             pip_install(folder, "--no-deps", *apart)
-    for stamp in stamps:
-        stamp.write_text(wanted)
+    for extra in extras:
+        stamp_of(folder, extra).write_text(wanted)
 
 
 def without_dependencies(extra: str) -> list[str]:
@@ -249,6 +285,11 @@ def given_options(task: str, arguments: list[str]) -> dict[str, str]:
         else:
             parser.add_argument(*names)
     return vars(parser.parse_known_args(arguments)[0])
+
+
+def builds_for_this_machine(arguments: list[str]) -> bool:
+    """True if the task with these arguments first builds the library for this machine."""
+    return arguments[0] in BUILDING and given_options(arguments[0], arguments[1:]).get("target", "host") == "host"
 
 
 def needed_extras(task: str, given: dict[str, str]) -> list[str]:
@@ -328,12 +369,15 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__)
         return 0 if arguments else 1
+    build = None
     try:
         if arguments[0] == "doctor":
             return doctor(arguments[1:])
         for folder, extras in environments(arguments):
             with locked(folder):
                 make_environment(folder)
+                if build is None and builds_for_this_machine(arguments) and not has(folder, ("dev",)):
+                    build = begin_build(folder)
                 install(folder, extras)
         command = [str(python_of(folder)), "-m", "invoke", "--search-root", str(ROOT), *arguments]
         return subprocess.run(command, env=task_variables(folder)).returncode
@@ -343,6 +387,9 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return 130
+    finally:
+        if build:
+            build.wait()
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]
         return subprocess.CompletedProcess(command, 3 if "invoke" in command else 0)
 
     monkeypatch.setattr(bootstrap.subprocess, "run", run)
+    monkeypatch.setattr(bootstrap, "begin_build", lambda folder: None)
     return ran
 
 
@@ -125,6 +126,48 @@ def test_new_dependencies_are_installed(
 def test_a_task_gets_the_extras_that_it_needs(commands: list[list[str]], arguments: str, extras: str) -> None:
     bootstrap.main(arguments.split())
     assert installs(commands)[0].endswith(f"[{extras}]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "begun"),
+    [
+        ("test", ["venv"]),
+        ("test --deep", ["venv"]),
+        ("test --target=rpi4", []),
+        ("demo --trainer=torch", ["venv-torch"]),
+        ("compare", ["venv-torch"]),
+        ("build", []),
+    ],
+)
+def test_the_library_is_built_while_pip_works(
+    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, arguments: str, begun: list[str]
+) -> None:
+    built: list[str] = []
+
+    def begin_build(folder: Path) -> subprocess.Popen[bytes]:
+        assert installs(commands) == []
+        built.append(folder.name)
+        return subprocess.Popen([sys.executable, "-c", ""])
+
+    monkeypatch.setattr(bootstrap, "begin_build", begin_build)
+    for _ in range(2):
+        assert bootstrap.main(arguments.split()) == 3
+        assert built == begun
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_build_begins_unless_pip_fails(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The build reports nothing, because the task builds again."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/ran\n[ "$2" != pip ] || exit {code}\necho chatter\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(bootstrap, "python_of", lambda folder: python)
+    build = bootstrap.begin_build(tmp_path)
+    assert (build is None) == bool(code)
+    assert build is None or build.wait() == 0
+    ran = (tmp_path / "ran").read_text().splitlines()
+    assert ran[0].endswith(" ".join(bootstrap.NEEDED_TO_BUILD))
+    assert ran[1:] == ([] if code else ["-m toolchains.build"])
 
 
 def test_a_release_is_built_by_packages_with_hashes(commands: list[list[str]], tmp_path: Path) -> None:
@@ -213,7 +256,8 @@ def test_a_pytorch_of_ones_own_choice_is_fetched(
 def test_tasks_and_extras_have_the_names_that_bootstrap_gives_them() -> None:
     project = read_toml(ROOT / "pyproject.toml")["project"]
     known = project["optional-dependencies"]
-    assert set(bootstrap.EXTRAS) <= set(TASKS)
+    assert {*bootstrap.EXTRAS, *bootstrap.BUILDING} <= set(TASKS)
+    assert set(bootstrap.NEEDED_TO_BUILD) <= set(known["dev"])
     assert {extra for needed in (*bootstrap.EXTRAS.values(), *bootstrap.OPTIONS.values()) for extra in needed} <= set(
         known
     )
