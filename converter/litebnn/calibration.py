@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from litebnn.analysis.grids import Range, Ranges, activations
+from litebnn.analysis.grids import Range, Ranges
+from litebnn.analysis.quantizable import activations
 from litebnn.errors import ConversionError
 from litebnn.evaluate.batches import Array, Batch
 from litebnn.evaluate.data_set import DataSet

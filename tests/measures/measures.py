@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from litebnn.analysis.grids import activations
 from litebnn.analysis.match import SIGNS, THRESHOLD, fused_activation
 from litebnn.analysis.padding import PADS, without_zeros
+from litebnn.analysis.quantizable import activations
 from litebnn.analysis.signs import find_sign
 from litebnn.analysis.sums import values_read
 from litebnn.build.bconv import bconv_options, is_float_bconv

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from litebnn.analysis.grids import INT8_MAX, Range, activations, int8_source, parameters, parameters_of_range
+from litebnn.analysis.grids import INT8_MAX, Range, int8_source, parameters, parameters_of_range
+from litebnn.analysis.quantizable import activations
 from litebnn.build.int8 import dequantize_op, quantize_op, replace_interface
 from litebnn.build.notes import Notes, lowers
 from litebnn.contract import LCE_QUANTIZE

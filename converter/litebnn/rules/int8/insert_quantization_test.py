@@ -3,7 +3,8 @@ import re
 import numpy as np
 import pytest
 
-from litebnn.analysis.grids import Ranges, activations, parameters
+from litebnn.analysis.grids import Ranges, parameters
+from litebnn.analysis.quantizable import activations
 from litebnn.build.notes import Notes, Request
 from litebnn.graph import Model, Tensor
 from litebnn.rules import BINARY_PHASES, run_phases
