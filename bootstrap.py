@@ -11,11 +11,12 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import venv
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -92,10 +93,11 @@ NO_WHEELS = "needs tf-keras (Keras 2), which has no release for the TensorFlow o
 WITHOUT_DEPENDENCIES = {"larq": ["larq>=0.13.3"]}
 NEWEST_NUMPY_1 = (3, 12)
 
-# The tasks that build the library for this machine. pip takes minutes to install what such a task needs, and keeps one
+# The tasks that need large packages and the library for this machine. pip takes minutes for the packages, and keeps one
 # CPU busy, so the build runs at the same time. It needs only these requirements of the extra `dev`.
 BUILDING = ("compare", "demo", "photo", "test")
-NEEDED_TO_BUILD = ("cmake>=3.25", "filelock>=3.12", "ninja>=1.11", "pyelftools>=0.30")
+TOMLI = "tomli>=2; python_version < '3.11'"
+NEEDED_TO_BUILD = ("cmake>=3.25", "filelock>=3.12", "ninja>=1.11", "pyelftools>=0.30", TOMLI)
 
 # Older releases of pip take up to twice as long to find and install TensorFlow and its requirements. Most of that time
 # they compare the files of indexes with the tags of this Python.
@@ -104,6 +106,8 @@ FAST_PIP = "pip>=25.1"
 # An older wheel is better than a newer release that pip would have to compile, by tools that may be missing. Python
 # compiles the modules that it imports. All 13,000 of them would take 45 s of processor time.
 INSTALL_OPTIONS = ("--quiet", "--no-input", "--no-compile", "--prefer-binary")
+# By default, pip retries an unreachable index for minutes.
+GIVES_UP_SOON = ("--retries=0", "--timeout=15")
 
 # pip's arguments for PyTorch, tried in turn until one gives a build for CPUs. PyPI's build for Linux requires several
 # GB of CUDA. The environment variable LITEBNN_TORCH replaces these arguments with the user's own.
@@ -171,35 +175,36 @@ def make_environment(folder: Path) -> None:
     except subprocess.CalledProcessError as error:
         raise OSError("this Python cannot install pip (on Debian: apt install python3-venv)") from error
     # Everything in a release's environment has a hash, which this pip has not. If an index has no newer pip, the older
-    # one stays. pip would retry an unreachable index for minutes.
+    # one stays.
     if folder != RELEASE_VENV:
-        options = ("--quiet", "--no-input", "--no-compile", "--retries=0", "--timeout=15")
-        subprocess.run(pip(folder, "install", *options, FAST_PIP), capture_output=True)
+        subprocess.run(pip(folder, "install", *INSTALL_OPTIONS, *GIVES_UP_SOON, FAST_PIP), capture_output=True)
 
 
-def stamp_of(folder: Path, extra: str) -> Path:
-    return folder / f"litebnn-{extra}.stamp"
-
-
-def hash_of_requirements(folder: Path) -> str:
+def stamps(folder: Path, extras: tuple[str, ...]) -> dict[Path, str]:
+    """For each extra, the file that says that the environment has it, and the text in it: a hash of what was installed
+    from."""
     files = [ROOT / "pyproject.toml", *([RELEASE_LOCK] if folder == RELEASE_VENV else [])]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files) + str(ROOT).encode()).hexdigest()
+    wanted = hashlib.sha256(b"".join(file.read_bytes() for file in files) + str(ROOT).encode()).hexdigest()
+    return {folder / f"litebnn-{extra}.stamp": wanted for extra in extras}
 
 
 def has(folder: Path, extras: tuple[str, ...]) -> bool:
     """True if the extras were installed into the environment from this pyproject.toml."""
-    wanted, stamps = hash_of_requirements(folder), [stamp_of(folder, extra) for extra in extras]
-    return all(stamp.exists() and stamp.read_text() == wanted for stamp in stamps)
+    return all(stamp.exists() and stamp.read_text() == wanted for stamp, wanted in stamps(folder, extras).items())
 
 
-def begin_build(folder: Path) -> "subprocess.Popen[bytes] | None":
-    """Begins to build the library for this machine; None if pip cannot install what the build needs.
+def begin_build(folder: Path) -> subprocess.Popen[bytes] | None:
+    """Begins to build the library for this machine; None if there is no compiler, or pip cannot install what the build
+    needs.
 
     The task builds the library too. It waits for this build, compiles what is missing, and reports what failed.
     """
-    needed = subprocess.run(pip(folder, "install", *INSTALL_OPTIONS, *NEEDED_TO_BUILD), capture_output=True)
-    if needed.returncode:
+    if not os.environ.get("CXX") and not any(map(shutil.which, ("c++", "g++", "clang++"))):
         return None
+    command = pip(folder, "install", *INSTALL_OPTIONS, *GIVES_UP_SOON, *NEEDED_TO_BUILD)
+    if subprocess.run(command, capture_output=True).returncode:
+        return None
+    say("building the library while pip works")
     path = os.pathsep.join(filter(None, [str(ROOT / "converter"), os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
         [str(python_of(folder)), "-m", "toolchains.build"],
@@ -211,11 +216,7 @@ def begin_build(folder: Path) -> "subprocess.Popen[bytes] | None":
 
 
 def install(folder: Path, extras: tuple[str, ...]) -> None:
-    """Installs litebnn as an editable package with `extras`, if that was not done already for this pyproject.toml.
-
-    One stamp file per extra holds the hash of the pyproject.toml it was installed from.
-    """
-    wanted = hash_of_requirements(folder)
+    """Installs litebnn as an editable package with `extras`, if that was not done already for this pyproject.toml."""
     if has(folder, extras):
         return
     if "torch" in extras:
@@ -232,8 +233,8 @@ def install(folder: Path, extras: tuple[str, ...]) -> None:
         apart = without_dependencies(extra)
         if apart:
             pip_install(folder, "--no-deps", *apart)
-    for extra in extras:
-        stamp_of(folder, extra).write_text(wanted)
+    for stamp, wanted in stamps(folder, extras).items():
+        stamp.write_text(wanted)
 
 
 def without_dependencies(extra: str) -> list[str]:
@@ -287,8 +288,8 @@ def given_options(task: str, arguments: list[str]) -> dict[str, str]:
     return vars(parser.parse_known_args(arguments)[0])
 
 
-def builds_for_this_machine(arguments: list[str]) -> bool:
-    """True if the task with these arguments first builds the library for this machine."""
+def is_worth_building(arguments: list[str]) -> bool:
+    """True if the task with these arguments takes long to install, and needs the library for this machine."""
     return arguments[0] in BUILDING and given_options(arguments[0], arguments[1:]).get("target", "host") == "host"
 
 
@@ -373,10 +374,11 @@ def main(arguments: list[str]) -> int:
     try:
         if arguments[0] == "doctor":
             return doctor(arguments[1:])
-        for folder, extras in environments(arguments):
+        found = environments(arguments)
+        for folder, extras in found:
             with locked(folder):
                 make_environment(folder)
-                if build is None and builds_for_this_machine(arguments) and not has(folder, ("dev",)):
+                if folder == found[-1][0] and is_worth_building(arguments) and not has(folder, ("dev",)):
                     build = begin_build(folder)
                 install(folder, extras)
         command = [str(python_of(folder)), "-m", "invoke", "--search-root", str(ROOT), *arguments]
@@ -388,8 +390,10 @@ def main(arguments: list[str]) -> int:
         say("interrupted")
         return 130
     finally:
-        if build:
-            build.wait()
+        if build and build.poll() is None:
+            say("waiting for the build of the library")
+            with suppress(KeyboardInterrupt):
+                build.wait()
 
 
 if __name__ == "__main__":

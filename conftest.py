@@ -140,7 +140,7 @@ def _recorded(config: pytest.Config, key: str) -> set[str]:
 
 
 def _leave_out_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the tests that passed in the run before, except those that do more in the deep tier."""
+    """Leaves out the tests that passed in the runs before, except those that do more in the deep tier."""
     names = _recorded(config, PASSED)
     parts: dict[bool, list[pytest.Item]] = {True: [], False: []}
     for item in items:

@@ -10,6 +10,7 @@ import textwrap
 from contextlib import nullcontext
 from pathlib import Path
 
+import invoke
 import pytest
 from invoke.collection import Collection
 from invoke.context import Context
@@ -135,7 +136,7 @@ def test_a_task_gets_the_extras_that_it_needs(commands: list[list[str]], argumen
         ("test --deep", ["venv"]),
         ("test --target=rpi4", []),
         ("demo --trainer=torch", ["venv-torch"]),
-        ("compare", ["venv-torch"]),
+        ("compare", ["venv"]),
         ("build", []),
     ],
 )
@@ -145,7 +146,7 @@ def test_the_library_is_built_while_pip_works(
     built: list[str] = []
 
     def begin_build(folder: Path) -> subprocess.Popen[bytes]:
-        assert installs(commands) == []
+        assert installs([command for command in commands if command[0] == str(bootstrap.python_of(folder))]) == []
         built.append(folder.name)
         return subprocess.Popen([sys.executable, "-c", ""])
 
@@ -155,19 +156,45 @@ def test_the_library_is_built_while_pip_works(
         assert built == begun
 
 
-@pytest.mark.parametrize("code", [0, 1])
-def test_a_build_begins_unless_pip_fails(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("compiler", "code"), [("c++", 0), ("c++", 1), ("", 0)])
+def test_a_build_begins_unless_pip_fails_or_there_is_no_compiler(
+    compiler: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """The build reports nothing, because the task builds again."""
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/ran\n[ "$2" != pip ] || exit {code}\necho chatter\n')
     python.chmod(0o755)
+    (tmp_path / "ran").touch()
     monkeypatch.setattr(bootstrap, "python_of", lambda folder: python)
+    monkeypatch.setenv("CXX", compiler)
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda program: None)
     build = bootstrap.begin_build(tmp_path)
-    assert (build is None) == bool(code)
+    assert (build is not None) == (compiler != "" and code == 0)
     assert build is None or build.wait() == 0
+    asks = [" ".join(bootstrap.pip(tmp_path, "install", *bootstrap.INSTALL_OPTIONS, "--retries=0")[1:])] * bool(
+        compiler
+    )
     ran = (tmp_path / "ran").read_text().splitlines()
-    assert ran[0].endswith(" ".join(bootstrap.NEEDED_TO_BUILD))
-    assert ran[1:] == ([] if code else ["-m toolchains.build"])
+    assert [line[: len(asked)] for line, asked in zip(ran, asks, strict=False)] == asks
+    assert ran[len(asks) :] == ["-m toolchains.build"] * (build is not None)
+    assert "chatter" not in "".join(capfd.readouterr())
+
+
+def test_a_build_imports_nothing_that_is_not_installed_for_it() -> None:
+    code = "import sys, toolchains.build; print(*{name.partition('.')[0] for name in sys.modules})"
+    path = os.pathsep.join([str(ROOT), str(ROOT / "converter")])
+    # Without site, the packages that a .pth file imports when Python starts are not there.
+    packages = Path(invoke.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path.append({str(packages)!r}); {code}"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    known = {*sys.stdlib_module_names, "__main__", "__mp_main__", "bootstrap", "toolchains", "litebnn"}
+    imported = {name for name in done.stdout.split() if name not in known and not name.startswith("_")}
+    assert imported <= {"elftools", "filelock", "tomli"}
 
 
 def test_a_release_is_built_by_packages_with_hashes(commands: list[list[str]], tmp_path: Path) -> None:
@@ -568,11 +595,12 @@ def test_a_second_run_can_leave_out_what_passed(tmp_path: Path) -> None:
         def test_fails_once(): assert "MENDED" in os.environ
         def test_sees_the_two_that_passed_bare(passed_bare): assert len(passed_bare) == 2
     """
-    (tmp_path / "test_three.py").write_text(textwrap.dedent(source), encoding="utf-8")
+    (tmp_path / "test_four.py").write_text(textwrap.dedent(source), encoding="utf-8")
 
     def run(*options: str, **variables: str) -> str:
         command = [sys.executable, "-m", "pytest", "-p", "conftest", f"--rootdir={tmp_path}", *options, str(tmp_path)]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
+        ours = {name: value for name, value in os.environ.items() if name != "LITEBNN_BARE"}
+        environment = ours | {"PYTHONPATH": str(ROOT)} | variables
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True).stdout
 
     assert "2 failed, 2 passed" in run(LITEBNN_BARE="1")

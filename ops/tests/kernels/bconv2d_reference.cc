@@ -153,15 +153,15 @@ std::vector<int32_t> ReferenceDoubleSums(const BconvCase& c, const BconvData& da
   return sums;
 }
 
-// Returns ReferenceDoubleSums. Computing them takes as long as a convolution in an emulator. All ISAs and most outputs
-// have the same sums, so they are kept.
+// Returns ReferenceDoubleSums, computed once for each shape, input and filter. All ISAs and output types share these
+// sums. In an emulator, computing them takes as long as the convolution that is tested.
 const std::vector<int32_t>& KnownDoubleSums(const BconvCase& c, const BconvData& data) {
   static std::map<std::vector<uint32_t>, std::vector<int32_t>> known;
   std::vector<uint32_t> key;
-  for (const int32_t part :
-       {c.batch, c.height, c.width, c.channels_in, c.channels_out, c.groups, c.filter_height, c.filter_width,
-        c.stride_height, c.stride_width, c.dilation_height, c.dilation_width, data.geometry.output_height,
-        data.geometry.output_width, data.geometry.pad_top, data.geometry.pad_left, int32_t{data.spec.zero_padding}}) {
+  for (const int32_t part : {data.geometry.batch, c.height, c.width, c.channels_in, c.channels_out, c.groups,
+                             c.filter_height, c.filter_width, c.stride_height, c.stride_width, c.dilation_height,
+                             c.dilation_width, data.geometry.output_height, data.geometry.output_width,
+                             data.geometry.pad_top, data.geometry.pad_left, int32_t{data.spec.zero_padding}}) {
     key.push_back(static_cast<uint32_t>(part));
   }
   key.insert(key.end(), data.input.begin(), data.input.end());
