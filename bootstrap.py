@@ -93,8 +93,8 @@ NO_WHEELS = "needs tf-keras (Keras 2), which has no release for the TensorFlow o
 WITHOUT_DEPENDENCIES = {"larq": ["larq>=0.13.3"]}
 NEWEST_NUMPY_1 = (3, 12)
 
-# The tasks that need large packages and the library for this machine. pip takes minutes for the packages, and keeps one
-# CPU busy, so the build runs at the same time. It needs only these requirements of the extra `dev`.
+# These tasks need large packages, and the library for this machine. pip takes minutes for the packages, and keeps one
+# CPU busy. Therefore the build runs at the same time. It needs only some requirements of the extra `dev`.
 BUILDING = ("compare", "demo", "photo", "test")
 TOMLI = "tomli>=2; python_version < '3.11'"
 NEEDED_TO_BUILD = ("cmake>=3.25", "filelock>=3.12", "ninja>=1.11", "pyelftools>=0.30", TOMLI)

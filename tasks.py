@@ -310,7 +310,7 @@ def test(
         return
     try:
         with ThreadPoolExecutor() as pool:
-            # mypy, which takes most of lint's time, keeps only one CPU busy, so the build runs at the same time.
+            # Most checks of lint keep only one CPU busy, so the build runs at the same time.
             linted = None if remaining else pool.submit(lint, context)
             build(context)
             if linted:
