@@ -1,25 +1,42 @@
-"""Finds the ranges of activations for post-training int8 quantization: observed on samples, or assumed."""
+"""Finds the ranges of activations for post-training int8 quantization: observed on samples, assumed, or the stem's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from litebnn.analysis.grids import Range, Ranges
 from litebnn.analysis.quantizable import activations
+from litebnn.build.notes import Notes
 from litebnn.errors import ConversionError
 from litebnn.evaluate.batches import Array, Batch
 from litebnn.evaluate.data_set import DataSet
 from litebnn.evaluate.recipes import Recipe
 from litebnn.evaluate.scoring import Ready, Result
 from litebnn.graph import Model, Tensor
-from litebnn.options import Dataset
+from litebnn.options import ConvertOptions, Dataset
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 from litebnn.runtime.predictor import arrays_of
+from litebnn.stem import ranges_of_stem
 
 _DATASET = "representative_dataset"
+# The (min, max) of each input and each observed tensor in one run; None for a tensor that is not float.
+Limits: TypeAlias = list[Range | None]
+
+
+def find_ranges(model: Model, notes: Notes, options: ConvertOptions) -> Ranges:
+    """The ranges that the options ask for; empty if the model is not to be quantized."""
+    limits, dataset = options["experimental_default_int8_range"], options["representative_dataset"]
+    if options["input_range"] is not None:
+        return ranges_of_stem(model, options["input_range"], notes)
+    if dataset is None:
+        return {} if limits is None else assume_range(model, limits)
+    step = "running the representative dataset"
+    options["progress"](step)
+    return observe_ranges(model, dataset, lambda runs: options["progress"](f"{step}: {runs} runs"))
 
 
 def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], None] = lambda runs: None) -> Ranges:
@@ -39,27 +56,42 @@ def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], Non
             installed.
     """
     graph = model.graphs[0]
+    tensors = [*graph.inputs, *(tensor for tensor in activations(graph) if tensor not in graph.inputs)]
+    content = with_outputs(model, tensors[len(graph.inputs) :])
     if isinstance(dataset, DataSet):
-        return _ranges_of_batches(model, dataset, progress)
-    observed = [tensor for tensor in activations(graph) if tensor not in graph.inputs]
-    interpreter = interpreter_for("a representative dataset", with_outputs(model, observed))
-    tensors, names = [*graph.inputs, *observed], model.input_names
+        observed = _observe_batches(content, dataset)
+    else:
+        observed = _observe_samples(content, dataset, model.input_names)
     ranges: Ranges = {}
     count = 0
-    for sample in dataset() if callable(dataset) else dataset:
-        try:
-            arrays = arrays_of(sample, names)
-            result = interpreter.predict(arrays)
-        except ValueError as error:
-            raise ConversionError(f"{_DATASET}: sample {count}: {error}") from None
-        for tensor, array in zip(tensors, [*arrays, *arrays_of(result)], strict=True):
-            if (limits := _limits(array)) is not None:
-                _widen(ranges, tensor, limits, f"{_DATASET}: sample {count}")
-        count += 1
+    for runs in observed:
+        for limits in runs:
+            for tensor, found in zip(tensors, limits, strict=True):
+                if found is not None:
+                    _widen(ranges, tensor, found, count)
+            count += 1
         progress(count)
     if not count:
         raise ConversionError(f"{_DATASET} gave no sample")
     return ranges
+
+
+def _observe_samples(content: bytes, dataset: Dataset, names: list[str]) -> Iterator[list[Limits]]:
+    """Runs a model on one sample after the other. Yields for each sample the limits of its only run."""
+    interpreter = interpreter_for("a representative dataset", content)
+    for number, sample in enumerate(dataset() if callable(dataset) else dataset):
+        try:
+            arrays = arrays_of(sample, names)
+            result = interpreter.predict(arrays)
+        except ValueError as error:
+            raise ConversionError(f"{_DATASET}: sample {number}: {error}") from None
+        yield [[_limits(array) for array in (*arrays, *arrays_of(result))]]
+
+
+def _observe_batches(content: bytes, dataset: DataSet) -> Iterator[list[Limits]]:
+    """Runs a model on all batches of a data set. Yields for each batch the limits of each of its runs."""
+    for result in dataset.results(_DATASET, lambda recipe: _ObserveBatch(content, recipe)):
+        yield result["limits"]
 
 
 @dataclass(frozen=True)
@@ -87,26 +119,10 @@ def _limits(array: Array) -> Range | None:
     return None if array.dtype != np.float32 else (float(array.min(initial=0.0)), float(array.max(initial=0.0)))
 
 
-def _ranges_of_batches(model: Model, dataset: DataSet, progress: Callable[[int], None]) -> Ranges:
-    graph = model.graphs[0]
-    observed = [tensor for tensor in activations(graph) if tensor not in graph.inputs]
-    shown, ranges, count = with_outputs(model, observed), Ranges(), 0
-    for result in dataset.results(_DATASET, lambda recipe: _ObserveBatch(shown, recipe)):
-        for limits in result["limits"]:
-            for tensor, found in zip([*graph.inputs, *observed], limits, strict=True):
-                if found is not None:
-                    _widen(ranges, tensor, found, _DATASET)
-        count += len(result["limits"])
-        progress(count)
-    if not ranges:
-        raise ConversionError(f"{_DATASET} gave no sample")
-    return ranges
-
-
-def _widen(ranges: Ranges, tensor: Tensor, limits: Range, what: str) -> None:
+def _widen(ranges: Ranges, tensor: Tensor, limits: Range, run: int) -> None:
     low, high = limits
     if not np.isfinite(low) or not np.isfinite(high):
-        raise ConversionError(f'{what}: tensor "{tensor.name}" is not finite')
+        raise ConversionError(f'{_DATASET}: run {run}: tensor "{tensor.name}" is not finite')
     before = ranges.get(tensor, (0.0, 0.0))
     ranges[tensor] = min(low, before[0]), max(high, before[1])
 

@@ -6,10 +6,9 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from litebnn.analysis.grids import Ranges
 from litebnn.analysis.weights import computed_weights
 from litebnn.build.notes import Notes, Request
-from litebnn.calibration import assume_range, observe_ranges
+from litebnn.calibration import find_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
 from litebnn.flatbuffer import read_model, write_result
@@ -21,7 +20,6 @@ from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
 from litebnn.report.conversion import make_report
 from litebnn.rules import BINARY_PHASES, FINAL_PHASES, PHASES_WITHOUT_BITS, run_phases
-from litebnn.stem import ranges_of_stem
 from litebnn.verification import verification_of
 
 if TYPE_CHECKING:
@@ -82,7 +80,8 @@ def convert_tflite(
         >>> pathlib.Path("binary.tflite").write_bytes(converted)  # doctest: +SKIP
     """
     settings = checked(options)
-    return _converted(*_bytes_and_name(model), settings)
+    source, name = _bytes_and_name(model)
+    return _converted(source, name, settings)
 
 
 @shows_options
@@ -225,7 +224,7 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         warn("no binary layer was found (the report says why for each layer)", __name__)
         if not asks_for_more(options):
             return "no binary layer"
-    notes.request = replace(notes.request, ranges=_ranges(model, notes, options))
+    notes.request = replace(notes.request, ranges=find_ranges(model, notes, options))
     run_phases(model, FINAL_PHASES, notes, options["progress"])
     with boundary():
         finish_rewriting(model)
@@ -254,15 +253,3 @@ def _request(options: ConvertOptions) -> Request:
         dynamic_range=options["dynamic_range"],
         larq_compatible=options["larq_compatible"],
     )
-
-
-def _ranges(model: Model, notes: Notes, options: ConvertOptions) -> Ranges:
-    """The ranges of activations for int8 quantization; empty if the model is not to be quantized."""
-    limits, dataset = options["experimental_default_int8_range"], options["representative_dataset"]
-    if options["input_range"] is not None:
-        return ranges_of_stem(model, options["input_range"], notes)
-    if dataset is None:
-        return {} if limits is None else assume_range(model, limits)
-    step = "running the representative dataset"
-    options["progress"](step)
-    return observe_ranges(model, dataset, lambda runs: options["progress"](f"{step}: {runs} runs"))

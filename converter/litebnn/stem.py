@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 
 from litebnn.analysis.grids import Range, Ranges, parameters_of_range, symmetric_scale
 from litebnn.analysis.match import floats, fused_activation
 from litebnn.build.notes import Notes
-from litebnn.contract import ACTIVATION_RANGES
+from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.errors import ConversionError
 from litebnn.graph import Array, Graph, Model, Op, Tensor, constant, facts
 
@@ -23,6 +24,15 @@ _WINDOWS, _MOST_VALUES = 2048, 1 << 22
 # Side lengths in pixels. Some synthetic input windows consist of squares with one of these side lengths, and each
 # square has one random color.
 _SQUARES = (3, 4, 6, 8, 16)
+
+
+class _Stem(NamedTuple):
+    """A first convolution of 1 to 4 channels with float constants."""
+
+    op: Op
+    weights: Array  # float32
+    bias: Array  # float64
+    clamp: Activation  # the fused activation
 
 
 def ranges_of_stem(model: Model, limits: Range, notes: Notes) -> Ranges:
@@ -57,9 +67,9 @@ def _no_stem(graph: Graph) -> str:
     return f"stem: expected a CONV_2D of 1 to {_MOST_CHANNELS} channels with float constants to read an input, {found}"
 
 
-def _readers(graph: Graph, image: Tensor) -> tuple[list[Op], list[str]]:
-    """Finds the stems (first convolutions) that read an image, perhaps after ops that keep its range. Also returns
-    the names of the image's other readers.
+def _readers(graph: Graph, image: Tensor) -> tuple[list[_Stem], list[str]]:
+    """Finds the stems that read an image, perhaps after ops that keep its range. Also returns the names of the image's
+    other readers.
     """
     stems, others, waiting = [], [], [image]
     while waiting:
@@ -69,8 +79,8 @@ def _readers(graph: Graph, image: Tensor) -> tuple[list[Op], list[str]]:
             others.append("no op" if not readers else "an output")
         for reader in readers:
             rule = facts(reader).int8
-            if _is_stem(graph, reader, tensor):
-                stems.append(reader)
+            if stem := _stem(graph, reader, tensor):
+                stems.append(stem)
             elif rule is not None and rule.same_parameters and reader.name != "CONCATENATION":
                 waiting.append(reader.output)
             else:
@@ -83,18 +93,19 @@ def _described(op: Op) -> str:
     return f"{op.name} of {channels} channels" if channels > 0 else op.name
 
 
-def _is_stem(graph: Graph, op: Op, image: Tensor) -> bool:
+def _stem(graph: Graph, op: Op, image: Tensor) -> _Stem | None:
+    """The convolution `op` as a stem; None if it is none, or does not read the image as its input."""
     if op.name != "CONV_2D" or op.inputs[0] is not image or image.type != "FLOAT32":
-        return False
+        return None
     weights, bias = _values(graph, op.input(1)), op.optional(2)
-    known = [weights] if bias is None else [weights, _values(graph, bias)]
-    return (
-        all(values is not None and bool(np.all(np.isfinite(values))) for values in known)
-        and weights is not None
-        and weights.size > 0
-        and fused_activation(op) is not None
-        and 1 <= image.channels == weights.shape[3] <= _MOST_CHANNELS
-    )
+    offsets = None if weights is None else np.zeros(len(weights)) if bias is None else _values(graph, bias)
+    clamp = fused_activation(op)
+    if weights is None or offsets is None or clamp is None or not weights.size:
+        return None
+    if not np.all(np.isfinite(weights)) or not np.all(np.isfinite(offsets)):
+        return None
+    is_narrow = 1 <= image.channels == weights.shape[3] <= _MOST_CHANNELS
+    return _Stem(op, weights, offsets.astype(np.float64), clamp) if is_narrow else None
 
 
 def _values(graph: Graph, tensor: Tensor | None) -> Array | None:
@@ -106,39 +117,32 @@ def _values(graph: Graph, tensor: Tensor | None) -> Array | None:
     return None if half is None or half.dtype != np.float16 else half.astype(np.float32)
 
 
-def _take_constants(graph: Graph, stem: Op) -> tuple[Array, Array]:
-    """Makes a stem (first convolution) read float32 constants. Returns the weights, and the bias in float64."""
-    for index, tensor in enumerate(stem.inputs[1:], 1):
-        if tensor is not None and not tensor.is_constant and (values := _values(graph, tensor)) is not None:
-            graph.set_input(stem, index, constant(tensor.name, values))
-    weights, bias = floats(stem.input(1)), floats(stem.optional(2))
-    assert weights is not None
-    return weights, np.zeros(len(weights)) if bias is None else bias.astype(np.float64)
-
-
-def _check_bias(stem: Op, weights: Array, bias: Array, limits: Range) -> None:
-    scales = symmetric_scale(weights, 0).astype(np.float64) * parameters_of_range(*limits).scale[0]
-    if np.abs(bias / scales).max() > np.iinfo(np.int32).max:
+def _check_bias(stem: _Stem, limits: Range) -> None:
+    scales = symmetric_scale(stem.weights, 0).astype(np.float64) * parameters_of_range(*limits).scale[0]
+    if np.abs(stem.bias / scales).max() > np.iinfo(np.int32).max:
         raise ConversionError(
-            f'stem: the bias of "{stem.output.name}" does not fit into 32 bits in its weights\' scale'
+            f'stem: the bias of "{stem.op.output.name}" does not fit into 32 bits in its weights\' scale'
         )
 
 
-def _range_of_output(graph: Graph, stem: Op, limits: Range, notes: Notes) -> tuple[Tensor, Range]:
-    """The output of a stem (first convolution) and its range. If a ReLU is the only reader of the output, the output of
-    the ReLU instead.
+def _range_of_output(graph: Graph, stem: _Stem, limits: Range, notes: Notes) -> tuple[Tensor, Range]:
+    """The output of a stem and its range. If a ReLU is the only reader of the output, the output of the ReLU
+    instead.
     """
-    weights, offsets = _take_constants(graph, stem)
-    _check_bias(stem, weights, offsets, limits)
-    reader = graph.sole_consumer(stem.output)
+    for index, values in ((1, stem.weights), (2, stem.bias.astype(np.float32))):
+        tensor = stem.op.optional(index)
+        if tensor is not None and not tensor.is_constant:
+            graph.set_input(stem.op, index, constant(tensor.name, values))
+    _check_bias(stem, limits)
+    reader = graph.sole_consumer(stem.op.output)
     relu = reader if reader is not None and facts(reader).clamp is not None else None
-    bound, likely = _bound(weights, offsets, limits), _likely_range(weights, offsets, limits)
-    for clamp in (fused_activation(stem), None if relu is None else facts(relu).clamp):
+    bound, likely = _bound(stem, limits), _likely_range(stem, limits)
+    for clamp in (stem.clamp, None if relu is None else facts(relu).clamp):
         if clamp is not None:
             bound, likely = (_clamped(each, ACTIVATION_RANGES[clamp]) for each in (bound, likely))
     chosen = _clamped((likely[0] * _MARGIN, likely[1] * _MARGIN), bound)
-    notes.warn(stem, _line(limits, chosen, bound))
-    return stem.output if relu is None else relu.output, chosen
+    notes.warn(stem.op, _line(limits, chosen, bound))
+    return (stem.op if relu is None else relu).output, chosen
 
 
 def _line(limits: Range, chosen: Range, bound: Range) -> str:
@@ -152,22 +156,23 @@ def _clamped(limits: Range, ends: Range) -> Range:
     return low, high
 
 
-def _bound(weights: Array, bias: Array, limits: Range) -> Range:
+def _bound(stem: _Stem, limits: Range) -> Range:
     """The range of a convolution's sums over all possible images in the given range, padded with zeros or not. The
     range includes zero.
     """
     low, high = min(limits[0], 0.0), max(limits[1], 0.0)
-    by_channel = weights.reshape(len(weights), -1).astype(np.float64)
+    by_channel = stem.weights.reshape(len(stem.weights), -1).astype(np.float64)
     products = np.stack([by_channel * low, by_channel * high])
-    least, most = products.min(axis=0).sum(axis=1) + bias, products.max(axis=0).sum(axis=1) + bias
+    least, most = products.min(axis=0).sum(axis=1) + stem.bias, products.max(axis=0).sum(axis=1) + stem.bias
     return min(float(least.min()), 0.0), max(float(most.max()), 0.0)
 
 
-def _likely_range(weights: Array, bias: Array, limits: Range) -> Range:
+def _likely_range(stem: _Stem, limits: Range) -> Range:
     """The range of a convolution's sums for the synthetic input windows of `_windows`. The range includes zero."""
+    weights = stem.weights
     count = max(min(_WINDOWS, _MOST_VALUES // max(weights.shape[0], weights[0].size)), 1)
     windows = np.concatenate(_windows(count, weights.shape[1:], limits)).astype(np.float64)
-    sums = windows @ weights.reshape(len(weights), -1).T.astype(np.float64) + bias
+    sums = windows @ weights.reshape(len(weights), -1).T.astype(np.float64) + stem.bias
     return min(float(sums.min()), 0.0), max(float(sums.max()), 0.0)
 
 

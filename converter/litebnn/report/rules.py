@@ -16,7 +16,7 @@ from pathlib import Path
 from litebnn.build.bconv import bconv_options, channels_per_group, is_float_bconv
 from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, facts
-from litebnn.report.costs import Costs
+from litebnn.report.costs import Costs, tiles
 from litebnn.report.op_properties import convolution_that_adds
 from litebnn.report.workload import edge_share
 
@@ -107,6 +107,27 @@ def findings(graph: Graph, op: Op) -> Iterator[tuple[Rule, Finding]]:
 def prices() -> Mapping[tuple[str, str], Price]:
     """The measured cost of breaking each rule for fast models, by rule and instruction set (ISA)."""
     return _prices()
+
+
+def cost_of(rule: Rule, finding: Finding) -> str:
+    """The cost of a broken rule as text. If the cost differs between instruction sets (ISAs), the text names the ISAs.
+    The text is empty if the broken rule costs nothing.
+    """
+    known = [price for (name, _), price in prices().items() if name == rule.name]
+    if finding.values:
+        nanoseconds = [price.broken - price.kept for price in known if price.unit == "ns"]
+        low, high = min(nanoseconds, default=0.0), max(nanoseconds, default=0.0)
+        each = f"{max(low, 0.0):.2g} to {high:.2g} ns each on x86-64"
+        return f"{finding.values:,} values go through memory once more, {each}" if high > 0 else ""
+    shares = {price.isa: _share(price, finding) for price in known}
+    if max(shares.values(), default=0.0) < WORTH_SAYING:
+        return ""
+    worst = max(shares, key=lambda isa: shares[isa])
+    return f"it costs {max(min(shares.values()), 0.0):.0%} to {shares[worst]:.0%} of the layer's time ({worst})"
+
+
+def _share(price: Price, finding: Finding) -> float:
+    return price.share(finding.degree(tiles().get(price.isa, 1)))
 
 
 def nearest_to_time(rows: Iterable[Price]) -> dict[tuple[str, str], Price]:
