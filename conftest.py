@@ -38,7 +38,7 @@ KERAS_PACKAGE = Path(__file__).parent / "converter" / "litebnn" / "keras"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="also run the tests marked deep")
     parser.addoption("--long", action="store_true", help="run all tests, also those marked long")
-    parser.addoption("--remaining", action="store_true", help="leave out the tests that passed in the runs before")
+    parser.addoption("--remaining", action="store_true", help="leave out the tests that passed in the run before")
     parser.addoption("--target", action="append", help="what to emulate in tests/emulated, instead of rpi4 and rpi3")
 
 
@@ -98,11 +98,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         need(*marker.args)
 
 
-# The name in pytest's cache of the list of tests that passed in the last run, and in the runs that it continued with
-# `--remaining`.
+# The name in pytest's cache of the list of tests that passed in the last run.
 PASSED = "litebnn/passed"
-# The name in pytest's cache of the list of those tests that passed while `.ci/bare` hid all tools.
-PASSED_BARE = "litebnn/passed_bare"
+# The name in pytest's cache of a bool: true if `.ci/bare` hid all tools from that run.
+WAS_BARE = "litebnn/was_bare"
 
 
 def _cache(config: pytest.Config) -> pytest.Cache | None:
@@ -114,7 +113,7 @@ class _Passed:
     """Records the tests that pass. xdist reports the tests of all workers to the process that starts the workers."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.config = config
+        self.cache = _cache(config)
         self.names: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -122,10 +121,9 @@ class _Passed:
             self.names.append(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        if cache := _cache(self.config):
-            bare = self.names if "LITEBNN_BARE" in os.environ else []
-            for key, names in ((PASSED, self.names), (PASSED_BARE, bare)):
-                cache.set(key, sorted(_recorded(self.config, key) | {*names}))
+        if self.cache:
+            self.cache.set(PASSED, self.names)
+            self.cache.set(WAS_BARE, "LITEBNN_BARE" in os.environ)
 
 
 def _are_deep(config: pytest.Config) -> bool:
@@ -133,15 +131,15 @@ def _are_deep(config: pytest.Config) -> bool:
     return any(map(config.getoption, ("--deep", "--long", "--target")))
 
 
-def _recorded(config: pytest.Config, key: str) -> set[str]:
-    """The tests that pytest's cache lists under `key`; none without `--remaining`, which continues the run before."""
+def _passed_before(config: pytest.Config) -> set[str]:
+    """The tests that passed in the run before; none without `--remaining`."""
     cache = _cache(config) if config.getoption("--remaining") else None
-    return set(cache.get(key, [])) if cache else set()
+    return set(cache.get(PASSED, [])) if cache else set()
 
 
 def _leave_out_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the tests that passed in the runs before, except those that do more in the deep tier."""
-    names = _recorded(config, PASSED)
+    """Leaves out the tests that passed in the run before, except those that do more in the deep tier."""
+    names = _passed_before(config)
     parts: dict[bool, list[pytest.Item]] = {True: [], False: []}
     for item in items:
         parts[item.nodeid in names and "are_deep" not in item.fixturenames].append(item)
@@ -177,8 +175,9 @@ def are_deep(pytestconfig: pytest.Config) -> bool:
 
 @pytest.fixture(scope="session")
 def passed_bare(pytestconfig: pytest.Config) -> set[str]:
-    """The tests that passed in the runs before, while `.ci/bare` hid all tools; none without `--remaining`."""
-    return _recorded(pytestconfig, PASSED_BARE)
+    """The tests that passed in the run before, if `.ci/bare` hid all tools from it; none without `--remaining`."""
+    cache = _cache(pytestconfig)
+    return _passed_before(pytestconfig) if cache and cache.get(WAS_BARE, False) else set()
 
 
 @pytest.fixture(scope="session")

@@ -288,7 +288,7 @@ def lint(context: Context) -> None:
         "long": "run all tests, including those that together take hours",
         "target": "instead test this target in an emulator: its wheel, the golden models and the C++ tests",
         "runtimes": "instead run the ops' suite in every runtime that litebnn serves, each fetched into build/runtimes",
-        "remaining": "leave out lint, and the tests that passed in the previous run, or in runs that it continued",
+        "remaining": "leave out lint, and the tests that passed in the previous run",
     }
 )
 def test(

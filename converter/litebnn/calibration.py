@@ -1,10 +1,9 @@
-"""Finds the ranges of activations for post-training int8 quantization: observed on samples, assumed, or the stem's."""
+"""Finds the ranges of activations for post-training int8 quantization: observed on samples, assumed, or of a stem."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from litebnn.runtime.predictor import arrays_of
 from litebnn.stem import ranges_of_stem
 
 _DATASET = "representative_dataset"
-# The (min, max) of each input and each observed tensor in one run; None for a tensor that is not float.
-Limits: TypeAlias = list[Range | None]
 
 
 def find_ranges(model: Model, notes: Notes, options: ConvertOptions) -> Ranges:
@@ -58,40 +55,39 @@ def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], Non
     graph = model.graphs[0]
     tensors = [*graph.inputs, *(tensor for tensor in activations(graph) if tensor not in graph.inputs)]
     content = with_outputs(model, tensors[len(graph.inputs) :])
-    if isinstance(dataset, DataSet):
-        observed = _observe_batches(content, dataset)
-    else:
-        observed = _observe_samples(content, dataset, model.input_names)
     ranges: Ranges = {}
     count = 0
-    for runs in observed:
+    for what, runs in _observed(content, dataset, model.input_names):
         for limits in runs:
             for tensor, found in zip(tensors, limits, strict=True):
                 if found is not None:
-                    _widen(ranges, tensor, found, count)
-            count += 1
+                    _widen(ranges, tensor, found, what)
+        count += len(runs)
         progress(count)
     if not count:
         raise ConversionError(f"{_DATASET} gave no sample")
     return ranges
 
 
-def _observe_samples(content: bytes, dataset: Dataset, names: list[str]) -> Iterator[list[Limits]]:
-    """Runs a model on one sample after the other. Yields for each sample the limits of its only run."""
+def _observed(content: bytes, dataset: Dataset, names: list[str]) -> Iterator[tuple[str, list[list[Range | None]]]]:
+    """Runs a model on one sample after the other, or on all batches of a data set.
+
+    Yields for each sample or batch its name for messages, and for each run a list: the (min, max) of each input and
+    output, or None for a tensor that is not float.
+    """
+    if isinstance(dataset, DataSet):
+        for result in dataset.results(_DATASET, lambda recipe: _ObserveBatch(content, recipe)):
+            yield _DATASET, result["limits"]
+        return
     interpreter = interpreter_for("a representative dataset", content)
     for number, sample in enumerate(dataset() if callable(dataset) else dataset):
+        what = f"{_DATASET}: sample {number}"
         try:
             arrays = arrays_of(sample, names)
             result = interpreter.predict(arrays)
         except ValueError as error:
-            raise ConversionError(f"{_DATASET}: sample {number}: {error}") from None
-        yield [[_limits(array) for array in (*arrays, *arrays_of(result))]]
-
-
-def _observe_batches(content: bytes, dataset: DataSet) -> Iterator[list[Limits]]:
-    """Runs a model on all batches of a data set. Yields for each batch the limits of each of its runs."""
-    for result in dataset.results(_DATASET, lambda recipe: _ObserveBatch(content, recipe)):
-        yield result["limits"]
+            raise ConversionError(f"{what}: {error}") from None
+        yield what, [[_limits(array) for array in (*arrays, *arrays_of(result))]]
 
 
 @dataclass(frozen=True)
@@ -119,10 +115,10 @@ def _limits(array: Array) -> Range | None:
     return None if array.dtype != np.float32 else (float(array.min(initial=0.0)), float(array.max(initial=0.0)))
 
 
-def _widen(ranges: Ranges, tensor: Tensor, limits: Range, run: int) -> None:
+def _widen(ranges: Ranges, tensor: Tensor, limits: Range, what: str) -> None:
     low, high = limits
     if not np.isfinite(low) or not np.isfinite(high):
-        raise ConversionError(f'{_DATASET}: run {run}: tensor "{tensor.name}" is not finite')
+        raise ConversionError(f'{what}: tensor "{tensor.name}" is not finite')
     before = ranges.get(tensor, (0.0, 0.0))
     ranges[tensor] = min(low, before[0]), max(high, before[1])
 

@@ -52,7 +52,7 @@ def test_a_sample_may_be_a_dictionary_by_the_signatures_names() -> None:
         ([], "gave no sample"),
         (lambda: iter([]), "gave no sample"),
         ([[np.zeros((1, 2), np.float32)]], "sample 0: 1 inputs given, expected 2"),
-        ([[np.zeros((1, 2), np.float32), np.full((1, 2), np.inf, np.float32)]], 'tensor ".*" is not finite'),
+        ([[np.zeros((1, 2), np.float32), np.full((1, 2), np.inf, np.float32)]], 'sample 0: tensor ".*" is not finite'),
     ],
 )
 def test_samples_that_do_not_fit(dataset: Any, reason: str) -> None:

@@ -94,13 +94,14 @@ def _described(op: Op) -> str:
 
 
 def _stem(graph: Graph, op: Op, image: Tensor) -> _Stem | None:
-    """The convolution `op` as a stem; None if it is none, or does not read the image as its input."""
+    """Reads a stem's constants. None if `op` is no stem that reads the image."""
     if op.name != "CONV_2D" or op.inputs[0] is not image or image.type != "FLOAT32":
         return None
     weights, bias = _values(graph, op.input(1)), op.optional(2)
-    offsets = None if weights is None else np.zeros(len(weights)) if bias is None else _values(graph, bias)
-    clamp = fused_activation(op)
-    if weights is None or offsets is None or clamp is None or not weights.size:
+    if weights is None or weights.ndim != 4 or not weights.size:
+        return None
+    offsets, clamp = np.zeros(len(weights)) if bias is None else _values(graph, bias), fused_activation(op)
+    if offsets is None or clamp is None:
         return None
     if not np.all(np.isfinite(weights)) or not np.all(np.isfinite(offsets)):
         return None

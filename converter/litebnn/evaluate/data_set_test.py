@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.analysis.grids import parameters
+from litebnn.calibration import observe_ranges
 from litebnn.evaluate.data_set import DataSet
 from tests.evaluate.data_sets import noise, npz
 from tests.needs import need
@@ -32,6 +34,15 @@ def test_ranges_are_those_of_a_list(source: bytes, tmp_path: Path, batch_size: i
     dataset = DataSet(npz(tmp_path / "a.npz", 40), batch_size=batch_size, workers=0)
     expected = litebnn.convert_tflite(source, representative_dataset=samples())
     assert litebnn.convert_tflite(source, representative_dataset=dataset) == expected
+
+
+def test_a_model_without_floats_has_no_ranges(tmp_path: Path) -> None:
+    model = FloatModel()
+    x = model.input(1, 28, 28, 1, type="INT8")
+    y = model.op("RELU", [x], x.shape, type="INT8")
+    x.quantization = y.quantization = parameters(1 / 64)
+    dataset = DataSet(npz(tmp_path / "a.npz", 4), workers=0)
+    assert observe_ranges(model.model(y), dataset) == {}
 
 
 def test_all_of_a_data_set_is_verified(source: bytes, tmp_path: Path) -> None:
