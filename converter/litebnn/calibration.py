@@ -72,8 +72,8 @@ def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], Non
 def _observed(content: bytes, dataset: Dataset, names: list[str]) -> Iterator[tuple[str, list[list[Range | None]]]]:
     """Runs a model on one sample after the other, or on all batches of a data set.
 
-    Yields for each sample or batch its name for messages, and for each run a list: the (min, max) of each input and
-    output, or None for a tensor that is not float.
+    Yields for each sample or batch its name for messages, and a list for each of its runs. The list has the (min, max)
+    of each input and output, or None for a tensor that is not float.
     """
     if isinstance(dataset, DataSet):
         for result in dataset.results(_DATASET, lambda recipe: _ObserveBatch(content, recipe)):
