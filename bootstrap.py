@@ -194,10 +194,10 @@ def has(folder: Path, extras: tuple[str, ...]) -> bool:
 
 
 def begin_build(folder: Path) -> subprocess.Popen[bytes] | None:
-    """Begins to build the library for this machine; None if there is no compiler, or pip cannot install what the build
-    needs.
+    """Begins to build the library for this machine, by the CMake of the environment in which the task will run.
 
-    The task builds the library too. It waits for this build, compiles what is missing, and reports what failed.
+    None if there is no compiler, or pip cannot install what the build needs. The task builds the library too. It waits
+    for this build, compiles what is missing, and reports what failed.
     """
     if not os.environ.get("CXX") and not any(map(shutil.which, ("c++", "g++", "clang++"))):
         return None
