@@ -205,14 +205,8 @@ def begin_build(folder: Path) -> subprocess.Popen[bytes] | None:
     if subprocess.run(command, capture_output=True).returncode:
         return None
     say("building the library while pip works")
-    path = os.pathsep.join(filter(None, [str(ROOT / "converter"), os.environ.get("PYTHONPATH")]))
-    return subprocess.Popen(
-        [str(python_of(folder)), "-m", "toolchains.build"],
-        cwd=ROOT,
-        env={**task_variables(folder), "PYTHONPATH": path},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    command, variables = [str(python_of(folder)), "-m", "toolchains.build"], with_litebnn(task_variables(folder))
+    return subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def install(folder: Path, extras: tuple[str, ...]) -> None:
@@ -349,9 +343,14 @@ def environments(arguments: list[str]) -> list[tuple[Path, tuple[str, ...]]]:
 def doctor(arguments: list[str]) -> int:
     """Runs `litebnn doctor` with the environment's Python, or with this one if there is none. Installs nothing."""
     python = str(python_of(VENV)) if runs(VENV) else sys.executable
-    path = os.pathsep.join(filter(None, [str(ROOT / "converter"), os.environ.get("PYTHONPATH")]))
     command = [python, "-m", "litebnn", "doctor", *arguments]
-    return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}).returncode
+    return subprocess.run(command, env=with_litebnn(dict(os.environ))).returncode
+
+
+def with_litebnn(variables: dict[str, str]) -> dict[str, str]:
+    """The environment variables with which a Python imports litebnn from this folder."""
+    path = os.pathsep.join(filter(None, [str(ROOT / "converter"), variables.get("PYTHONPATH")]))
+    return {**variables, "PYTHONPATH": path}
 
 
 def task_variables(folder: Path) -> dict[str, str]:

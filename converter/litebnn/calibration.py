@@ -53,8 +53,8 @@ def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], Non
             installed.
     """
     graph = model.graphs[0]
-    tensors = [*graph.inputs, *(tensor for tensor in activations(graph) if tensor not in graph.inputs)]
-    content = with_outputs(model, tensors[len(graph.inputs) :])
+    observed = [tensor for tensor in activations(graph) if tensor not in graph.inputs]
+    content, tensors = with_outputs(model, observed), [*graph.inputs, *observed]
     ranges: Ranges = {}
     count = 0
     for what, runs in _observed(content, dataset, model.input_names):
