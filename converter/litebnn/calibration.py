@@ -26,14 +26,14 @@ _DATASET = "representative_dataset"
 
 def find_ranges(model: Model, notes: Notes, options: ConvertOptions) -> Ranges:
     """The ranges that the options ask for; empty if the model is not to be quantized."""
-    limits, dataset = options["experimental_default_int8_range"], options["representative_dataset"]
-    if options["input_range"] is not None:
-        return ranges_of_stem(model, options["input_range"], notes)
-    if dataset is None:
-        return {} if limits is None else assume_range(model, limits)
-    step = "running the representative dataset"
-    options["progress"](step)
-    return observe_ranges(model, dataset, lambda runs: options["progress"](f"{step}: {runs} runs"))
+    dataset, limits = options["representative_dataset"], options["experimental_default_int8_range"]
+    if dataset is not None:
+        step = "running the representative dataset"
+        options["progress"](step)
+        return observe_ranges(model, dataset, lambda runs: options["progress"](f"{step}: {runs} runs"))
+    if limits is not None:
+        return assume_range(model, limits)
+    return {} if options["input_range"] is None else ranges_of_stem(model, options["input_range"], notes)
 
 
 def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], None] = lambda runs: None) -> Ranges:
@@ -54,12 +54,11 @@ def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], Non
     """
     graph = model.graphs[0]
     observed = [tensor for tensor in activations(graph) if tensor not in graph.inputs]
-    content, tensors = with_outputs(model, observed), [*graph.inputs, *observed]
     ranges: Ranges = {}
     count = 0
-    for what, runs in _observed(content, dataset, model.input_names):
+    for what, runs in _observed(model, observed, dataset):
         for limits in runs:
-            for tensor, found in zip(tensors, limits, strict=True):
+            for tensor, found in zip((*graph.inputs, *observed), limits, strict=True):
                 if found is not None:
                     _widen(ranges, tensor, found, what)
         count += len(runs)
@@ -69,12 +68,13 @@ def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], Non
     return ranges
 
 
-def _observed(content: bytes, dataset: Dataset, names: list[str]) -> Iterator[tuple[str, list[list[Range | None]]]]:
+def _observed(model: Model, tensors: list[Tensor], dataset: Dataset) -> Iterator[tuple[str, list[list[Range | None]]]]:
     """Runs a model on one sample after the other, or on all batches of a data set.
 
     Yields for each sample or batch its name for messages, and a list for each of its runs. The list has the (min, max)
-    of each input and output, or None for a tensor that is not float.
+    of each input and of each of `tensors`, or None for a tensor that is not float.
     """
+    content = with_outputs(model, tensors)
     if isinstance(dataset, DataSet):
         for result in dataset.results(_DATASET, lambda recipe: _ObserveBatch(content, recipe)):
             yield _DATASET, result["limits"]
@@ -83,7 +83,7 @@ def _observed(content: bytes, dataset: Dataset, names: list[str]) -> Iterator[tu
     for number, sample in enumerate(dataset() if callable(dataset) else dataset):
         what = f"{_DATASET}: sample {number}"
         try:
-            arrays = arrays_of(sample, names)
+            arrays = arrays_of(sample, model.input_names)
             result = interpreter.predict(arrays)
         except ValueError as error:
             raise ConversionError(f"{what}: {error}") from None

@@ -12,8 +12,8 @@ from litebnn.evaluate.batches import Array, Samples
 from litebnn.evaluate.recipes import automatic_recipe, open_recipe
 from litebnn.evaluate.scoring import Ready
 from litebnn.flatbuffer import read_metadata
+from litebnn.model_files import read_content
 from litebnn.runtime import Interpreter
-from litebnn.runtime.predictor import read_content
 
 
 class Classifier:

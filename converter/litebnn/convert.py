@@ -182,20 +182,21 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     options["progress"]("reading")
     with boundary():
         model = _read(source, name)
+        names = model.input_names
         notes = Notes(model, _request(options))
         folds = any(list(computed_weights(graph, op)) for graph in model.graphs for op in graph.ops)
     status = _rewrite(model, notes, options)
     is_changed = status == "converted"
     if status == "no binary layer" and folds:
         with boundary():
-            model = _read(source, name)  # discards the rules' changes, which are useful only for binary layers
+            model = read_model(source)  # discards the rules' changes, which are useful only for binary layers
         is_changed = _fold_weights(model, options)
     result, verification = source, None
     if is_changed:
         options["progress"]("writing")
         with boundary():
             result = write_result(model, source)
-        verification = verification_of(source, result, model.input_names, options)
+        verification = verification_of(source, result, names, options)
     elif asks_to_verify(options):
         warn("nothing is verified: the result is the source itself", __name__)
     with boundary():

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from litebnn.errors import ConversionError, naming
+from litebnn.errors import ConversionError, naming, printable
 
 # The largest size of a model file in bytes. A flatbuffer has at most 2 GiB, and external constants may follow it.
 MOST_BYTES = 4 << 30
@@ -47,6 +47,25 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
             most = f"{MOST_BYTES >> 30} GiB at most"
             raise ConversionError(f"{os.fspath(path)} has {size:,} bytes, expected {most}")
         return file.read()
+
+
+def read_content(model: bytes | str | Path) -> tuple[str, bytes]:
+    """Returns a name of the model for messages, and the model's bytes.
+
+    Raises:
+        TypeError: the model is neither bytes nor a path.
+        ValueError: the bytes are not a .tflite file, or are too large.
+        OSError: the file cannot be read.
+    """
+    if isinstance(model, str | os.PathLike):
+        name, content = printable(model), read_file(model)
+    elif isinstance(model, bytes | bytearray | memoryview):
+        name, content = "the model", bytes(model)
+    else:
+        raise TypeError(f"model is {type(model).__name__}, expected bytes or the path of a .tflite file")
+    if content[4:8] != b"TFL3":
+        raise ValueError(f"{name} is no .tflite file: it lacks the identifier TFL3")
+    return name, content
 
 
 def check_destination(path: Path, kind: str, *others: Path | None) -> None:

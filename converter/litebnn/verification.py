@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from litebnn.evaluate.batches import Batch
+from litebnn.evaluate.batches import Array, Batch
 from litebnn.evaluate.data_set import DataSet
 from litebnn.evaluate.recipes import Recipe
 from litebnn.evaluate.scoring import Ready, Result
@@ -23,7 +23,7 @@ _VERIFIED_SAMPLES = 16
 def verification_of(source: bytes, result: bytes, names: list[str], options: ConvertOptions) -> Verification | None:
     """Verifies a conversion on the given inputs, else on the calibration samples, else on random inputs.
 
-    Random inputs lie in the range that the option `input_range` states.
+    Random inputs lie in the range that the option `input_range` states. `names` are the names of the source's inputs.
     """
     if not asks_to_verify(options):
         return None
@@ -32,13 +32,14 @@ def verification_of(source: bytes, result: bytes, names: list[str], options: Con
     large = next((each for each in (inputs, dataset) if isinstance(each, DataSet)), None)
     if large is not None and (inputs is True or inputs is large):
         return _verify_data_set(source, result, large)
-    if inputs is True:
-        inputs = None
-        if dataset is not None:
-            samples = islice(dataset() if callable(dataset) else dataset, _VERIFIED_SAMPLES)
-            columns = zip(*(arrays_of(sample, names) for sample in samples), strict=True)
-            inputs = [np.concatenate(column) for column in columns] or None
-    return verify_apart(source, result, inputs, options["input_range"])
+    arrays: list[Array] | None = None
+    if inputs is not True:
+        arrays = arrays_of(inputs, names)
+    elif dataset is not None:
+        samples = islice(dataset() if callable(dataset) else dataset, _VERIFIED_SAMPLES)
+        columns = zip(*(arrays_of(sample, names) for sample in samples), strict=True)
+        arrays = [np.concatenate(column) for column in columns] or None
+    return verify_apart(source, result, arrays, options["input_range"])
 
 
 @dataclass(frozen=True)

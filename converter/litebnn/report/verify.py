@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from litebnn.analysis.grids import Range
 from litebnn.child import run_apart
@@ -20,7 +19,6 @@ from litebnn.report.differences.samples import run, samples_for
 from litebnn.report.folded_weights import with_folded_weights
 from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.interpreter import Interpreter
-from litebnn.runtime.predictor import arrays_of
 
 # The largest allowed error of an int8 result, relative to the values' root mean square.
 INT8_TOLERANCE = 0.5
@@ -63,7 +61,9 @@ class Verification:
         return [f"rounding in {one.samples} of {self.samples} samples: {one}" for one in self.flipped]
 
 
-def verify_apart(source: bytes, converted: bytes, inputs: Any = None, limits: Range | None = None) -> Verification:
+def verify_apart(
+    source: bytes, converted: bytes, inputs: list[Array] | None = None, limits: Range | None = None
+) -> Verification:
     """Runs `verify_conversion` in another process with limits on time and memory.
 
     Raises:
@@ -73,7 +73,6 @@ def verify_apart(source: bytes, converted: bytes, inputs: Any = None, limits: Ra
     model = read_model(source)
     samples = _RANDOM_SAMPLES
     if inputs is not None:
-        inputs = arrays_of(inputs, model.input_names)
         samples = len(samples_for("verify", model, inputs, count=_RANDOM_SAMPLES))
     size = len(source) + len(converted) + sum(array.nbytes for array in inputs or ())
     found = run_apart(
@@ -103,10 +102,7 @@ def verify_as_dict(
 
 
 def verify_conversion(
-    source: bytes,
-    converted: bytes,
-    inputs: npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike] | None = None,
-    limits: Range | None = None,
+    source: bytes, converted: bytes, inputs: list[Array] | None = None, limits: Range | None = None
 ) -> Verification:
     """Compares two models: their outputs, and each layer if the outputs do not have the same bits.
 
@@ -116,8 +112,8 @@ def verify_conversion(
     root mean square. Int8 may lose that much.
 
     `source` and `converted` are `.tflite` files with the same inputs and outputs. Inputs and outputs of `converted` may
-    be int8. `inputs` is an array, or a list or dictionary with one array for each input, batch first; random values if
-    it is None. `limits` is the (min, max) of uniform random values; they are normally distributed if it is None.
+    be int8. `inputs` has an array for each input, batch first; random values if it is None. `limits` is the (min, max)
+    of uniform random values; they are normally distributed if it is None.
 
     Raises:
         ConversionError: the difference is too large, or there are no samples. The message names the first layer that

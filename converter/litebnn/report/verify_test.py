@@ -25,7 +25,7 @@ def test_verify_names_the_first_layer_that_differs() -> None:
         verify_conversion(source, broken)
     assert sign in str(caught.value)
     with pytest.raises(ValueError, match="the model takes"):
-        verify_conversion(source, converted, np.zeros((1, 3, 3, 3), np.float32))
+        verify_conversion(source, converted, [np.zeros((1, 3, 3, 3), np.float32)])
 
 
 def two_layers(bias: float) -> bytes:
@@ -44,12 +44,12 @@ SAMPLE = np.random.default_rng(1).standard_normal((1, 6, 6, 32)).astype(np.float
 def test_after_signs_that_rounding_flipped_the_layers_are_held_to_the_source() -> None:
     """About one in twenty dot products is zero. The bias, which is -1e-7 or 1e-7, decides the sign of such a sum."""
     source, above = two_layers(-1e-7), litebnn.convert_tflite(two_layers(1e-7))
-    found = verify_conversion(source, above, SAMPLE)
+    found = verify_conversion(source, above, [SAMPLE])
     assert (found.samples, found.difference) == (1, 0)
     assert found.flipped[0].flipped > 10
     far = litebnn.convert_tflite(two_layers(2.0))
     with pytest.raises(litebnn.ConversionError, match='first layer that differs is "sign_'):
-        verify_conversion(source, far, SAMPLE)
+        verify_conversion(source, far, [SAMPLE])
 
 
 @pytest.mark.usefixtures("library")
@@ -58,7 +58,7 @@ def test_signs_that_rounding_flipped_hide_no_mistake_after_them() -> None:
     broken = with_changed(converted, {"LceBconv2d"}, 2, lambda multipliers: multipliers * 1.01, at=-1)
     name = re.escape(read_model(two_layers(0)).graphs[0].outputs[0].name)
     with pytest.raises(litebnn.ConversionError, match=f'first layer that differs is "{name}": off by 1.0e-02'):
-        verify_conversion(two_layers(-1e-7), broken, SAMPLE)
+        verify_conversion(two_layers(-1e-7), broken, [SAMPLE])
 
 
 @pytest.mark.usefixtures("library")
@@ -73,7 +73,7 @@ def test_signs_that_a_mistake_has_flipped_next_to_zero_are_not_by_rounding() -> 
     sample = np.where(rng.random((1, 6, 6, 32)) < 0.1, -0.0999, 100 * SAMPLE).astype(np.float32)
     broken = with_changed(litebnn.convert_tflite(source), {"CONV_2D"}, 1, lambda weights: weights * 1.01)
     with pytest.raises(litebnn.ConversionError, match=f'first layer that differs is "{x.name}": off by 1.0e-02'):
-        verify_conversion(source, broken, sample)
+        verify_conversion(source, broken, [sample])
 
 
 @pytest.mark.usefixtures("library")
@@ -91,7 +91,7 @@ def test_signs_of_zero_are_not_flipped_by_rounding(form: str, levels: str) -> No
     by = 1 if form == "where_gt" else -1
     broken = with_changed(litebnn.convert_tflite(source), {"LceBconv2d"}, 4, lambda thresholds: thresholds + by)
     with pytest.raises(litebnn.ConversionError, match=r'first layer that differs is "select_v2_.* flipped, at '):
-        verify_conversion(source, broken, SAMPLE)
+        verify_conversion(source, broken, [SAMPLE])
 
 
 @pytest.mark.usefixtures("library")
@@ -103,21 +103,21 @@ def test_signs_of_zero_after_levels_may_be_flipped_by_rounding() -> None:
     x = sums_of_tenths(model, rng, LEVELS["dorefa"](model, model.input(1, 6, 6, 32)), 32)
     source = model.finish(model.conv(model.sign(x), sign_weights(rng, 8, 3, 3, 32)))
     converted = litebnn.convert_tflite(source)
-    found = verify_conversion(source, converted, np.zeros_like(SAMPLE))
+    found = verify_conversion(source, converted, [np.zeros_like(SAMPLE)])
     assert (found.flipped[0].flipped > 0, found.flipped[0].distance, found.difference) == (True, 0, 0)
     broken = with_changed(converted, {"LceBconv2d"}, 1, lambda filters: ~filters, at=-1)
     with pytest.raises(litebnn.ConversionError, match=r'first layer that differs is "conv_2d_.* off by 2'):
-        verify_conversion(source, broken, np.zeros_like(SAMPLE))
+        verify_conversion(source, broken, [np.zeros_like(SAMPLE)])
     broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 3)
     with pytest.raises(litebnn.ConversionError, match=r'first layer that differs is "sign_'):
-        verify_conversion(source, broken, SAMPLE)
+        verify_conversion(source, broken, [SAMPLE])
 
 
 @pytest.mark.usefixtures("library")
 def test_without_samples_nothing_is_verified() -> None:
     source = two_layers(0)
     with pytest.raises(litebnn.ConversionError, match="cannot be verified: there are no samples"):
-        verify_conversion(source, litebnn.convert_tflite(source), SAMPLE[:0])
+        verify_conversion(source, litebnn.convert_tflite(source), [SAMPLE[:0]])
 
 
 @pytest.mark.usefixtures("library")
@@ -148,12 +148,12 @@ def test_an_output_of_signs_may_be_flipped_by_rounding(is_read: bool) -> None:
     model.signatures = None
     source = write_model(model)
     converted = litebnn.convert_tflite(source)
-    found = verify_conversion(source, converted, samples)
+    found = verify_conversion(source, converted, [samples])
     assert found.flipped
     assert found.difference < 1e-5
     broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 3)
     with pytest.raises(litebnn.ConversionError, match="first layer that differs"):
-        verify_conversion(source, broken, samples)
+        verify_conversion(source, broken, [samples])
 
 
 @pytest.mark.usefixtures("library")
@@ -167,7 +167,7 @@ def test_signs_of_several_rows_in_an_unknown_batch_may_be_flipped_by_rounding() 
     last = model.const(sign_weights(rng, 8, 32))
     source = model.finish(model.op("FULLY_CONNECTED", [model.sign(x), last, None], (-1, 4, 8), keep_num_dims=True))
     samples = rng.standard_normal((64, 4, 32)).astype(np.float32)
-    assert verify_conversion(source, litebnn.convert_tflite(source), samples).flipped
+    assert verify_conversion(source, litebnn.convert_tflite(source), [samples]).flipped
 
 
 @pytest.mark.usefixtures("library")
@@ -180,7 +180,7 @@ def test_after_levels_that_rounding_flipped_the_layers_are_held_to_the_source(is
     weights = sign_weights(rng, 8, 3, 3, 64) if is_binary else rng.standard_normal((8, 3, 3, 64))
     source = model.finish(model.conv(few, weights))
     samples = rng.standard_normal((4, 6, 6, 32)).astype(np.float32)
-    found = verify_conversion(source, litebnn.convert_tflite(source), samples)
+    found = verify_conversion(source, litebnn.convert_tflite(source), [samples])
     assert found.flipped
     assert found.difference < 1e-5
 
@@ -250,4 +250,4 @@ def test_what_int8_loses_is_held_to_the_root_mean_square() -> None:
     converted = litebnn.convert_tflite(source, representative_dataset=[sample])
     broken = with_changed(converted, {"LceBconv2d"}, 2, lambda multipliers: multipliers * -1, at=-1)
     with pytest.raises(litebnn.ConversionError, match=r"off by .* of their root mean square, expected 0.5 at most"):
-        verify_conversion(source, broken, sample)
+        verify_conversion(source, broken, [sample])

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from litebnn.model_files import read_content
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import RUNTIMES, find_runtime
-from litebnn.runtime.predictor import FAILURES, Array, Predictor, read_content, reason
+from litebnn.runtime.predictor import FAILURES, Array, Predictor, reason
 from litebnn.unique_names import unique_names
 
 

@@ -1,16 +1,13 @@
 """The base class of Interpreter and CompiledModel: the model's inputs and outputs, and `predict`."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from litebnn.errors import printable
-from litebnn.model_files import read_file
 
 Array = npt.NDArray[Any]
 
@@ -20,25 +17,6 @@ FAILURES = (RuntimeError, ValueError, SystemError, MemoryError, LookupError, Typ
 # The pairs of types whose levels differ by 128. A uint8 level n and the int8 level n - 128 stand for the same real
 # number.
 _BYTES = {np.dtype(np.uint8), np.dtype(np.int8)}
-
-
-def read_content(model: bytes | str | Path) -> tuple[str, bytes]:
-    """Returns a name of the model for messages, and the model's bytes.
-
-    Raises:
-        TypeError: the model is neither bytes nor a path.
-        ValueError: the bytes are not a .tflite file, or are too large.
-        OSError: the file cannot be read.
-    """
-    if isinstance(model, str | os.PathLike):
-        name, content = printable(model), read_file(model)
-    elif isinstance(model, bytes | bytearray | memoryview):
-        name, content = "the model", bytes(model)
-    else:
-        raise TypeError(f"model is {type(model).__name__}, expected bytes or the path of a .tflite file")
-    if content[4:8] != b"TFL3":
-        raise ValueError(f"{name} is no .tflite file: it lacks the identifier TFL3")
-    return name, content
 
 
 def reason(error: Exception) -> str:

@@ -14,12 +14,12 @@ from litebnn.runtime.predictor import arrays_of
 
 
 def samples_for(
-    purpose: str, model: Model, inputs: Any, *, count: int, seed: int = 0, limits: Range | None = None
+    purpose: str, model: Model, inputs: list[Array] | None, *, count: int, seed: int = 0, limits: Range | None = None
 ) -> list[list[Array]]:
     """The samples: for every run a list of arrays, with an array for each input.
 
-    `purpose` is the purpose of the samples, for messages. `inputs` is an array, or a list or dictionary with one array
-    for each input, batch first; `count` random samples if it is None. `limits` is the (min, max) of uniform random
+    `purpose` is the purpose of the samples, for messages. `inputs` has an array for each input, batch first;
+    `count` random samples if it is None. `limits` is the (min, max) of uniform random
     floats; they are normally distributed if it is None.
 
     Raises:
@@ -29,17 +29,16 @@ def samples_for(
     if inputs is None:
         generator = np.random.default_rng(seed)
         return [[_random(tensor, generator, limits) for tensor in graph.inputs] for _ in range(count)]
-    arrays = arrays_of(inputs, model.input_names)
-    if len(arrays) != len(graph.inputs):
-        raise ValueError(f"{purpose} has {len(arrays)} inputs, the model {len(graph.inputs)}")
-    for array, tensor in zip(arrays, graph.inputs, strict=True):
+    if len(inputs) != len(graph.inputs):
+        raise ValueError(f"{purpose} has {len(inputs)} inputs, the model {len(graph.inputs)}")
+    for array, tensor in zip(inputs, graph.inputs, strict=True):
         if array.shape[1:] != tensor.shape[1:] or len(array) % (tensor.shape[0] or 1):
             raise ValueError(
                 f'{purpose}: input "{tensor.name}" has shape {array.shape}, the model takes {tensor.shape}'
             )
-    steps = len(arrays[0]) // (graph.inputs[0].shape[0] if graph.inputs[0].shape else 1)
+    steps = len(inputs[0]) // (graph.inputs[0].shape[0] if graph.inputs[0].shape else 1)
     return [
-        [array[i * t.shape[0] : (i + 1) * t.shape[0]] for array, t in zip(arrays, graph.inputs, strict=True)]
+        [array[i * t.shape[0] : (i + 1) * t.shape[0]] for array, t in zip(inputs, graph.inputs, strict=True)]
         for i in range(steps)
     ]
 
