@@ -56,8 +56,8 @@ def _quantize_inputs(graph: Graph) -> None:
         writer = graph.producer(values)
         if writer is None or facts(writer).int8 is not None:
             continue
-        levels = like(values, derived(values.name, "/levels"), type="INT8")
-        levels.quantization = parameters_of_range(-1.0, 1.0)
+        grid = parameters_of_range(-1.0, 1.0)
+        levels = like(values, derived(values.name, "/levels"), type="INT8", quantization=grid)
         back = like(values, derived(values.name, "/numbers"))
         graph.insert(quantize_op(values, levels), before=op)
         graph.insert(dequantize_op(levels, back), before=op)

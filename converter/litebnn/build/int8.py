@@ -25,9 +25,8 @@ def dequantize_op(source: Tensor, result: Tensor) -> Op:
 def int8_constant(name: str, values: Array, scale: Any, zero_point: Any = 0, axis: int = 0) -> Tensor:
     """Makes an int8 constant of float values."""
     divisor = along_axis(np.atleast_1d(np.asarray(scale, np.float64)), values.ndim, axis)
-    tensor = constant(name, quantized(values, divisor, zero_point).reshape(values.shape))
-    tensor.quantization = parameters(scale, zero_point, axis)
-    return tensor
+    levels = quantized(values, divisor, zero_point).reshape(values.shape)
+    return constant(name, levels, parameters(scale, zero_point, axis))
 
 
 def replace_in_floats(graph: Graph, layer: Op, inputs: Sequence[Tensor], notes: Notes) -> Op:

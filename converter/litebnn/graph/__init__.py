@@ -16,13 +16,11 @@ from litebnn.graph.graph import (
     QuantizationDetails,
     Signature,
     Tensor,
-    constant,
-    derived,
-    like,
     packed_words,
 )
 from litebnn.graph.hazards import check_model
-from litebnn.graph.op_facts import FACTS, Int8, builtin_op, facts
+from litebnn.graph.makers import builtin_op, constant, derived, like
+from litebnn.graph.op_facts import FACTS, Int8, facts
 from litebnn.graph.origin import (
     Counted,
     Negated,

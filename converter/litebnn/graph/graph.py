@@ -6,7 +6,7 @@ kept in the attribute `carried`. Only the reader and the writer understand these
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -182,31 +182,6 @@ class Op:
     def optional(self, index: int) -> Tensor | None:
         assert index >= 0
         return self.inputs[index] if index < len(self.inputs) else None
-
-
-def constant(name: str, value: Array) -> Tensor:
-    """Makes a constant tensor of `value`'s type and shape."""
-    type_name = next(name for name, dtype in NUMPY_TYPES.items() if value.dtype == dtype)
-    data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-    return Tensor(name, type_name, tuple(value.shape), Buffer(data))
-
-
-def derived(name: str, suffix: str) -> str:
-    """A name for a new tensor: the first of the names that exporters join with semicolons, plus a suffix."""
-    return name.split(";")[0] + suffix
-
-
-def like(tensor: Tensor, name: str, *, type: str | None = None, dims: Sequence[int] | None = None) -> Tensor:
-    """A new tensor with the type, quantization and dimensions of `tensor`, or with `dims` (-1 for unknown ones)."""
-    dims = tuple(tensor.dims if dims is None else dims)
-    return Tensor(
-        name=name,
-        type=type or tensor.type,
-        shape=tuple(1 if d < 0 else d for d in dims),
-        buffer=Buffer(),
-        shape_signature=dims if any(d < 0 for d in dims) else None,
-        quantization=tensor.quantization if type in (None, tensor.type) else None,
-    )
 
 
 class Graph:

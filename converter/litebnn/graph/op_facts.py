@@ -5,13 +5,13 @@ The converter does not know what other kinds of ops do, so it leaves such ops un
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from litebnn.contract import Activation
-from litebnn.graph.graph import Op, OpCode, Options, Tensor
+from litebnn.graph.graph import Op
 
 MANY = 1 << 31
 
@@ -182,11 +182,3 @@ _UNKNOWN = Facts()
 def facts(op: Op) -> Facts:
     """Returns the facts that hold for all ops of the same kind as `op`."""
     return FACTS.get(op.code.builtin, _UNKNOWN)
-
-
-def builtin_op(name: str, inputs: Iterable[Tensor | None], output: Tensor, *, version: int = 1, **options: Any) -> Op:
-    """A new builtin op with the given options, and defaults for the others."""
-    known = FACTS[name]
-    return Op(
-        OpCode(name, "", version), list(inputs), [output], Options(known.options, **{**known.defaults, **options})
-    )

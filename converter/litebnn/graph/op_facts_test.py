@@ -8,7 +8,8 @@ import pytest
 
 from litebnn.contract import Activation
 from litebnn.graph.graph import Op, OpCode
-from litebnn.graph.op_facts import FACTS, MANY, Facts, Int8, builtin_op, facts
+from litebnn.graph.makers import builtin_op
+from litebnn.graph.op_facts import FACTS, MANY, Facts, Int8, facts
 
 INPUTS = {
     (1, 1): """NEG ABS SIGN CAST SQUARE EXP CEIL FLOOR ROUND RSQRT SQRT LOGICAL_NOT RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1

@@ -117,9 +117,7 @@ def _fold_constants(graph: Graph) -> None:
     for op in list(graph.ops):
         value = folded(op)
         if value is not None:
-            result = constant(op.output.name, value)
-            result.quantization = op.output.quantization
-            graph.redirect(op.output, result)
+            graph.redirect(op.output, constant(op.output.name, value, op.output.quantization))
             if not graph.is_output(op.output):
                 graph.remove(op)
 

@@ -125,8 +125,7 @@ def dense_rounds_once() -> bool:
     # twice rounds the product up.
     grids = {"one": _grid(1.0), "factor": _grid((1 << 18) / 1032)}
     x = Tensor("x", "INT8", rows.shape, quantization=grids["one"])
-    kernel = constant("kernel", np.full((1, 1), 127, np.int8))
-    kernel.quantization = grids["one"]
+    kernel = constant("kernel", np.full((1, 1), 127, np.int8), grids["one"])
     y = Tensor("y", "INT8", rows.shape, quantization=grids["factor"])
     op = builtin_op("FULLY_CONNECTED", [x, kernel], y, version=4)
     multiplier, shift = quantized_multiplier(1 / float(grids["factor"].scale[0]))

@@ -112,16 +112,12 @@ def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: 
     if layout.order is not None and math.prod(tensor.dims) == 1:
         return tensor
     if layout.order is None and array is not None and uniform(tensor) is not None:
-        number = constant(tensor.name, array.reshape(-1)[:1].reshape(()))
-        number.quantization = tensor.quantization
-        return number
+        return constant(tensor.name, array.reshape(-1)[:1].reshape(()), tensor.quantization)
     if array is not None and (layout.order is None or tensor.quantization is None):
         # If the condition of SELECT is a vector, it selects rows.
         moved = None if op.name == "SELECT" else layout.inverse.of_array(array)
-        operand = None if moved is None else constant(derived(tensor.name, _suffix("/turned", layout)), moved)
-        if operand is not None:
-            operand.quantization = tensor.quantization
-        return operand
+        name = derived(tensor.name, _suffix("/turned", layout))
+        return None if moved is None else constant(name, moved, tensor.quantization)
     is_smaller = min(tensor.dims, default=0) > 0 and math.prod(tensor.dims) < most
     if layout.order is None or tensor.is_constant or len(tensor.dims) != len(layout.after) or not is_smaller:
         return None

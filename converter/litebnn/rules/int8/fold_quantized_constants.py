@@ -42,7 +42,7 @@ def _transpose(graph: Graph, op: Op) -> bool:
     if order.size != levels.ndim:
         return False
     axes = order.tolist()
-    turned = constant(derived(op.output.name, "/int8"), np.ascontiguousarray(levels.transpose(axes)))
-    turned.quantization = parameters(q.scale, q.zero_point, axes.index(q.axis) if q.scale.size > 1 else 0)
+    grid = parameters(q.scale, q.zero_point, axes.index(q.axis) if q.scale.size > 1 else 0)
+    turned = constant(derived(op.output.name, "/int8"), levels.transpose(axes), grid)
     graph.replace(op, dequantize_op(turned, op.output))
     return True

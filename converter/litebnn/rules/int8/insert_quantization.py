@@ -116,8 +116,7 @@ def _scale(graph: Graph, tensor: Tensor, known: Quantizations) -> float:
 
 
 def _insert(model: Model, graph: Graph, tensor: Tensor, quantization: Quantization) -> None:
-    levels = like(tensor, tensor.name + "/int8", type="INT8")
-    levels.quantization = quantization
+    levels = like(tensor, tensor.name + "/int8", type="INT8", quantization=quantization)
     back = like(tensor, tensor.name + "/dequantized")
     graph.redirect(tensor, back)
     if tensor in graph.outputs and tensor not in graph.inputs:

@@ -56,8 +56,7 @@ def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantiz
     """Makes an op write int8 with the scale and zero point `grid`, because runtimes support no others for the op's
     output. The QUANTIZE ops after the op read the new output.
     """
-    fixed = like(op.output, derived(op.output.name, "/int8"), type="INT8")
-    fixed.quantization = parameters(*grid)
+    fixed = like(op.output, derived(op.output.name, "/int8"), type="INT8", quantization=parameters(*grid))
     for quantizer in quantizers:
         graph.set_input(quantizer, 0, fixed)
     graph.set_output(op, fixed)
@@ -68,8 +67,7 @@ def _move_before_dequantize(graph: Graph, op: Op, rule: Int8, notes: Notes) -> b
     source = int8_source(graph, op.inputs[0]) if facts(op).moves else None
     if source is None:
         return False
-    moved = like(op.output, derived(op.output.name, "/int8"), type="INT8")
-    moved.quantization = source.quantization
+    moved = like(op.output, derived(op.output.name, "/int8"), type="INT8", quantization=source.quantization)
     graph.insert(_int8_op(op, rule, [source, *op.inputs[1:]], moved), before=op)
     graph.replace(op, dequantize_op(moved, op.output))
     return True
@@ -88,8 +86,7 @@ def _requantized(graph: Graph, tensor: Tensor, goal: Tensor, before: Op) -> Tens
     """Returns the tensor requantized to the scale and zero point of the tensor `goal`."""
     if same_parameters(tensor, goal):
         return tensor
-    changed = like(tensor, derived(tensor.name, "/requantized"))
-    changed.quantization = goal.quantization
+    changed = like(tensor, derived(tensor.name, "/requantized"), quantization=goal.quantization)
     graph.insert(quantize_op(tensor, changed), before=before)
     return changed
 
@@ -149,6 +146,4 @@ def _bias(op: Op, tensor: Tensor, source: Tensor | None, weights: Tensor | None,
     if np.abs(counts).max(initial=0.0) > np.iinfo(np.int32).max:
         notes.warn(op, "it stays float, for its bias does not fit into 32 bits")
         return None
-    bias = constant(tensor.name, counts.astype(np.int32))
-    bias.quantization = parameters(scale)
-    return bias
+    return constant(tensor.name, counts.astype(np.int32), parameters(scale))

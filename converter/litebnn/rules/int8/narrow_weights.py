@@ -90,8 +90,7 @@ def _narrow_int8(graph: Graph, op: Op, notes: Notes) -> str | None:
         result_scale = op.output.quantization.scale if op.output.quantization is not None else scale
         if np.any((counts % steps != 0) & (scale > result_scale)):
             return "its bias needs a finer scale than theirs would be"
-        coarse = constant(bias.name, np.round(counts / steps).astype(np.int32))
-        coarse.quantization = parameters(scale)
+        coarse = constant(bias.name, np.round(counts / steps).astype(np.int32), parameters(scale))
         graph.set_input(op, 2, coarse)
     _read_narrow(graph, op, narrow)
     notes.warn(op, f"{_needs(type, FORMATS[type].runtime)}; an int8 result may be another by one level")

@@ -36,8 +36,7 @@ def quantize_first(graph: Graph, op: Op, notes: Notes) -> bool:
     result = quantizers[0].output
     for index, tensor in enumerate(read):
         name = tensor.name if clamp is None else op.output.name
-        levels = like(tensor, derived(name, "/int8"), type="INT8")
-        levels.quantization = result.quantization
+        levels = like(tensor, derived(name, "/int8"), type="INT8", quantization=result.quantization)
         quantizer = graph.insert(quantize_op(tensor, levels), before=op)
         graph.set_input(op, index, levels)
     op.code = OpCode(op.name, "", rule.version)

@@ -57,8 +57,8 @@ def _take_int8(model: Model, graph: Graph, tensor: Tensor, input_type: str) -> T
 def _take_uint8(model: Model, graph: Graph, levels: Tensor) -> None:
     grid = levels.quantization
     assert grid is not None
-    pixels = like(levels, levels.name, type="UINT8")
-    pixels.quantization = parameters(grid.scale, grid.zero_point + 128)
+    shifted = parameters(grid.scale, grid.zero_point + 128)
+    pixels = like(levels, levels.name, type="UINT8", quantization=shifted)
     replace_interface(model, graph, "inputs", levels, pixels)
     graph.insert(quantize_op(pixels, levels), before=graph.ops[0] if graph.ops else None)
 
