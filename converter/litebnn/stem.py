@@ -111,8 +111,8 @@ def _stem(graph: Graph, op: Op, image: Tensor) -> _Stem | None:
 
 def _values(graph: Graph, tensor: Tensor | None) -> Array | None:
     """The values of a float32 constant, or of a float16 one that is dequantized."""
-    op = graph.producer(tensor)
-    if op is None or op.name != "DEQUANTIZE":
+    op = graph.producer(tensor, "DEQUANTIZE")
+    if op is None:
         return floats(tensor)
     half = op.input(0).array
     return None if half is None or half.dtype != np.float16 else half.astype(np.float32)

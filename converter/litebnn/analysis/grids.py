@@ -261,8 +261,8 @@ def lowest_value(graph: Graph, tensor: Tensor) -> float:
 
 def undequantized(graph: Graph, tensor: Tensor) -> Tensor:
     """Returns the input of the DEQUANTIZE that computes `tensor`; `tensor` itself if another op computes it."""
-    op = graph.producer(tensor)
-    return op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
+    op = graph.producer(tensor, "DEQUANTIZE")
+    return tensor if op is None else op.input(0)
 
 
 def int8_source(graph: Graph, tensor: Tensor | None) -> Tensor | None:

@@ -16,8 +16,8 @@ SIGNS = (LCE_QUANTIZE, THRESHOLD)
 
 def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
     """If an `LceDequantize` computes `tensor`, returns the packed tensor that it unpacks; otherwise None."""
-    producer = graph.producer(tensor)
-    return producer.input(0) if producer is not None and producer.name == LCE_DEQUANTIZE else None
+    op = graph.producer(tensor, LCE_DEQUANTIZE)
+    return None if op is None else op.input(0)
 
 
 def floats(tensor: Tensor | None) -> Array | None:
@@ -42,7 +42,7 @@ def uniform(tensor: Tensor | None) -> float | None:
 
 def number_of(graph: Graph, tensor: Tensor | None) -> float | None:
     """Returns the value of a tensor whose elements are all equal. The size of such a tensor may depend on the batch."""
-    while (op := graph.producer(tensor)) is not None and op.name in ("BROADCAST_TO", "FILL"):
+    while (op := graph.producer(tensor, "BROADCAST_TO", "FILL")) is not None:
         tensor = op.inputs[int(op.name == "FILL")]
     return uniform(tensor)
 
@@ -55,6 +55,11 @@ def times_repeated(dims: tuple[int, ...], larger: tuple[int, ...]) -> list[int] 
     if len(dims) != len(larger) or any(small != large and (small != 1 or large < 1) for small, large in sizes):
         return None
     return [1 if small == large else large for small, large in sizes]
+
+
+def first_computed(op: Op) -> Tensor | None:
+    """Returns the first input of an op that is not a constant."""
+    return next((tensor for tensor in op.inputs if tensor is not None and not tensor.is_constant), None)
 
 
 def fused_activation(op: Op) -> Activation | None:

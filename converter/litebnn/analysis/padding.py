@@ -70,7 +70,7 @@ def _is_padded(op: Op, amounts: Array) -> bool:
 def without_zeros(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array]:
     """Returns the NHWC tensor before `tensor` is padded with zeros, and the amounts int [2, 2] for height and width."""
     zeros = np.zeros((2, 2), np.int32)
-    while (op := graph.producer(tensor)) is not None and op.name in PADS:
+    while (op := graph.producer(tensor, *PADS)) is not None:
         padding = constant_padding(op)
         if padding is None or not padding.is_spatial or padding.value != 0.0:
             break

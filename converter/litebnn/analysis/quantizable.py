@@ -39,8 +39,7 @@ def _float_chains(graph: Graph) -> set[Tensor]:
             chain.add(tensor)
             for neighbour in (graph.producer(tensor), *graph.consumers(tensor)):
                 ends += [] if neighbour is None else _images_of(neighbour)
-        producers = [graph.producer(tensor) for tensor in chain]
-        if any(producer is not None and producer.name == LCE_BCONV_2D for producer in producers):
+        if any(graph.producer(tensor, LCE_BCONV_2D) is not None for tensor in chain):
             found |= chain
     return found
 

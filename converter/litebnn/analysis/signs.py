@@ -50,8 +50,8 @@ def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> 
     Args:
         assume_nonzero: True to ignore a third value at a single number, such as the 0 of SIGN at zero.
     """
-    op, sign = graph.producer(tensor), None
-    if op is not None and op.name in SELECTS:  # its condition may be any function of several tensors
+    sign = None
+    if graph.producer(tensor, *SELECTS) is not None:  # its condition may be any function of several tensors
         sign = _of_values(graph, choices_of(graph, tensor), assume_nonzero)
     sign = sign or _of_values(graph, values_of(graph, tensor), assume_nonzero)
     return None if sign is None or sign.x is tensor else sign
@@ -89,12 +89,10 @@ def _follows(number: float, other: float, x: Tensor) -> bool:
 
 def _of_boolean(graph: Graph, tensor: Tensor) -> Sign:
     """Returns the sign that is +1 where the boolean tensor is true."""
-    op = graph.producer(tensor)
     truth = True
-    while op is not None and op.name == "LOGICAL_NOT":
+    while (op := graph.producer(tensor, "LOGICAL_NOT")) is not None:
         truth, tensor = not truth, op.input(0)
-        op = graph.producer(tensor)
-    sign = _of_comparison(tensor, op) or _of_levels(graph, tensor) or Sign(tensor, np.ones(1, np.float32))
+    sign = _of_comparison(graph, tensor) or _of_levels(graph, tensor) or Sign(tensor, np.ones(1, np.float32))
     return sign if truth else sign.negated()
 
 
@@ -106,10 +104,11 @@ def _of_levels(graph: Graph, tensor: Tensor) -> Sign | None:
     return _of_values(graph, replace(function, values=2 * function.values - 1), assume_nonzero=False)
 
 
-def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
-    """Returns the sign that is +1 where the comparison `op` of a float with a number, or with a vector of channels, is
+def _of_comparison(graph: Graph, tensor: Tensor) -> Sign | None:
+    """Returns the sign that is +1 where the comparison of a float with a number, or with a vector of channels, is
     true."""
-    if op is None or op.name not in _MIRRORED:
+    op = graph.producer(tensor, *_MIRRORED)
+    if op is None:
         return None
     left, right = op.input(0), op.input(1)
     for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):

@@ -39,7 +39,7 @@ from litebnn.analysis.transfers import (
     unknown,
 )
 from litebnn.analysis.walks import ops_upstream
-from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE
+from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Question, Tensor
 
 _MOST_TERMS = 16  # a sum with more terms counts as unknown; residual networks add up any number
@@ -53,9 +53,9 @@ def _values(graph: Graph, tensor: Tensor, kind: str) -> Values:
     number = number_of(graph, tensor)
     if number is not None:
         return known_number(number, step_of(tensor))
-    op = graph.producer(tensor)
-    if op is not None and op.name == LCE_DEQUANTIZE and tensor.type == "FLOAT32":
+    if bits_of(graph, tensor) is not None and tensor.type == "FLOAT32":
         return Values(tensor, np.zeros(1, np.float32), np.array([-1.0, 1.0]))
+    op = graph.producer(tensor)
     result = None if op is None or None in op.inputs or not _followed(op, kind) else _after(graph, op, kind)
     if result is None or _steps_without_constants(result) or len(result.linear_terms) > _MOST_TERMS:
         levels = numbers_of_grid(tensor) if kind == "levels" else None
@@ -135,8 +135,8 @@ def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
     if all(part.x is None for part in parts):
         return parts
     read = {part.x for part in parts} | {each for part in parts for each in part.linear_terms if is_quantized(each)}
-    rounding = (op for op in map(graph.producer, read) if op is not None and op.name == "QUANTIZE")
-    sources = read | {op.input(0) for op in rounding}
+    rounding = (graph.producer(tensor, "QUANTIZE") for tensor in read)
+    sources = read | {op.input(0) for op in rounding if op is not None}
     packed = [_of_what_is_packed(graph, part, sources) for part in parts]
     sources = {part.x for part in packed}
     return [_of_what_is_rounded(graph, part, sources) for part in packed]
@@ -158,8 +158,8 @@ def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | No
     """Converts a function of the output of a QUANTIZE to a function of its float input. The function stays
     unchanged unless another function in the same computation (`sources`) depends on this float input too.
     """
-    rounding, x = graph.producer(function.x), function.x
-    if x is None or rounding is None or rounding.name != "QUANTIZE" or rounding.input(0) not in sources:
+    rounding, x = graph.producer(function.x, "QUANTIZE"), function.x
+    if x is None or rounding is None or rounding.input(0) not in sources:
         return function
     is_float = rounding.input(0).type == "FLOAT32"
     return replace(function, x=rounding.input(0), edges=first_rounded_to(function.edges, x)) if is_float else function

@@ -9,7 +9,7 @@ import numpy as np
 
 from litebnn.analysis.affine import works_on_channels
 from litebnn.analysis.layouts import INTERLEAVING, channels_moved
-from litebnn.analysis.match import floats
+from litebnn.analysis.match import first_computed, floats
 from litebnn.analysis.padding import is_same_padding, layer_padding
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.build.notes import Notes
@@ -206,7 +206,7 @@ def channels_upstream(op: Op) -> list[Tensor]:
     """
     if op.name in INTERLEAVING:
         return channels_moved(op)
-    x = next((t for t in op.inputs if t is not None and not t.is_constant), None)
+    x = first_computed(op)
     return [x] if x is not None and works_on_channels(op, x) else []
 
 

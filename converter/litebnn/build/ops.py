@@ -154,8 +154,8 @@ def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, be
 
 def merge_transpose(graph: Graph, op: Op) -> bool:
     """Merges a TRANSPOSE with the preceding TRANSPOSE, into one or none. Returns False if no TRANSPOSE precedes it."""
-    first = graph.producer(op.input(0))
-    if first is None or first.name != "TRANSPOSE":
+    first = graph.producer(op.input(0), "TRANSPOSE")
+    if first is None:
         return False
     inner, outer = transpose_order(first), transpose_order(op)
     if inner is None or outer is None:
@@ -207,8 +207,8 @@ def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
 
     A tensor whose declared size does not match its parts, as in a damaged file, has no parts.
     """
-    op = graph.producer(tensor)
-    if op is None or op.name != "CONCATENATION" or len(op.inputs) > MOST_PARTS or tensor.type != "FLOAT32":
+    op = graph.producer(tensor, "CONCATENATION")
+    if op is None or len(op.inputs) > MOST_PARTS or tensor.type != "FLOAT32":
         return []
     parts = channels_moved(op)
     if any(part.type != "FLOAT32" or part.dims[:-1] != tensor.dims[:-1] or part.channels < 1 for part in parts):

@@ -217,11 +217,13 @@ class Graph:
         """True if the op is part of the graph."""
         return op in self._held
 
-    def producer(self, tensor: Tensor | None) -> Op | None:
+    def producer(self, tensor: Tensor | None, *names: str) -> Op | None:
+        """The op that computes `tensor`; None if there is none. If names of ops are given, None for all other ops."""
         if tensor is None:
             return None
         self._answers.reads(tensor)
-        return self._producer.get(tensor)
+        op = self._producer.get(tensor)
+        return op if not names or (op is not None and op.name in names) else None
 
     def ask(self, question: Question[_Answer], tensor: Tensor) -> _Answer:
         """The answer to a question about a tensor. The graph computes the answer again only after an edit that may
@@ -241,6 +243,10 @@ class Graph:
     def is_output(self, tensor: Tensor) -> bool:
         """True if the tensor is an output of the graph, so that it is visible outside."""
         return tensor in self.outputs or tensor in self.inputs or tensor in self.pinned
+
+    def is_read(self, tensor: Tensor) -> bool:
+        """True if an op reads the tensor, or if it is visible outside of the graph."""
+        return bool(self._consumers.get(tensor)) or self.is_output(tensor)
 
     def sole_consumer(self, tensor: Tensor) -> Op | None:
         """The only op that reads `tensor`; None if there are several, or if the tensor is an output of the graph."""

@@ -35,6 +35,20 @@ def test_who_computes_and_who_reads_a_tensor() -> None:
     assert (graph.producer(y), graph.consumers(x), graph.ops) == (None, [], [second])
 
 
+def test_the_producer_may_be_asked_for_by_its_kind() -> None:
+    graph, [x, y, _], [first, _] = chain(2)
+    assert graph.producer(y, "TANH", "RELU") is first
+    assert graph.producer(y, "TANH") is None
+    assert graph.producer(x, "RELU") is None
+
+
+def test_a_tensor_is_read_by_an_op_or_from_outside() -> None:
+    graph, [_, y, z], [_, second] = chain(2)
+    assert (graph.is_read(y), graph.is_read(z)) == (True, True)
+    graph.remove(second)
+    assert (graph.is_read(y), graph.is_read(z)) == (False, True)
+
+
 def test_an_op_reads_a_tensor_once_for_each_of_its_inputs() -> None:
     graph, [x, y], [op] = chain(1)
     both = graph.insert(Op(OpCode("ADD"), [y, y, None], [Tensor("sum", "FLOAT32", (1, 4))]))

@@ -160,8 +160,8 @@ def _downstream_of_levels(graph: Graph, levels: list[Tensor]) -> set[Tensor]:
 
 def _packed(graph: Graph, bits: Tensor) -> Tensor | None:
     """The float tensor whose signs an LceQuantize packed into these bits; None for other bits."""
-    op = graph.producer(bits)
-    return op.input(0) if op is not None and op.name == LCE_QUANTIZE and op.input(0).type == "FLOAT32" else None
+    op = graph.producer(bits, LCE_QUANTIZE)
+    return op.input(0) if op is not None and op.input(0).type == "FLOAT32" else None
 
 
 def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, tuple[float | Array, ...]]:

@@ -11,8 +11,8 @@ from litebnn.graph import Graph, Op
 
 @each(LCE_BCONV_2D, lowers="reads of padding")
 def absorb_one_padding(graph: Graph, op: Op, notes: Notes) -> bool:
-    pad, options = graph.producer(op.input(0)), bconv_options(op)
-    padding = None if pad is None or pad.name != "PADV2" else constant_padding(pad)
+    pad, options = graph.producer(op.input(0), "PADV2"), bconv_options(op)
+    padding = None if pad is None else constant_padding(pad)
     if pad is None or padding is None or not padding.is_spatial or padding.value != 0.0:
         return False
     if options.padding != Padding.VALID:

@@ -88,11 +88,10 @@ def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
     is x >= 0 for an int8 x, and x < 0 for a boolean.
     """
     tensor, values = next(iter(few.sources.items()))
-    decides = graph.producer(few.x)
     made = [equal_op(graph, _select(few.x, falls, values, tensor), before=before) for falls in (False, True)]
     if few.x.type == "BOOL" and made.count(None) == 1:
         return made[0] is None
-    return values.falls != (decides is not None and decides.name == "LESS")
+    return values.falls != (graph.producer(few.x, "LESS") is not None)
 
 
 def _sign_of_two(graph: Graph, few: FewValues, sign: SignSum, source: Tensor, *, before: Op) -> Tensor:

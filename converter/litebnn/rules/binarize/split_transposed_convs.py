@@ -92,8 +92,8 @@ def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
     asked = op.input(0)
     if asked.array is not None:
         return list(asked.array[1:3])
-    packed = graph.producer(asked)
-    return [uniform(size) for size in packed.inputs[1:3]] if packed is not None and packed.name == "PACK" else None
+    packed = graph.producer(asked, "PACK")
+    return None if packed is None else [uniform(size) for size in packed.inputs[1:3]]
 
 
 def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> str | None:

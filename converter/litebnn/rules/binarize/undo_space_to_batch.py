@@ -18,11 +18,11 @@ from litebnn.graph import Array, Graph, Op, Tensor, derived, like
 
 @each("CONV_2D", lowers="space-to-batch pairs")
 def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
-    split, last = graph.producer(op.input(0)), op
+    split, last = graph.producer(op.input(0), "SPACE_TO_BATCH_ND"), op
     join = graph.sole_consumer(op.output)
     if join is not None and join.name == "QUANTIZE":
         last, join = join, graph.sole_consumer(join.output)
-    if split is None or split.name != "SPACE_TO_BATCH_ND" or join is None or join.name != "BATCH_TO_SPACE_ND":
+    if split is None or join is None or join.name != "BATCH_TO_SPACE_ND":
         return False
     unpadded, zeros = without_zeros(graph, split.input(0))
     few = few_values(graph, unpadded)

@@ -17,8 +17,8 @@ _SYMMETRIC = 1  # the other mode, REFLECT, does not repeat the value at the edge
 
 @each("MAX_POOL_2D", lowers="reads of padding")
 def absorb_mirror_padding(graph: Graph, op: Op, notes: Notes) -> bool:
-    pad, o = graph.producer(op.input(0)), op.options
-    if pad is None or pad.name != "MIRROR_PAD" or o.padding != Padding.VALID:
+    pad, o = graph.producer(op.input(0), "MIRROR_PAD"), op.options
+    if pad is None or o.padding != Padding.VALID:
         return False
     amounts, sizes = pad.input(1).array, pad.input(0).dims
     if amounts is None or amounts.shape != (4, 2) or len(sizes) != 4 or min(sizes) < 1:

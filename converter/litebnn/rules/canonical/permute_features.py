@@ -17,8 +17,8 @@ from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, der
 
 @each("RESHAPE", lowers="distance of reshapes from inputs")
 def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
-    turn = graph.producer(op.input(0))
-    order = None if turn is None or turn.name != "TRANSPOSE" else transpose_order(turn)
+    turn = graph.producer(op.input(0), "TRANSPOSE")
+    order = None if turn is None else transpose_order(turn)
     if turn is None or order is None or order[0] != 0 or min(op.input(0).dims) < 1:
         return False
     batch, *features = turn.input(0).dims

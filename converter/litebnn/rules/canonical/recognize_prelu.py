@@ -22,8 +22,8 @@ def recognize_prelu(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _write_prelu(graph: Graph, op: Op) -> bool:
-    above, below = graph.producer(op.input(0)), graph.producer(op.input(1))
-    if above is None or below is None or above.name != "RELU" or below.name != "MUL":
+    above, below = graph.producer(op.input(0), "RELU"), graph.producer(op.input(1), "MUL")
+    if above is None or below is None:
         return False
     x = above.input(0)
     for index in (0, 1):

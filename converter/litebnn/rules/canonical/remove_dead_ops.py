@@ -17,7 +17,7 @@ def _is_pure(op: Op) -> bool:
 def remove_dead_ops(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in reversed(list(graph.ops)):
-        if op.outputs and _is_pure(op) and not any(graph.is_output(t) or graph.consumers(t) for t in op.outputs):
+        if op.outputs and _is_pure(op) and not any(map(graph.is_read, op.outputs)):
             notes.unread(op)
             graph.remove(op)
             changed = True

@@ -41,8 +41,8 @@ def add_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
 
 def _padded(graph: Graph, tensor: Tensor) -> tuple[Tensor, int] | None:
     """Returns the tensor to which a PAD adds channels of zeros, and the number of zero channels before it."""
-    pad = graph.producer(tensor)
-    padding = constant_padding(pad) if pad is not None and pad.name in PADS and tensor.type == "FLOAT32" else None
+    pad = graph.producer(tensor, *PADS)
+    padding = constant_padding(pad) if pad is not None and tensor.type == "FLOAT32" else None
     if pad is None or padding is None or padding.value != 0.0 or np.any(padding.amounts[:-1]):
         return None
     return pad.input(0), int(padding.amounts[-1, 0])

@@ -46,7 +46,7 @@ def compute_before_moving(graph: Graph, op: Op, notes: Notes) -> bool:
     followers = [reader for reader in graph.consumers(op.output) if moved and _can_move(graph, reader, op, moved)]
     for follower in followers:
         _move(graph, follower, op, moved)
-    if followers and not graph.consumers(op.output) and not graph.is_output(op.output):
+    if followers and not graph.is_read(op.output):
         graph.remove(op)
     return bool(followers)
 

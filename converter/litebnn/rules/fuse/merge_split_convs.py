@@ -18,8 +18,8 @@ from litebnn.graph import Array, Graph, Op, Tensor, constant, derived
 
 @each("CONCATENATION", lowers="live ops and fused activations")
 def merge_split_convs(graph: Graph, op: Op, notes: Notes) -> bool:
-    convs = [graph.producer(part) for part in parts_of(graph, op.output) if graph.sole_consumer(part) is op]
-    layers = [conv for conv in convs if conv is not None and conv.name == "CONV_2D"]
+    parts = [part for part in parts_of(graph, op.output) if graph.sole_consumer(part) is op]
+    layers = [conv for part in parts if (conv := graph.producer(part, "CONV_2D")) is not None]
     if len(layers) < len(op.inputs) or any(not _are_alike(conv, layers[0]) for conv in layers):
         return False
     first, whole = layers[0], _split_for(graph, layers)
@@ -50,8 +50,8 @@ def _joined(graph: Graph, values: Sequence[Array | None]) -> Array | None:
 def _split_for(graph: Graph, convs: Sequence[Op]) -> Tensor | None:
     """Returns the tensor that a SPLIT divides evenly among the convolutions, in their order."""
     parts = [conv.input(0) for conv in convs]
-    split = graph.producer(parts[0])
-    if split is None or split.name != "SPLIT" or len(split.outputs) != len(parts):
+    split = graph.producer(parts[0], "SPLIT")
+    if split is None or len(split.outputs) != len(parts):
         return None
     whole, axis = split.optional(1), uniform(split.optional(0))
     if whole is None:

@@ -67,8 +67,8 @@ def _is_next_to_input(graph: Graph, tensor: Tensor) -> bool:
     """True if the op that computes the tensor only adds a number too small for any int8 scale. For example,
     subtracting a tiny number turns x >= 0 into x > 0.
     """
-    op = graph.producer(tensor)
-    if op is None or op.name not in ("ADD", "SUB"):
+    op = graph.producer(tensor, "ADD", "SUB")
+    if op is None:
         return False
     addends = (np.abs(t.array) for t in op.inputs if t is not None and t.array is not None)
     return any(np.any((addend > 0) & (addend <= _ZERO_RANGE)) for addend in addends)

@@ -64,8 +64,8 @@ def _take_uint8(model: Model, graph: Graph, levels: Tensor) -> None:
 
 
 def _give_int8(model: Model, graph: Graph, tensor: Tensor) -> None:
-    producer = graph.producer(tensor)
-    if producer is None or producer.name != "DEQUANTIZE" or producer.input(0).type != "INT8":
+    producer = graph.producer(tensor, "DEQUANTIZE")
+    if producer is None or producer.input(0).type != "INT8":
         raise ConversionError(
             f'inference_output_type is int8, but output "{tensor.name}" is not quantized: '
             "train with quantization or give a representative_dataset"

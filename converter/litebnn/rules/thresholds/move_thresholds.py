@@ -13,7 +13,7 @@ import numpy as np
 
 from litebnn.analysis.affine import AFFINE, affine_of
 from litebnn.analysis.grids import first_rounded_to, next_of_grid, numbers_of_grid
-from litebnn.analysis.match import SIGNS, fused_activation
+from litebnn.analysis.match import SIGNS, first_computed, fused_activation
 from litebnn.analysis.padding import constant_padding
 from litebnn.analysis.thresholds import Threshold, crossing, encloses, threshold_of, upstream
 from litebnn.analysis.walks import MOST_OPS
@@ -62,7 +62,7 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
     moved = Threshold(level, found.falls ^ falls, name, derived(name, "/threshold"), is_rounded=is_rounded)
     graph.replace(sign, sign_op(x, sign.output, moved))
     for op in ops:
-        if not graph.consumers(op.output) and not graph.is_output(op.output):
+        if not graph.is_read(op.output):
             graph.remove(op)
     return True
 
@@ -78,7 +78,7 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = MOST_OPS) -> tuple
     ops: list[Op] = []
     falls, is_rounded = np.zeros(1, np.bool_), False
     while len(ops) < most and (op := graph.producer(x)) is not None and op.inputs:
-        source = next((t for t in op.inputs if t is not None and not t.is_constant), None)
+        source = first_computed(op)
         step = None if source is None else upstream(op, source, level)
         moves_level = op.name in AFFINE or bool(np.any(level))
         if source is None or step is None or (moves_level and graph.sole_consumer(x) is None):
@@ -99,10 +99,8 @@ def _across_max_pool(graph: Graph, sign: Op, threshold: Threshold, notes: Notes)
     pool absorbs the threshold. In channels whose sign falls (+1 below the threshold), the filters that read the bits
     are negated.
     """
-    pool = graph.producer(sign.input(0))
-    if pool is None or pool.name != "MAX_POOL_2D" or not can_pool_bits(pool):
-        return False
-    if graph.sole_consumer(pool.output) is None:
+    pool = graph.producer(sign.input(0), "MAX_POOL_2D")
+    if pool is None or not can_pool_bits(pool) or graph.sole_consumer(pool.output) is None:
         return False
     pad = _padding_of(graph, pool)
     unpooled = pool.input(0) if pad is None else pad.input(0)
@@ -144,8 +142,8 @@ def _padding_of(graph: Graph, pool: Op) -> Op | None:
 
     PyTorch's pools have explicit padding, which is seldom the same as SAME.
     """
-    pad = graph.producer(pool.input(0))
-    if pad is None or pad.name != "PADV2" or graph.sole_consumer(pad.output) is not pool:
+    pad = graph.producer(pool.input(0), "PADV2")
+    if pad is None or graph.sole_consumer(pad.output) is not pool:
         return None
     padding, channels = constant_padding(pad), pool.input(0).channels
     if padding is None or not padding.is_spatial or padding.value > np.finfo(np.float32).min:

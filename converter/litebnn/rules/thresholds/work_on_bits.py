@@ -47,8 +47,7 @@ def _pooled(graph: Graph, op: Op) -> Tensor | None:
     by a PADV2. Returns None if the input has no bits, or if the pool cannot work on bits.
     """
     source = op.input(0)
-    before = graph.producer(source)
-    is_padded = before is not None and before.name == "PADV2" and holds_signs(graph, source)
+    is_padded = graph.producer(source, "PADV2") is not None and holds_signs(graph, source)
     if not can_pool_bits(op) or (bits_of(graph, source) is None and not is_padded):
         return None
     bits = bits_of_signs(graph, source, before=op)
