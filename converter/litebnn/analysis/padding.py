@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from litebnn.analysis.match import uniform
 from litebnn.contract import BITS_PER_WORD, Padding
-from litebnn.graph import Array, Graph, Op, Tensor
+from litebnn.graph import Array, Graph, Op, Tensor, facts
 
 PADS = ("PAD", "PADV2")
 # All ops that pad. A SPACE_TO_BATCH_ND also moves pixels.
@@ -78,6 +79,15 @@ def without_zeros(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array]:
     return tensor, zeros
 
 
+def unpadded_input(graph: Graph, layer: Op) -> tuple[Tensor, Array]:
+    """Returns the tensor that a convolution reads, before it is padded with zeros, and their amounts, as
+    `without_zeros` does. The input of a dense layer or matrix product is returned as it is.
+    """
+    data = layer.input(facts(layer).data)
+    has_rows = layer.name in ("FULLY_CONNECTED", "BATCH_MATMUL")
+    return (data, np.zeros((2, 2), np.int32)) if has_rows else without_zeros(graph, data)
+
+
 def word_of_padding(channels: int, value: int) -> int | None:
     """Returns the word that pads packed signs with +1 or -1.
 
@@ -101,6 +111,14 @@ def same_amounts(size: int, taps: int, stride: int, dilation: int) -> tuple[int,
     return total // 2, total - total // 2
 
 
+def same_padding(
+    sizes: Sequence[int], taps: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1)
+) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Returns the amounts of SAME padding of height and width; None if they depend on an unknown size."""
+    height, width = map(same_amounts, sizes, taps, strides, dilations)
+    return None if height is None or width is None else (height, width)
+
+
 def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Returns the amounts of a layer's own padding of height and width; None if the amounts depend on an unknown
     size."""
@@ -109,9 +127,8 @@ def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
     o, sizes, taps = layer.options, layer.input(0).dims, layer.input(1).shape
     if len(sizes) != 4 or len(taps) != 4:
         return None
-    height = same_amounts(sizes[1], taps[1], o.stride_h, o.dilation_h_factor)
-    width = same_amounts(sizes[2], taps[2], o.stride_w, o.dilation_w_factor)
-    return None if height is None or width is None else (height, width)
+    strides, dilations = (o.stride_h, o.stride_w), (o.dilation_h_factor, o.dilation_w_factor)
+    return same_padding(sizes[1:3], taps[1:3], strides, dilations)
 
 
 def why_unknown_padding(layer: Op, zeros: Array) -> str | None:

@@ -7,7 +7,7 @@ import numpy as np
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.layouts import picked_from
 from litebnn.analysis.match import THRESHOLD, bits_of, floats, fused_activation
-from litebnn.analysis.padding import same_amounts, word_of_padding
+from litebnn.analysis.padding import same_padding, word_of_padding
 from litebnn.analysis.sums import FewValues, SignSum
 from litebnn.analysis.thresholds import Threshold
 from litebnn.build.bconv import bconv_options, channels_per_group
@@ -215,15 +215,11 @@ def _can_absorb(graph: Graph, op: Op, bits: Tensor) -> bool:
 
 
 def _pads_with_ones(op: Op) -> bool:
-    o, (_, height, width, _) = bconv_options(op), op.input(1).shape
+    o = bconv_options(op)
     if o.pad_values == PadValues.ZERO or o.padding != Padding.SAME:
         return o.pad_values != PadValues.ZERO and o.padding is None
-    _, rows, columns, _ = op.input(0).dims
-    amounts = (
-        same_amounts(rows, height, o.stride_height, o.dilation_height_factor),
-        same_amounts(columns, width, o.stride_width, o.dilation_width_factor),
-    )
-    return amounts != ((0, 0), (0, 0))
+    strides, dilations = (o.stride_height, o.stride_width), (o.dilation_height_factor, o.dilation_width_factor)
+    return same_padding(op.input(0).dims[1:3], op.input(1).shape[1:3], strides, dilations) != ((0, 0), (0, 0))
 
 
 def _absorb(graph: Graph, op: Op, negative: Array) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from litebnn.analysis.padding import why_unknown_padding, without_zeros
+from litebnn.analysis.padding import unpadded_input, why_unknown_padding
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import few_values
 from litebnn.analysis.weights import BINARY_LAYERS, binary_parts
@@ -17,12 +15,7 @@ from litebnn.graph import Graph, Op, facts
 
 @each(*BINARY_LAYERS, "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D", lowers="layers that are not binary")
 def binarize_layers(graph: Graph, op: Op, notes: Notes) -> bool:
-    data, zeros = op.input(facts(op).data), np.zeros((2, 2), np.int32)
-    source, padded = without_zeros(graph, data)
-    if op.name == "CONV_2D":
-        zeros = padded
-    elif op.name in BINARY_LAYERS:
-        source = data
+    data, (source, zeros) = op.input(facts(op).data), unpadded_input(graph, op)
     are_signs = holds_signs(graph, source)
     if op.name not in BINARY_LAYERS:  # the groups of a depthwise convolution have a single channel each
         are_few = are_signs or any(few_values(graph, tensor) is not None for tensor in (source, data))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.grids import ROUNDING, below_level, is_quantized
-from litebnn.analysis.padding import PADDING, PADS, constant_padding, layer_padding, without_zeros
+from litebnn.analysis.padding import PADDING, PADS, constant_padding, layer_padding, unpadded_input
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import (
     FewValues,
@@ -43,9 +43,7 @@ _HAS_GROUPS = "it has groups, and signs of its input's levels would not lie besi
 
 @each(*BINARY_LAYERS, lowers="layers of few values")
 def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
-    source, zeros = op.input(0), np.zeros((2, 2), np.int32)
-    if op.name == "CONV_2D":
-        source, zeros = without_zeros(graph, source)
+    source, zeros = unpadded_input(graph, op)
     few, is_float = values_read(graph, op, source, is_padded=bool(np.any(zeros))), op.output.type == "FLOAT32"
     if op.name == "BATCH_MATMUL" and (few is None or not is_float):
         return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.analysis.padding import same_amounts
+from litebnn.analysis.padding import same_padding
 from litebnn.build.notes import Notes, each
 from litebnn.contract import Padding
 from litebnn.graph import Graph, Op
@@ -23,17 +23,17 @@ def absorb_mirror_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     amounts, sizes = pad.input(1).array, pad.input(0).dims
     if amounts is None or amounts.shape != (4, 2) or len(sizes) != 4 or min(sizes) < 1:
         return False
-    height = same_amounts(sizes[1], o.filter_height, o.stride_h, 1)
-    width = same_amounts(sizes[2], o.filter_width, o.stride_w, 1)
-    if height is None or width is None or not np.array_equal(amounts, [(0, 0), height, width, (0, 0)]):
+    taps, strides = (o.filter_height, o.filter_width), (o.stride_h, o.stride_w)
+    same = same_padding(sizes[1:3], taps, strides)
+    if same is None or not np.array_equal(amounts, [(0, 0), *same, (0, 0)]):
         return False
-    outputs = tuple(-(-size // stride) for size, stride in zip(sizes[1:3], (o.stride_h, o.stride_w), strict=True))
+    outputs = tuple(-(-size // stride) for size, stride in zip(sizes[1:3], strides, strict=True))
     if op.output.dims[1:3] != outputs:
         return False
     # MIRROR_PAD repeats the n values next to an edge. If a window extends n values beyond the edge, it must also
     # contain the n values that were repeated.
     edge = 0 if getattr(pad.options, "mode", None) == _SYMMETRIC else 1
-    if any(2 * max(pads) + edge > taps for pads, taps in ((height, o.filter_height), (width, o.filter_width))):
+    if any(2 * max(pads) + edge > count for pads, count in zip(same, taps, strict=True)):
         return False
     graph.set_input(op, 0, pad.input(0))
     o.padding = Padding.SAME
