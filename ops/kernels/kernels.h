@@ -84,6 +84,17 @@ void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geomet
 void AveragePool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input,
                    int8_t output_min, int8_t output_max, int8_t* output);
 
+// The operands of an average pool of floats after a batch norm: input * multiplier + addend, where the product and the
+// sum are rounded separately.
+struct AveragedImages {
+  const float *input, *multiplier, *addend;  // the latter two have one value per channel
+  uint32_t* signs;                           // the packed signs of the pool's input; null if they are not needed
+  float* output;
+  float* row_sums;  // memory for one pixel per row of the input
+};
+// The order of each sum is fixed: first the pixels of each row, then the rows.
+void AveragePool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const AveragedImages& images);
+
 // A factor of a product of images. It may be smaller than an image: its values are then broadcast over images, rows or
 // columns.
 struct GateOperand {

@@ -1,5 +1,5 @@
-// Max pooling of packed signs, floats and int8 values, and average pooling of int8 values. Packed signs store -1 as the
-// bit 1 and +1 as the bit 0. Therefore the maximum of a window is the AND of its words.
+// Max pooling of packed signs, floats and int8 values, and average pooling of floats and int8 values. Packed signs
+// store -1 as the bit 1 and +1 as the bit 0. Therefore the maximum of a window is the AND of its words.
 #include <algorithm>
 
 #include "kernels/isa/isa.h"
@@ -10,7 +10,9 @@ namespace {
 
 // Estimated cycles for each value or word of a window, and for each window in addition.
 constexpr double kCyclesPerValue = 0.2, kCyclesPerWindow = 10;
-// Number of channels that AveragePool2d sums at a time.
+// Estimated cycles to load a value from the L2 cache and to add it to a sum.
+constexpr double kCyclesPerSum = 0.5;
+// Number of channels of int8 images that AveragePool2d sums at a time.
 constexpr int32_t kSummedChannels = 64;
 
 // The part of an output pixel's window that lies inside the input.
@@ -40,6 +42,31 @@ void ForEachWindow(ThreadPool& pool, const MaxPool2dGeometry& g, Visit visit) {
       }
     }
   });
+}
+
+// Adds kChannels channels of input * multiplier + addend, summed over `pixels` pixels, to `sums`. The pixels are
+// `channels` floats apart.
+template <int kChannels>
+void AddPixels(const float* input, const float* multiplier, const float* addend, int64_t pixels, int32_t channels,
+               float* sums) {
+  float totals[kChannels] = {};
+  for (; pixels > 0; --pixels, input += channels) {
+    for (int c = 0; c < kChannels; ++c) totals[c] += input[c] * multiplier[c] + addend[c];
+  }
+  for (int c = 0; c < kChannels; ++c) sums[c] += totals[c];
+}
+
+// Adds the sum of `pixels` pixels of a row, after the batch norm, to the pixel `sums`.
+void AddRow(const AveragedImages& images, int64_t first_pixel, int64_t pixels, int32_t channels, float* sums) {
+  constexpr int kChannels = 16;  // the sums of this number of channels fit into the registers of every ISA
+  const float* const input = images.input + first_pixel * channels;
+  int32_t c = 0;
+  for (; c <= channels - kChannels; c += kChannels) {
+    AddPixels<kChannels>(input + c, images.multiplier + c, images.addend + c, pixels, channels, sums + c);
+  }
+  for (; c < channels; ++c) {
+    AddPixels<1>(input + c, images.multiplier + c, images.addend + c, pixels, channels, sums + c);
+  }
 }
 
 // Computes an int8 pool by an ISA's function for one window.
@@ -125,6 +152,44 @@ void AveragePool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& ge
         pixel[channel + i] = static_cast<int8_t>(above < output_max ? above : output_max);
       }
     }
+  });
+}
+
+void AveragePool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const AveragedImages& images) {
+  const MaxPool2dGeometry& g = geometry;
+  const int32_t channels = g.channels, words = PackedWords(channels);
+  const bool has_one_window = g.output_height == 1 && g.output_width == 1;
+  const int64_t rows = has_one_window ? std::min(g.filter_height - g.pad_top, g.input_height) : 0;
+  const int64_t columns = has_one_window ? std::min(g.filter_width - g.pad_left, g.input_width) : 0;
+  const LoopSize size = {int64_t{g.batch} * g.input_height, 1, kCyclesPerSum * g.input_width * channels};
+  ParallelFor(pool, size, [&](int, int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t first = row * g.input_width;
+      if (images.signs != nullptr) {
+        isa.pack_affine_signs(images.input + first * channels, images.multiplier, images.addend, g.input_width,
+                              channels, images.signs + first * words, words);
+      }
+      // The row is still in the L1 cache, so reading it once more takes little time.
+      float* const sums = images.row_sums + row * channels;
+      std::fill_n(sums, channels, 0.0f);
+      AddRow(images, first, columns, channels, sums);
+    }
+  });
+  for (int64_t image = 0; has_one_window && image < g.batch; ++image) {
+    for (int64_t c = 0; c < channels; ++c) {
+      float sum = 0.0f;
+      for (int64_t row = 0; row < rows; ++row) sum += images.row_sums[(image * g.input_height + row) * channels + c];
+      images.output[image * channels + c] = sum / static_cast<float>(rows * columns);
+    }
+  }
+  if (has_one_window) return;
+  ForEachWindow(pool, g, [&images, &g, channels](const Window& window) {
+    float* const pixel = images.output + window.output_pixel * channels;
+    std::fill_n(pixel, channels, 0.0f);
+    for (int64_t row = 0; row < window.rows; ++row) {
+      AddRow(images, window.input_pixel + row * g.input_width, window.columns, channels, pixel);
+    }
+    for (int32_t c = 0; c < channels; ++c) pixel[c] /= static_cast<float>(window.rows * window.columns);
   });
 }
 

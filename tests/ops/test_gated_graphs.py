@@ -80,3 +80,34 @@ def test_what_a_convolution_gates_has_the_bits_of_what_runs_op_by_op(
         image = result
     outputs += [image, graph.convolve(graph.pack(image), channels)]
     assert_fused_as_op_by_op(graph, inputs, outputs, given, num_threads)
+
+
+@given(
+    channels=st.sampled_from([64, 128, 40, 7]),
+    norms=st.lists(st.sampled_from([["MUL", "ADD"], ["MUL", "ADD"], ["MUL"], ["ADD"], []]), min_size=1, max_size=3),
+    filter_size=st.sampled_from([SIZE[1:], SIZE[1:], SIZE[1:], (3, 2), (5, 4)]),
+    num_threads=st.integers(1, 3),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_batch_norm_that_is_packed_and_averaged_has_the_bits_of_what_runs_op_by_op(
+    channels: int, norms: list[list[str]], filter_size: tuple[int, int], num_threads: int, seed: int
+) -> None:
+    graph = ImageGraph(seed)
+    source = image = graph.image(channels, computed=False)
+    averages = []
+    for norm in norms:
+        normed, shortcut = graph.apply(norm, image), image
+        convolved = graph.convolve(graph.pack(normed), channels)
+        average, gate = (graph.tensor((IMAGES, 1, 1, channels), "float32") for _ in range(2))
+        pool = lce_models.schema.Pool2DOptionsT()
+        pool.padding, pool.strideH, pool.strideW = 1, *SIZE[1:]
+        pool.filterHeight, pool.filterWidth = filter_size
+        graph.builtin("AVERAGE_POOL_2D", [normed], [average], pool)
+        graph.builtin("LOGISTIC", [average], [gate])
+        gated, image = graph.image(channels), graph.image(channels)
+        graph.builtin("MUL", [convolved, gate], [gated], lce_models.schema.MulOptionsT())
+        graph.builtin("ADD", [gated, shortcut], [image], lce_models.schema.AddOptionsT())
+        averages.append(average)
+    given = graph.random.standard_normal((*SIZE, channels)).astype(np.float32)
+    assert_fused_as_op_by_op(graph, [source], [image, *averages], [given], num_threads)

@@ -208,8 +208,8 @@ def _is_stem(op: Op) -> bool:
 
 _OR_RELU = (Activation.NONE, Activation.RELU)
 _CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
-# The value of `follows` for ops that are claimed only if their outputs lead to signs. Its only entry is an empty name,
-# which no kind of op has, so no producer of an input matches.
+# The value of `follows` for averages, and for ops that are claimed only if their outputs lead to signs. Its only entry
+# is an empty name, which no kind of op has, so no producer of an input matches.
 _NOTHING = ("",)
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
@@ -226,6 +226,7 @@ _KINDS: Mapping[str, _Kind] = {
     "concatenation": _Kind("CONCATENATION", _joins_channels),
     "PRELU": _Kind("PRELU", _has_slopes, passes=True, needs_reader=True),
     "int8 stem": _Kind("CONV_2D", _is_stem, _CLAMPS, stands_alone=True),
+    "average": _Kind("AVERAGE_POOL_2D", _pools, follows=_NOTHING),
     "int8 average": _Kind("AVERAGE_POOL_2D", _is_int8_pool, _CLAMPS),
     "int8 max pool": _Kind("MAX_POOL_2D", _is_int8_pool, _CLAMPS),
     "int8 sum": _Kind("ADD", _is_int8_sum, _CLAMPS, follows=(LCE_BCONV_2D,)),
@@ -288,18 +289,22 @@ def _claimed_forwards(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
 
 
 def _made_into_signs_alone(graph: Graph, kinds: Mapping[Op, str], claimed: Iterable[Op]) -> set[Op]:
-    """The ops whose outputs lead only to signs."""
+    """The ops whose outputs lead only to signs. An average may read the result of a batch norm too, and is then among
+    these ops."""
     found: set[Op] = set()
     taken = set(claimed)
     by_signs: set[Tensor | None] = set()
     by_others: set[Tensor | None] = set()
     for op in reversed(graph.ops):
+        if kinds.get(op) == "average":
+            continue
         kind = _KINDS.get(kinds.get(op, ""))
         if kind is not None and kind.passes and op.output in by_signs and op.output not in by_others:
             found.add(op)
         goes_into_signs = op in found or (op in taken and op.name == LCE_QUANTIZE)
         (by_signs if goes_into_signs else by_others).update(op.inputs)
-    return found
+    norms = {op.output for op in found if kinds[op] in ("scale", "shift")}
+    return found | {op for op, kind in kinds.items() if kind == "average" and op.input(0) in norms}
 
 
 def joined_in_place(graph: Graph, claimed: Mapping[Op, str]) -> set[Op]:

@@ -40,7 +40,21 @@ def test_of_models_the_library_takes_what_the_table_says(path: Path, capfd: pyte
 
 
 CHANNELS = 32
-KINDS = ["bconv", "bconv", "conv", "gate", "prelu", "sum", "broadcast", "join", "pool", "scale", "shift", "norm"]
+KINDS = [
+    "bconv",
+    "bconv",
+    "conv",
+    "gate",
+    "prelu",
+    "sum",
+    "broadcast",
+    "join",
+    "pool",
+    "scale",
+    "shift",
+    "norm",
+    "squeeze",
+]
 RNG = np.random.default_rng(0)
 
 
@@ -64,6 +78,15 @@ def next_image(model: FloatModel, rng: np.random.Generator, images: list[Tensor]
         )
         op = str(rng.choice(["MUL", "MUL", "MUL", "ADD"]))
         return model.elementwise(op, x, model.op("LOGISTIC", [mean], mean.dims), activation=activation)
+    if kind == "squeeze":
+        normed = normalized(model, x) if rng.random() < 0.8 else x
+        options = {"stride_h": 1, "stride_w": 1, "filter_height": x.dims[1], "filter_width": x.dims[2], "padding": 1}
+        average = model.op("AVERAGE_POOL_2D", [normed], (1, 1, 1, x.channels), fused_activation_function=0, **options)
+        bits = normed if rng.random() < 0.2 else model.sign(normed)
+        result = model.conv(bits, sign_weights(rng, CHANNELS, 1, 1, x.channels))
+        if x.channels != CHANNELS:
+            return result
+        return model.elementwise("MUL", result, model.op("LOGISTIC", [average], average.dims), activation=activation)
     if kind == "prelu":
         return model.op("PRELU", [x, model.const(np.full((1, 1, x.channels), 0.25))], x.dims)
     if kind == "sum":

@@ -1,5 +1,5 @@
-// Compares max pools of packed signs, floats and int8 values, and average pools of int8 values, with a direct
-// implementation.
+// Compares max pools of packed signs, floats and int8 values, and average pools of floats and int8 values, with a
+// direct implementation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -131,6 +131,64 @@ TEST_P(MaxPoolTest, AveragePool2d) {
     std::vector<int8_t> output(expected.size());
     AveragePool2d(isa(), *pool, g, input.data(), least, most, output.data());
     EXPECT_EQ(output, expected);
+  }
+}
+
+TEST_P(MaxPoolTest, AveragePool2dOfFloats) {
+  std::mt19937 random(10);
+  const auto value = [&random] { return static_cast<float>(static_cast<int>(random() % 2001) - 1000) * 0.11f; };
+  for (int i = 0; i < 150; ++i) {
+    MaxPool2dGeometry g = RandomPool(random, i % 10 == 0 ? 600 : 100);
+    // Two thirds of the pools have a single window, most of them for the whole image.
+    if (i % 3 != 0) {
+      g.output_height = g.output_width = 1;
+      g.pad_top = g.pad_left = 0;
+      g.filter_height = i % 5 == 0 ? std::min(g.filter_height, g.input_height) : g.input_height;
+      g.filter_width = i % 5 == 1 ? std::min(g.filter_width, g.input_width) : g.input_width;
+    }
+    if (i % 7 == 1) {
+      g.pad_top = g.pad_left = 1;
+      g.filter_height += 2;
+      g.filter_width += 1;
+    }
+    const auto channels = static_cast<size_t>(g.channels);
+    const int64_t pixels = int64_t{g.batch} * g.input_height * g.input_width;
+    std::vector<float> input(static_cast<size_t>(pixels) * channels), multiplier(channels), addend(channels);
+    for (std::vector<float>* values : {&input, &multiplier, &addend}) {
+      std::generate(values->begin(), values->end(), value);
+    }
+    if (i % 4 == 0) input[random() % input.size()] = std::numeric_limits<float>::infinity();
+    std::vector<float> normed = input;
+    for (size_t k = 0; k < normed.size(); ++k) {
+      normed[k] *= multiplier[k % channels];
+      normed[k] += addend[k % channels];
+    }
+    const size_t row_size = static_cast<size_t>(g.input_width) * channels;
+    const auto expected = ExpectedPool<float>(g, [&](const std::vector<size_t>& taps, size_t channel) {
+      float sum = 0.0f;
+      for (size_t tap = 0; tap < taps.size();) {
+        const size_t row = taps[tap] / row_size;
+        float row_sum = 0.0f;
+        for (; tap < taps.size() && taps[tap] / row_size == row; ++tap) row_sum += normed[taps[tap] + channel];
+        sum += row_sum;
+      }
+      return sum / static_cast<float>(taps.size());
+    });
+    const auto words = static_cast<size_t>(pixels * PackedWords(g.channels));
+    for (int threads : {1, 3}) {
+      const auto pool = ThreadPool::Create(threads);
+      std::vector<uint32_t> expected_signs(words), signs(words, ~0u);
+      PackFloat32Signs(isa(), *pool, normed.data(), pixels, g.channels, expected_signs.data());
+      std::vector<float> row_sums(static_cast<size_t>(g.batch * g.input_height) * channels);
+      for (const bool packs : {true, false}) {
+        std::vector<float> output(expected.size(), 12345.0f);
+        AveragePool2d(isa(), *pool, g,
+                      {input.data(), multiplier.data(), addend.data(), packs ? signs.data() : nullptr, output.data(),
+                       row_sums.data()});
+        EXPECT_EQ(output, expected) << "pool " << i << ", " << threads << " threads";
+        EXPECT_EQ(signs, expected_signs) << "pool " << i;
+      }
+    }
   }
 }
 

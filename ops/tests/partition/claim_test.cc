@@ -84,8 +84,8 @@ TEST(Claim, AdditionsAndPoolsOfWhatIsClaimed) {
 TEST(Claim, TheSameWhicheverTensorsHaveBeenResized) {
   GatedParams rows;
   rows.gate = {1, 1, rows.image[2]};
-  for (const Graph& whole :
-       {ResidualGraph(2), GatedGraph({}), GatedGraph(rows), JoinedGraph({}), BatchNormGraph(64, 40, false)}) {
+  for (const Graph& whole : {ResidualGraph(2), GatedGraph({}), GatedGraph(rows), JoinedGraph({}),
+                             BatchNormGraph(64, 40, false), AveragedNormGraph({})}) {
     const Indices claimed = PlanOf(whole).Claimed();
     for (size_t tensor = 0; tensor < whole.tensors.size(); ++tensor) {
       if (!whole.tensors[tensor].constant.empty()) continue;
@@ -128,6 +128,37 @@ TEST(Claim, BatchNormsThatOnlySignsRead) {
   }
   graph.tensors[multiplier].shape = {1, 1, 1, 64};
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+TEST(Claim, AveragesOfBatchNormsWhoseSignsArePacked) {
+  for (const bool averages_first : {false, true}) {
+    AveragedNormParams params;
+    params.averages_first = averages_first;
+    const Graph whole = AveragedNormGraph(params);
+    ASSERT_EQ(PlanOf(whole).Claimed(), (Indices{0, 1, 2, 3}));
+    const size_t average = averages_first ? 2 : 3, packing = averages_first ? 3 : 2;
+    // Another node reads the batch norm.
+    Graph graph = whole;
+    graph.nodes.push_back({"Other", whole.nodes[1].outputs, whole.nodes[1].outputs, {}, {}});
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{static_cast<int>(packing)}));
+    // No signs are packed.
+    graph = whole;
+    graph.nodes[packing].op = "Other";
+    EXPECT_EQ(PlanOf(graph).Claimed(), Indices());
+    // No batch norm writes the image.
+    graph = whole;
+    graph.nodes[0].op = graph.nodes[1].op = "Other";
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{static_cast<int>(packing)}));
+    // The average has an activation, or an invalid stride.
+    for (const size_t option : {1u, 5u}) {
+      graph = whole;
+      graph.nodes[average].builtin[option] = option == 1 ? 0 : kTfLiteActRelu;
+      EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{static_cast<int>(packing)}));
+    }
+    graph = whole;
+    graph.nodes[average].outputs.push_back(graph.inputs[0]);
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{static_cast<int>(packing)}));
+  }
 }
 
 TEST(Claim, PoolsOfWhichSignsAreMadeAndWhatIsOnTheWay) {

@@ -36,7 +36,7 @@ TEST(Fuse, EachTypeHasANameOfItsOwn) {
   std::set<std::string> names;
   for (const OpType* type :
        {&kBconv2dAddOpType, &kAffineQuantizeOpType, &kAffineOpType, &kAffineMaxPool2dOpType, &kRectifiedMaxPool2dOpType,
-        &kGatedSumOpType, &kRectifiedGatedSumOpType, &kInt8NormQuantizeOpType}) {
+        &kGatedSumOpType, &kRectifiedGatedSumOpType, &kInt8NormQuantizeOpType, &kAverageQuantizeOpType}) {
     EXPECT_TRUE(names.insert(type->name).second) << type->name;
   }
 }
@@ -191,6 +191,43 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
   steps.push_back(MakeStep(kQuantizeOpType, {2}, 4));
   FuseBatchNorms({3, 4}, &steps);
   EXPECT_EQ(steps.size(), 3u);
+}
+
+TEST(Fuse, AnAverageIntoThePackingOfSigns) {
+  for (const bool averages_first : {false, true}) {
+    std::vector<Step> steps = MakeSteps(MakeStep(kScaleOpType, {0, 1}, 2), MakeStep(kShiftOpType, {2, 3}, 4));
+    steps.push_back(MakeStep(kQuantizeOpType, {4}, 5));
+    steps.push_back(MakeStep(kFloatAverageOpType, {4}, 6, &kPool));
+    if (averages_first) std::swap(steps[2], steps[3]);
+    // A convolution between the two must stay after the step that packs its signs.
+    steps.insert(steps.begin() + 3, MakeStep(kBconv2dOpType, {averages_first ? 8 : 5, 7}, 9));
+    FuseAverages(&steps);
+    ASSERT_EQ(steps.size(), 4u);
+    EXPECT_EQ(steps[2].type, &kAverageQuantizeOpType);
+    EXPECT_EQ(Tensors(steps[2].inputs), (std::vector<int>{4}));
+    EXPECT_EQ(Tensors(steps[2].outputs), (std::vector<int>{5, 6}));
+    EXPECT_EQ(steps[2].builtin_data, &kPool);
+    FuseBatchNorms({5, 6}, &steps);
+    ASSERT_EQ(steps.size(), 2u);
+    EXPECT_EQ(steps[0].type, &kAverageQuantizeOpType);
+    EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{0, 1, 3}));
+    EXPECT_EQ(steps[1].type, &kBconv2dOpType);
+  }
+}
+
+TEST(Fuse, AnAverageOnlyWithSignsOfItsImage) {
+  std::vector<Step> steps = MakeSteps(MakeStep(kQuantizeOpType, {0}, 1), MakeStep(kFloatAverageOpType, {2}, 3, &kPool));
+  FuseAverages(&steps);
+  EXPECT_EQ(steps.size(), 2u);
+  // If an image has two packings and two averages, the first pair is joined.
+  steps = MakeSteps(MakeStep(kQuantizeOpType, {0}, 1), MakeStep(kQuantizeOpType, {0}, 2));
+  steps.push_back(MakeStep(kFloatAverageOpType, {0}, 3, &kPool));
+  steps.push_back(MakeStep(kFloatAverageOpType, {0}, 4, &kPool));
+  FuseAverages(&steps);
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{1, 3}));
+  EXPECT_EQ(Tensors(steps[1].outputs), (std::vector<int>{2}));
+  EXPECT_EQ(Tensors(steps[2].outputs), (std::vector<int>{4}));
 }
 
 // Returns a step for each of the tensors 0, 10 and 20, which applies a batch norm and packs the signs of the result.

@@ -73,6 +73,21 @@ TEST(Resize, GivesWhatAModelOfThatSizeGives) {
   }
 }
 
+TEST(Resize, OfAnAveragedBatchNormGivesWhatAModelOfThatSizeGives) {
+  // After a resize, the pool covers a part of the image, or has several windows.
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime delegated(AveragedNormGraph({}), delegate.get(), 100);
+  for (const std::vector<int>& image :
+       {std::vector<int>{2, 3, 4, 40}, {1, 5, 7, 40}, {3, 6, 9, 40}, {1, 11, 4, 40}, {2, 3, 4, 40}}) {
+    AveragedNormParams params;
+    params.image = image;
+    FakeRuntime fresh(AveragedNormGraph(params));
+    const std::vector<uint8_t> expected = RunOnce(&fresh);
+    ASSERT_TRUE(delegated.Resize(0, image));
+    EXPECT_EQ(RunOnce(&delegated), expected) << image[1];
+  }
+}
+
 TEST(Resize, ToAnotherNumberOfChannelsIsRefused) {
   FakeRuntime runtime(ConvGraph({}));
   ASSERT_TRUE(runtime.Allocate());
@@ -161,6 +176,17 @@ TEST(Resize, OfABatchNormToAScalarIsRefused) {
   // The batch norm's result has another consumer, so the batch norm is not fused into the packing of signs.
   const Graph graph = BatchNormGraph(3, 40, true);
   ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {}), "litebnn: MUL with ADD, node 1: input 0: shape: expected ");
+}
+
+TEST(Resize, OfAnAveragedBatchNormToOtherChannelsOrTypesIsRefused) {
+  const Graph graph = AveragedNormGraph({});
+  const std::string op = "litebnn: LceQuantize with AVERAGE_POOL_2D, MUL and ADD, node 2: ";
+  ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {2, 3, 4, 41}), op + "multiplier (tensor ");
+  ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {3, 4, 40}), op + "input (tensor ");
+  ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {2, 2, 4, 40}), "height: expected at least 3, ");
+  ExpectIn(ErrorsOfInt8(graph, graph.inputs[0]), op + "input (tensor ");
+  ExpectIn(ErrorsOfInt8(graph, graph.outputs[0]), op + "output (tensor ");
+  ExpectIn(ErrorsOfInt8(graph, graph.outputs[1]), op + "average: type: expected FLOAT32, found INT8");
 }
 
 TEST(Resize, OfAnInt8BatchNormToOtherChannelsOrAScalarIsRefused) {

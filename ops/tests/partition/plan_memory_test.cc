@@ -83,6 +83,23 @@ TEST(PlanMemory, NorThatOfAnInputOfAnotherSize) {
   EXPECT_NE(steps[0].outputs[0].buffer, steps[1].outputs[0].buffer);
 }
 
+TEST(PlanMemory, TwoOutputsOfAStepHaveBuffersOfTheirOwn) {
+  std::vector<Step> steps;
+  steps.push_back(OverwritingStep({0}, 1));
+  steps.push_back(OverwritingStep({1}, 2));
+  steps[1].outputs.push_back({3, true, 512, 4});
+  steps[1].op = std::make_unique<ReadingOp>();
+  steps.push_back(OverwritingStep({2}, 4));
+  steps.push_back(OverwritingStep({4, 3}, 5));
+  const MemoryPlan plan = Plan(&steps);
+  const Binding &first = steps[1].outputs[0], &second = steps[1].outputs[1];
+  EXPECT_NE(first.buffer, second.buffer);
+  EXPECT_NE(first.buffer, steps[0].outputs[0].buffer);
+  EXPECT_EQ(steps[3].inputs[1].buffer, second.buffer);
+  EXPECT_EQ(plan.buffers[second.buffer].first, 1);
+  EXPECT_EQ(plan.buffers[second.buffer].last, 3);
+}
+
 TEST(PlanMemory, IsMadeAnewEachTime) {
   std::vector<Step> steps;
   for (int i = 0; i < 3; ++i) steps.push_back(OverwritingStep({i}, i + 1));

@@ -453,8 +453,35 @@ TfLiteStatus VisitPool(const TfLiteContext& context, const TfLiteNode& node, Beg
   return kTfLiteOk;
 }
 
-// A substitute for the runtime's own int8 AVERAGE_POOL_2D.
+TfLiteStatus PrepareAveragePool(TfLiteContext* context, TfLiteNode* node) {
+  if (!TensorsOf(context, *node, kTfLiteInt8).empty()) return PrepareInt8Pool(context, node);
+  return PreparePool(context, node, kTfLiteFloat32, kTfLiteActNone);
+}
+
+// A substitute for the runtime's own float AVERAGE_POOL_2D. Runtimes differ in the order of their sums; the substitute
+// has the delegate's order, which is first the values of each row, then the rows.
+TfLiteStatus RunFloatAveragePool(TfLiteContext* context, TfLiteNode* node) {
+  const TfLiteTensor& input = context->tensors[node->inputs->data[0]];
+  const auto* const values = static_cast<const float*>(input.data);
+  auto* const result = static_cast<float*>(context->tensors[node->outputs->data[0]].data);
+  const int64_t row_size = input.dims->size == 4 ? int64_t{input.dims->data[2]} * input.dims->data[3] : 1;
+  float sum = 0, row_sum = 0;
+  int64_t count = 0, last_row = 0;
+  return VisitPool(
+      *context, *node, [&] { sum = row_sum = 0, count = 0; },
+      [&](int64_t position) {
+        const int64_t row = position / row_size;
+        if (row != last_row) sum += row_sum, row_sum = 0;
+        last_row = row;
+        row_sum += values[position];
+        ++count;
+      },
+      [&](int64_t i) { result[i] = (sum + row_sum) / static_cast<float>(count); });
+}
+
+// A substitute for the runtime's own AVERAGE_POOL_2D.
 TfLiteStatus RunAveragePool(TfLiteContext* context, TfLiteNode* node) {
+  if (context->tensors[node->inputs->data[0]].type == kTfLiteFloat32) return RunFloatAveragePool(context, node);
   const auto& params = *static_cast<const TfLitePoolParams*>(node->builtin_data);
   const auto* const values = static_cast<const int8_t*>(context->tensors[node->inputs->data[0]].data);
   const TfLiteTensor& output = context->tensors[node->outputs->data[0]];
@@ -516,7 +543,7 @@ bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration) {
   };
   const Builtin builtins[] = {
       {"ADD", kTfLiteBuiltinAdd, PrepareAdd, RunAdd},
-      {"AVERAGE_POOL_2D", kTfLiteBuiltinAveragePool2d, PrepareInt8Pool, RunAveragePool},
+      {"AVERAGE_POOL_2D", kTfLiteBuiltinAveragePool2d, PrepareAveragePool, RunAveragePool},
       {"CONV_2D", kTfLiteBuiltinConv2d, PrepareConv2d, RunConv2d},
       {"MUL", kTfLiteBuiltinMul, PrepareMultiply, RunMultiply},
       {"PRELU", kTfLiteBuiltinPrelu, PrepareFloats, RunArithmetic<Leak, false>},

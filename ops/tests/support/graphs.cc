@@ -467,14 +467,70 @@ Graph Int8NormGraph(const Int8NormParams& params) {
   return graph;
 }
 
+Graph AveragedNormGraph(const AveragedNormParams& params) {
+  Graph graph;
+  const int channels = params.image.back();
+  std::mt19937 random(static_cast<uint32_t>(channels));
+  graph.inputs = {Add(&graph, kTfLiteFloat32, params.image)};
+  int tensor = graph.inputs[0];
+  const auto append = [&](const char* op) {
+    const int constant = AddChannelValues(&graph, channels, random), image = tensor;
+    tensor = Add(&graph, kTfLiteFloat32, params.image);
+    graph.nodes.push_back({op, {image, constant}, {tensor}, {}, {kTfLiteActNone}});
+    if (params.reads_all) graph.outputs.push_back(tensor);
+  };
+  if (params.multiplies) append("MUL");
+  if (params.adds) append("ADD");
+  const auto pack = [&] {
+    graph.outputs.push_back(AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(params.image)));
+  };
+  if (!params.averages_first) pack();
+  std::vector<int> pool = params.pool;
+  pool.push_back(kTfLiteActNone);
+  const int average = AddSimple(&graph, "AVERAGE_POOL_2D", tensor, kTfLiteFloat32, {params.image[0], 1, 1, channels});
+  graph.nodes.back().builtin = pool;
+  graph.outputs.push_back(average);
+  if (params.averages_first) pack();
+  return graph;
+}
+
 int Pick(const RandomBits& random, int low, int high) {
   return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
 }
 
+namespace {
+
+Graph RandomGatedGraph(const RandomBits& random) {
+  const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
+  // Half of these graphs have a number of channels for which a convolution supports a gate.
+  GatedParams params = {{pick(1, 2), pick(1, 7), pick(1, 7)}, pick(0, 1) == 0 ? 64 * pick(1, 2) : pick(1, 70)};
+  params.gate = pick(0, 2) == 0 ? std::vector<int>{1} : std::vector<int>{pick(0, 1) == 0 ? 1 : params.image[0], 1, 1};
+  params.gate_first = pick(0, 1) == 1;
+  params.addend_first = pick(0, 1) == 1;
+  params.leaks = pick(0, 1) == 1;
+  params.product_activation = pick(-1, 1);
+  params.sum_activation = pick(-1, 1);
+  return GatedGraph(params);
+}
+
+Graph RandomAveragedNormGraph(const RandomBits& random) {
+  const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
+  AveragedNormParams params = {{pick(1, 2), pick(1, 7), pick(1, 7), pick(1, 100)}, pick(0, 2) > 0, pick(0, 2) > 0};
+  // Half of the pools average the whole image.
+  const bool is_global = pick(0, 1) == 1;
+  params.pool = {kTfLitePaddingSame, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3)};
+  if (is_global) params.pool = {kTfLitePaddingValid, pick(1, 9), pick(1, 9), params.image[2], params.image[1]};
+  params.averages_first = pick(0, 1) == 1;
+  params.reads_all = pick(0, 3) == 0;
+  return AveragedNormGraph(params);
+}
+
+}  // namespace
+
 Graph RandomGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
-  switch (pick(0, 12)) {
+  switch (pick(0, 13)) {
     case 0:
       return QuantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
     case 1:
@@ -506,18 +562,8 @@ Graph RandomGraph(const RandomBits& random) {
       if (pick(0, 2) > 0) params.pool = {1, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3), pick(0, 1)};
       return JoinedGraph(params);
     }
-    case 8: {
-      // Half of these graphs have a number of channels for which a convolution supports a gate.
-      GatedParams params = {{pick(1, 2), pick(1, 7), pick(1, 7)}, pick(0, 1) == 0 ? 64 * pick(1, 2) : pick(1, 70)};
-      params.gate =
-          pick(0, 2) == 0 ? std::vector<int>{1} : std::vector<int>{pick(0, 1) == 0 ? 1 : params.image[0], 1, 1};
-      params.gate_first = pick(0, 1) == 1;
-      params.addend_first = pick(0, 1) == 1;
-      params.leaks = pick(0, 1) == 1;
-      params.product_activation = pick(-1, 1);
-      params.sum_activation = pick(-1, 1);
-      return GatedGraph(params);
-    }
+    case 8:
+      return RandomGatedGraph(random);
     case 9: {
       Int8Params params = {{pick(1, 2), pick(3, 9), pick(3, 9), pick(1, 4)}, pick(1, 70), pick(1, 3), pick(1, 2)};
       params.same = pick(0, 1) == 1;
@@ -547,6 +593,8 @@ Graph RandomGraph(const RandomBits& random) {
       params.reads_all = pick(0, 3) == 0;
       return Int8NormGraph(params);
     }
+    case 11:
+      return RandomAveragedNormGraph(random);
     default:
       return RandomConvGraph(random);
   }

@@ -99,6 +99,17 @@ struct Int8NormParams {
 };
 Graph Int8NormGraph(const Int8NormParams& params);
 
+// The parameters of a graph that multiplies a float image by a constant per channel and adds another one. The signs of
+// the sum are packed, and an AVERAGE_POOL_2D reads the sum too. The MUL or the ADD may be left out.
+struct AveragedNormParams {
+  std::vector<int> image = {2, 3, 4, 40};
+  bool multiplies = true, adds = true;
+  std::vector<int> pool = {kTfLitePaddingValid, 4, 3, 4, 3};  // as in PooledGraph, without the activation
+  bool averages_first = false;                                // AVERAGE_POOL_2D is before LceQuantize
+  bool reads_all = false;                                     // the images between the ops are outputs too
+};
+Graph AveragedNormGraph(const AveragedNormParams& params);
+
 // The source of a graph's random decisions: a random number generator, or a fuzzer's bytes.
 using RandomBits = std::function<uint32_t()>;
 

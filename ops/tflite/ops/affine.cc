@@ -247,9 +247,6 @@ bool ComputesInt8(const TfLiteContext& context, const TfLiteNode& node) {
   return IsValid(image) && IsValid(constant) && IsValid(result) && Set(image, constant, result, &arithmetic);
 }
 
-// The delegate claims a batch norm of int8 only if its result is packed to signs.
-bool FollowsNothing(const OpType&) { return false; }
-
 }  // namespace
 
 const OpType kScaleOpType = {"MUL",

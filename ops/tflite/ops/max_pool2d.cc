@@ -1,8 +1,12 @@
-// The file has four pools. LceBMaxPool2d is the max pooling of packed signs. A float MAX_POOL_2D is claimed if its
+// The file has five pools. LceBMaxPool2d is the max pooling of packed signs. A float MAX_POOL_2D is claimed if its
 // output becomes signs, or if claimed nodes write its input, which is then still in the caches. An int8 MAX_POOL_2D or
-// AVERAGE_POOL_2D is claimed if claimed nodes write its input, because the runtime's own loops are slow.
+// AVERAGE_POOL_2D is claimed if claimed nodes write its input, because the runtime's own loops are slow. A float
+// AVERAGE_POOL_2D is claimed if it averages a batch norm of which signs are packed, because one pass then computes all
+// of them.
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <vector>
 
 #include "tflite/ops/contract.h"
 #include "tflite/ops/op_list.h"
@@ -30,7 +34,7 @@ bool Slide(const Node& node, const std::vector<int32_t>& shape, int32_t padding,
       !SlideWindow(node, width, padding, &g.output_width, &g.pad_left)) {
     return false;
   }
-  node.outputs[0]->shape = {g.batch, g.output_height, g.output_width, g.channels};
+  node.outputs.back()->shape = {g.batch, g.output_height, g.output_width, g.channels};
   return true;
 }
 
@@ -145,6 +149,56 @@ class Int8Pool2dOp final : public Op {
   int8_t low_ = 0, high_ = 0;
 };
 
+// An average pool of floats, after an optional batch norm. If there are two outputs, the first one is the packed signs
+// of the pool's input.
+class FloatAverageOp final : public Op {
+ public:
+  explicit FloatAverageOp(const Isa& isa) : isa_(isa) {}
+
+  bool Prepare(const Node& node) override {
+    if (!node.CheckInputType(0, {kTfLiteFloat32}) || !node.CheckInputRank(0, 4)) return false;
+    packs_ = node.outputs.size() > 1;
+    if (packs_ && !node.CheckOutputType({kTfLiteInt32})) return false;
+    const TfLiteType type = node.outputs.back()->type;
+    if (type != kTfLiteFloat32) return node.Error("average: type: expected FLOAT32, found %s", TypeName(type));
+    const std::vector<int32_t>& shape = node.Input(0)->shape;
+    for (size_t constant = 0; constant < neutral_.size(); ++constant) {
+      if (node.Input(1 + constant) == nullptr) {
+        neutral_[constant].assign(static_cast<size_t>(shape[3]), constant == 0 ? 1.0f : 0.0f);
+      } else if (!CheckChannelValues(node, 1 + constant, shape[3])) {
+        return false;
+      }
+    }
+    node.outputs[0]->shape = shape;
+    node.outputs[0]->shape[3] = PackedWords(shape[3]);
+    const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
+    SetFilter(params, &geometry_);
+    const bool same = params.padding == kTfLitePaddingSame;
+    return Slide(node, shape, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
+  }
+
+  size_t WorkspaceBytes(int) const override {
+    return static_cast<size_t>(int64_t{geometry_.batch} * geometry_.input_height * geometry_.channels) * sizeof(float);
+  }
+  size_t OwnedBytes() const override { return (neutral_[0].size() + neutral_[1].size()) * sizeof(float); }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
+    const auto constants = [&](size_t constant) {
+      return neutral_[constant].empty() ? static_cast<const float*>(inputs[1 + constant]) : neutral_[constant].data();
+    };
+    AveragePool2d(isa_, pool, geometry_,
+                  {static_cast<const float*>(inputs[0]), constants(0), constants(1),
+                   packs_ ? static_cast<uint32_t*>(outputs[0]) : nullptr, static_cast<float*>(outputs[packs_ ? 1 : 0]),
+                   static_cast<float*>(workspace)});
+  }
+
+ private:
+  const Isa& isa_;
+  MaxPool2dGeometry geometry_ = {};
+  bool packs_ = false;
+  std::array<std::vector<float>, 2> neutral_;  // replaces a multiplier or addend that is left out
+};
+
 // True if the options are valid; the runtime rejects nodes with invalid options.
 bool HasWindow(const TfLitePoolParams& params) {
   return (params.padding == kTfLitePaddingSame || params.padding == kTfLitePaddingValid) &&
@@ -170,6 +224,11 @@ bool PoolsFloats(const TfLiteContext& context, const TfLiteNode& node) {
   if (!AreComputedImages(context, node, 1)) return false;
   const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
   return (params.activation == kTfLiteActNone || params.activation == kTfLiteActRelu) && HasWindow(params);
+}
+
+bool AveragesFloats(const TfLiteContext& context, const TfLiteNode& node) {
+  return PoolsFloats(context, node) &&
+         static_cast<const TfLitePoolParams*>(node.builtin_data)->activation == kTfLiteActNone;
 }
 
 }  // namespace
@@ -200,5 +259,17 @@ const OpType kAffineMaxPool2dOpType = {
     "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, false>>};
 const OpType kRectifiedMaxPool2dOpType = {
     "MAX_POOL_2D with MUL, ADD and RELU", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, true>>};
+const OpType kFloatAverageOpType = {
+    .name = "AVERAGE_POOL_2D",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .input_names = {"input"},
+    .create = CreateOp<FloatAverageOp>,
+    .builtin_code = kTfLiteBuiltinAveragePool2d,
+    .computes = AveragesFloats,
+    .follows = FollowsNothing,
+};
+const OpType kAverageQuantizeOpType = {
+    "LceQuantize with AVERAGE_POOL_2D, MUL and ADD", 1, 3, {"input", "multiplier", "addend"}, CreateOp<FloatAverageOp>};
 
 }  // namespace litebnn

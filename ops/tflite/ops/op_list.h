@@ -25,6 +25,7 @@ namespace litebnn {
   OP(kInt8ShiftOpType)       \
   OP(kAveragePool2dOpType)   \
   OP(kInt8MaxPool2dOpType)   \
+  OP(kFloatAverageOpType)    \
   OP(kPReluOpType)
 
 #define LITEBNN_DECLARE(type) extern const OpType type;
@@ -52,6 +53,11 @@ extern const OpType kGatedBconv2dOpType;
 // packings may be fused with the CONCATENATION after them. Each part has the inputs image, multiplier and addend; the
 // multiplier or the addend may be left out. Only fusion makes this op.
 extern const OpType kAffineQuantizeOpType;
+
+// The packing of an image's signs and the AVERAGE_POOL_2D of the same image, fused with a batch norm before both. The
+// inputs are image, multiplier and addend; the last two may be left out. The outputs are the packed signs and the
+// average. Only fusion makes this op.
+extern const OpType kAverageQuantizeOpType;
 
 // The packing of int8 signs fused with a batch norm of int8 before it. The inputs are image, multiplier and addend; the
 // multiplier or the addend may be left out. Node::fused_outputs are those of MUL and ADD. Only fusion makes this op.
@@ -88,6 +94,9 @@ bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node, TfLi
 // True if the node has `inputs` inputs and one output, and all are float32 images: four dimensions, not constant. A
 // tensor of unknown shape does not count as an image.
 bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, size_t inputs);
+
+// The value of OpType::follows for ops that are claimed only because of the ops that read their output or their input.
+inline bool FollowsNothing(const OpType&) { return false; }
 
 // True if the scale is above 0 and finite, and the zero point fits an int8.
 bool IsValid(const Int8Grid& grid);

@@ -121,6 +121,26 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
   sole_readers.RemoveTaken();
 }
 
+void FuseAverages(std::vector<Step>* steps) {
+  std::unordered_map<int, size_t> first_readers;  // the first packing or average that reads each image
+  std::vector<Step> kept;
+  for (Step& step : *steps) {
+    const bool averages = step.type == &kFloatAverageOpType;
+    if (averages || step.type == &kQuantizeOpType) {
+      const auto [found, is_first] = first_readers.try_emplace(step.inputs[0].tensor, kept.size());
+      if (!is_first && kept[found->second].type == (averages ? &kQuantizeOpType : &kFloatAverageOpType)) {
+        Step& joined = kept[found->second];
+        joined.outputs.insert(averages ? joined.outputs.end() : joined.outputs.begin(), step.outputs[0]);
+        if (averages) joined.builtin_data = step.builtin_data;
+        joined.type = &kAverageQuantizeOpType;
+        continue;
+      }
+    }
+    kept.push_back(std::move(step));
+  }
+  *steps = std::move(kept);
+}
+
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   struct Norm {
     const OpType &scale, &shift, &fused;
@@ -129,7 +149,8 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
                         {kInt8ScaleOpType, kInt8ShiftOpType, kInt8NormQuantizeOpType}};
   SoleReaders sole_readers(outputs, steps);
   for (Step& sign : *steps) {
-    if (sign.type != &kQuantizeOpType) continue;
+    const bool averages = sign.type == &kAverageQuantizeOpType;
+    if (!averages && sign.type != &kQuantizeOpType) continue;
     // If an op of type `type` produces the input of `sign`, removes that op: `sign` then reads the input of that op.
     // Returns the constant operand of that op, which becomes an operand of `sign`.
     const auto take = [&](const OpType& type, int* fused_output) -> Binding {
@@ -144,7 +165,7 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
       const Binding addend = take(norm.shift, &sign.fused_outputs[1]);
       const Binding multiplier = take(norm.scale, &sign.fused_outputs[0]);
       if (addend.tensor == kOptionalTensor && multiplier.tensor == kOptionalTensor) continue;
-      sign.type = &norm.fused;
+      if (!averages) sign.type = &norm.fused;
       sign.inputs.push_back(multiplier);
       sign.inputs.push_back(addend);
       break;

@@ -60,6 +60,7 @@ void Partition::SetOutputs(const TfLiteIntArray& tensors) {
   outputs_.insert(tensors.data, tensors.data + tensors.size);
   FuseGates(outputs_, &steps_);
   FuseConvolutions(outputs_, &steps_);
+  FuseAverages(&steps_);
   FuseBatchNorms(outputs_, &steps_);
   FusePackings(outputs_, &steps_);
   FuseImages(outputs_, &steps_);

@@ -42,8 +42,8 @@ void BindBuffers(int num_threads, const std::vector<Task>& tasks, std::vector<St
     for (Binding& input : step.inputs) {
       if (input.internal) input.buffer = buffers_of[input.tensor];
     }
-    Binding& output = step.outputs[0];
-    if (output.internal) {
+    for (Binding& output : step.outputs) {
+      if (!output.internal) continue;
       const Binding* overwritten = FindOverwritable(step, last_tasks[number], last_readers);
       output.buffer = overwritten == nullptr ? plan->buffers.size() : overwritten->buffer;
       if (overwritten == nullptr) plan->buffers.push_back(NewBuffer(output.bytes));
@@ -73,7 +73,9 @@ bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Ste
       if (step.inputs[i].internal) use(step.inputs[i].buffer);
       return true;
     });
-    if (step.outputs[0].internal) use(step.outputs[0].buffer);
+    for (const Binding& output : step.outputs) {
+      if (output.internal) use(output.buffer);
+    }
     use(step.workspace);
   }
   for (const ArenaBuffer& buffer : plan->buffers) plan->unshared_bytes += buffer.bytes;

@@ -113,16 +113,22 @@ bool PrepareNewOp(const Node& node, const Isa& isa, RepackBudget* budget, Step* 
 bool PrepareStep(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
                  Step* step, InternalTensors* internal) {
   Node node = step->Describe(context);
-  std::vector<Tensor> inputs;
-  Tensor output;
+  std::vector<Tensor> inputs, written(step->outputs.size());
   if (!DescribeInputs(node, *internal, step, &inputs)) return false;
-  if (!DescribeOutput(node, step->outputs[0].tensor, &output)) return false;
+  for (size_t i = 0; i < written.size(); ++i) {
+    if (!DescribeOutput(node, step->outputs[i].tensor, &written[i])) return false;
+    node.outputs.push_back(&written[i]);
+  }
   for (const Tensor& tensor : inputs) node.inputs.push_back(tensor.index == kOptionalTensor ? nullptr : &tensor);
-  node.outputs = {&output};
   step->input_data.resize(inputs.size());
+  step->output_data.resize(written.size());
 
   const bool prepared = step->op == nullptr ? PrepareNewOp(node, isa, budget, step) : step->op->Prepare(node);
-  return prepared && KeepOutput(node, outputs, output, &step->outputs[0], internal);
+  if (!prepared) return false;
+  for (size_t i = 0; i < written.size(); ++i) {
+    if (!KeepOutput(node, outputs, written[i], &step->outputs[i], internal)) return false;
+  }
+  return true;
 }
 
 }  // namespace

@@ -20,9 +20,12 @@ bool RunTask(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, c
     return step.input_data[i] != nullptr;
   });
   if (!has_inputs) return false;
-  void* output = find(step.outputs[0], "output");
-  if (output == nullptr) return false;
-  step.op->Run(pool, step.input_data.data(), &output, arena.data() + plan.buffers[step.workspace].offset, task.part);
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    step.output_data[i] = find(step.outputs[i], "output");
+    if (step.output_data[i] == nullptr) return false;
+  }
+  step.op->Run(pool, step.input_data.data(), step.output_data.data(),
+               arena.data() + plan.buffers[step.workspace].offset, task.part);
   return true;
 }
 

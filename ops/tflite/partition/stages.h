@@ -34,7 +34,7 @@ struct Binding {
 struct Step {
   const OpType* type;
   int index;
-  std::vector<Binding> inputs, outputs;  // exactly one output
+  std::vector<Binding> inputs, outputs;  // a fused step may have two outputs, other steps have one
   const uint8_t* options;
   size_t options_size;
   const void* builtin_data;
@@ -43,6 +43,7 @@ struct Step {
   size_t workspace = 0;  // index in MemoryPlan::buffers
   // The arguments of the op's Run. They are stored here, because running must not allocate memory.
   std::vector<const void*> input_data = {};
+  std::vector<void*> output_data = {};
 
   // Calls visit(position) for each input that `part` reads, until it returns false. Returns true if visit never
   // returned false.
@@ -87,7 +88,12 @@ void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
 // gate, a PRELU or both. The fused step takes the position of the reader.
 void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Fuses MUL and ADD with constants, of floats or of int8, into the packing of signs that is their only reader.
+// Joins the packing of an image's signs with an AVERAGE_POOL_2D of the same image. The joined step takes the position
+// of the earlier one, and has the outputs of both.
+void FuseAverages(std::vector<Step>* steps);
+
+// Fuses MUL and ADD with constants, of floats or of int8, into the packing of signs that is their only reader. The
+// packing may already be joined with an average.
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Fuses packings with batch norms into the CONCATENATION that is their only reader, up to the maximum number of inputs.
