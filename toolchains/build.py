@@ -31,6 +31,8 @@ MICRO_LIBRARY = "liblitebnn_micro.a"
 PROGRAMS = ("label_image", "benchmark_model", "run_model", "litebnn-board-benchmark")
 # These programs are not built for Windows. litebnn-board-benchmark measures the board by a shell script.
 NOT_ON_WINDOWS = ("litebnn-board-benchmark",)
+# The benchmark of kernels in bench/kernels, as CMake names it.
+BENCHMARK = "kernels_bench"
 READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 
 
@@ -66,13 +68,23 @@ def build_tests(target: str, toolchain: str, *names: str) -> list[Path]:
     Raises:
         ToolkitError: as for `build`.
     """
+    folder = build_with(target, toolchain, *(names or ("litebnn_tests",))) / "ops" / "tests"
+    # A folder of an older checkout may also contain programs that are no longer built.
+    return [folder / name for name in names or (folder / "programs.txt").read_text(encoding="utf-8").split()]
+
+
+def build_with(target: str, toolchain: str, *products: str) -> Path:
+    """Builds the library, and CMake's `products` from the objects of the library. Returns the folder in which CMake
+    works.
+
+    Raises:
+        ToolkitError: as for `build`.
+    """
     row = find_system_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
-        _build(row, compiler, "litebnn", *(names or ("litebnn_tests",)))
-    folder = work_folder(row, compiler) / "ops" / "tests"
-    # A folder of an older checkout may also contain programs that are no longer built.
-    return [folder / name for name in names or (folder / "programs.txt").read_text(encoding="utf-8").split()]
+        _build(row, compiler, "litebnn", *products)
+    return work_folder(row, compiler)
 
 
 @contextmanager
@@ -102,7 +114,8 @@ def _build(target: Target, compiler: Compiler, *products: str) -> Path:
     _forget_other_compiler(work, compiler)
     runtime = runtime_folder(target.name)
     options = {
-        "LITEBNN_BUILD_TESTS": "ON" if {*products} - {"litebnn"} else "OFF",
+        "LITEBNN_BUILD_TESTS": "ON" if {*products} - {"litebnn", BENCHMARK} else "OFF",
+        "LITEBNN_BUILD_BENCHMARKS": "ON" if BENCHMARK in products else "OFF",
         "LITEBNN_VERSIONED_SONAME": "OFF",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }

@@ -11,6 +11,7 @@ model of the layers' loops is printed too. The option --model also counts the in
 of bench/zoo.
 """
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ from pathlib import Path
 
 from bench.kernels.model import Blocks, analyzer, loops_of, model_layer, parse_blocks, parse_listing
 from bench.zoo import model_file
-from toolchains.build import copy_whole, first_error
+from toolchains.build import BENCHMARK, build_with, copy_whole, first_error
 from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator, recent_emulator
@@ -63,11 +64,9 @@ def output_of(command: Command) -> str:
 
 def build(target: Target) -> Path:
     """Builds kernels_bench and the library for the target, and returns the build folder."""
-    compiler = find_gcc(target)
-    folder = FOLDER / target.name
-    output_of(compiler.configure(folder, LITEBNN_BUILD_BENCHMARKS="ON"))
-    output_of(compiler.compile(folder))
-    return folder
+    # The output is for results alone.
+    with contextlib.redirect_stdout(sys.stderr):
+        return build_with(target.name, "gcc", BENCHMARK)
 
 
 class Counter:
@@ -76,6 +75,7 @@ class Counter:
     def __init__(self, target: Target, isa: str = "") -> None:
         if not shutil.which("cc"):
             raise ToolkitError(f"cc is missing: {needs()['gcc'].install}")
+        FOLDER.mkdir(parents=True, exist_ok=True)
         self._plugin = FOLDER / "insn_count.so"
         source = ROOT / "bench" / "kernels" / "insn_count.c"
         output_of(["cc", "-O2", "-shared", "-fPIC", "-o", self._plugin, source])
@@ -220,7 +220,7 @@ def count_network(target: Target, isa: str, model: bytes, *, delegated: bool = T
     with tempfile.NamedTemporaryFile(suffix=".tflite") as file:
         file.write(model)
         file.flush()
-        library = FOLDER / target.name / target.names.library
+        library = target.folder / target.names.library
         return _count_inference(
             Counter(target, isa), benchmark_model(target), library if delegated else None, Path(file.name)
         )

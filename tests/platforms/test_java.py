@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import litebnn
+from tests.support.cpp_builds import sharing_compiler
 from toolchains.aar import compile_class
 from toolchains.build import locked
-from toolchains.compilers import find_gcc
 from toolchains.probes import find_program
-from toolchains.targets import BUILD, ROOT, find_target
+from toolchains.targets import BUILD, ROOT
 
 pytestmark = [pytest.mark.deep, pytest.mark.needs("javac")]
 
@@ -70,7 +70,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def natives() -> Path:
     """The folder that contains the native library."""
-    compiler = find_gcc(find_target("host"))
+    compiler = sharing_compiler()
     with locked(FOLDER):
         for command in (
             compiler.configure(FOLDER, LITEBNN_BUILD_JNI="ON"),

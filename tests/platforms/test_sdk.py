@@ -14,6 +14,7 @@ import litebnn
 from litebnn.contract import CUSTOM_OPS
 from litebnn.system import HERE
 from tests.needs import need
+from tests.support.cpp_builds import sharing_compiler
 from toolchains.build import locked
 from toolchains.compilers import find_gcc
 from toolchains.probes import find_program
@@ -37,7 +38,7 @@ def done(*command: str | Path, **variables: str) -> str:
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The development kit, installed and then moved to another folder."""
-    compiler, folder = find_gcc(find_target("host")), BUILD / "sdk"
+    compiler, folder = sharing_compiler(), BUILD / "sdk"
     with locked(folder):
         done(*compiler.configure(folder))
         done(*compiler.compile(folder, "litebnn", "litebnn_static", "litebnn_ops", "litebnn_kernels"))

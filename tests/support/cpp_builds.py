@@ -14,7 +14,7 @@ from toolchains.build import build_tests, locked
 from toolchains.compilers import Compiler, find_clang, find_clang_tool, find_gcc
 from toolchains.needs import missing
 from toolchains.probes import SANITIZERS, gcc_library
-from toolchains.targets import BUILD, find_target
+from toolchains.targets import BUILD, find_target, load_targets
 
 
 @functools.cache
@@ -39,6 +39,15 @@ def compiler(target: str = "host") -> Compiler:
     if row.triple:
         need(f"{row.triple}-g++")
     return find_gcc(row)
+
+
+def sharing_compiler() -> Compiler:
+    """This machine's compiler, as the cross compiler for this kind of CPU if it has that name too.
+
+    ccache then shares what is compiled with the tests of that target.
+    """
+    row = load_targets().get(platform.machine())
+    return find_gcc(row) if row and not missing(f"{row.triple}-g++") else compiler()
 
 
 def sanitizing_compiler() -> Compiler:

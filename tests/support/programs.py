@@ -14,11 +14,11 @@ import pytest
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Buffer, Graph, Model, Op, OpCode, Options, Quantization, Tensor, constant
 from tests.needs import need
-from tests.support.cpp_builds import BUILDS
+from tests.support.cpp_builds import BUILDS, sharing_compiler
 from toolchains.build import PROGRAMS, build, copy_whole, locked
-from toolchains.compilers import Compiler, find_gcc
+from toolchains.compilers import Compiler
 from toolchains.runtime_library import LITERT_WHEELS, fetch, fetch_c_library, library_in
-from toolchains.targets import BUILD, ROOT, find_target
+from toolchains.targets import BUILD, ROOT
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
 # A model with a SIGN op, which TensorFlow Lite 2.9 does not know.
@@ -49,7 +49,7 @@ def sanitized_programs() -> Path:
 def tflite_programs() -> Path:
     """The folder with the programs on TensorFlow Lite's C library, which boards without a LiteRT library use."""
     host_programs()
-    return _own_build("host-tflite", fetch_c_library("host"), find_gcc(find_target("host")))
+    return _own_build("host-tflite", fetch_c_library("host"), sharing_compiler())
 
 
 # Parameters of a test that runs with each runtime. Each value is the function that builds the programs with that
