@@ -3,7 +3,7 @@
 Usage: python3 bootstrap.py TASK [ARGUMENTS...]     (see all tasks: python3 bootstrap.py --list)
        python3 bootstrap.py doctor [--json]         (says what is here and what is missing; installs nothing)
 
-The script needs Python 3.10 or newer and nothing else. The tasks are those of tasks.py, which the program invoke runs.
+The script needs Python 3.10 or newer, and nothing else. The program invoke runs the tasks, which are in tasks.py.
 """
 
 import argparse
@@ -93,8 +93,8 @@ NO_WHEELS = "needs tf-keras (Keras 2), which has no release for the TensorFlow o
 WITHOUT_DEPENDENCIES = {"larq": ["larq>=0.13.3"]}
 NEWEST_NUMPY_1 = (3, 12)
 
-# These tasks need large packages, and the library for this machine. pip takes minutes for the packages, and keeps one
-# CPU busy. Therefore the build runs at the same time. It needs only some requirements of the extra `dev`.
+# These tasks need large packages, which keep pip and one CPU busy for minutes, and the library for this machine. The
+# build, which runs at the same time, needs only some requirements of the extra `dev`.
 BUILDING = ("compare", "demo", "photo", "test")
 TOMLI = "tomli>=2; python_version < '3.11'"
 NEEDED_TO_BUILD = ("cmake>=3.25", "filelock>=3.12", "ninja>=1.11", "pyelftools>=0.30", TOMLI)
@@ -181,23 +181,23 @@ def make_environment(folder: Path) -> None:
 
 
 def stamps(folder: Path, extras: tuple[str, ...]) -> dict[Path, str]:
-    """For each extra, the file that says that the environment has it, and the text in it: a hash of what was installed
-    from."""
+    """For each extra, the file that marks it as installed, and its text: a hash of what it was installed from."""
     files = [ROOT / "pyproject.toml", *([RELEASE_LOCK] if folder == RELEASE_VENV else [])]
     wanted = hashlib.sha256(b"".join(file.read_bytes() for file in files) + str(ROOT).encode()).hexdigest()
     return {folder / f"litebnn-{extra}.stamp": wanted for extra in extras}
 
 
 def has(folder: Path, extras: tuple[str, ...]) -> bool:
-    """True if the extras were installed into the environment from this pyproject.toml."""
+    """True if the extras were installed from this pyproject.toml."""
     return all(stamp.exists() and stamp.read_text() == wanted for stamp, wanted in stamps(folder, extras).items())
 
 
-def begin_build(folder: Path) -> subprocess.Popen[bytes] | None:
-    """Begins to build the library for this machine, by the CMake of the environment in which the task will run.
+def begin_build(folder: Path, task: str) -> subprocess.Popen[bytes] | None:
+    """Begins to build the library for this machine, by the CMake of the environment in which the task will run. For
+    `test`, also fetches the runtime that the example programs need, so that they are built.
 
-    None if there is no compiler, or pip cannot install what the build needs. The task builds the library too. It waits
-    for this build, compiles what is missing, and reports what failed.
+    None if there is no compiler, or pip cannot install what the build needs. The task builds too. It waits for this
+    build, compiles what is missing, and reports what failed.
     """
     if not os.environ.get("CXX") and not any(map(shutil.which, ("c++", "g++", "clang++"))):
         return None
@@ -205,7 +205,9 @@ def begin_build(folder: Path) -> subprocess.Popen[bytes] | None:
     if subprocess.run(command, capture_output=True).returncode:
         return None
     say("building the library while pip works")
-    command, variables = [str(python_of(folder)), "-m", "toolchains.build"], with_litebnn(task_variables(folder))
+    steps = ["runtime_library"] * (task == "test") + ["build"]
+    code = "; ".join(f"import toolchains.{step}; toolchains.{step}.main([])" for step in steps)
+    command, variables = [str(python_of(folder)), "-c", code], with_litebnn(task_variables(folder))
     return subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -223,10 +225,8 @@ def install(folder: Path, extras: tuple[str, ...]) -> None:
         pip_install(folder, "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
     else:
         pip_install(folder, "--editable", f"{ROOT}[{','.join(extras)}]")
-    for extra in extras:
-        apart = without_dependencies(extra)
-        if apart:
-            pip_install(folder, "--no-deps", *apart)
+    for apart in filter(None, map(without_dependencies, extras)):
+        pip_install(folder, "--no-deps", *apart)
     for stamp, wanted in stamps(folder, extras).items():
         stamp.write_text(wanted)
 
@@ -378,7 +378,7 @@ def main(arguments: list[str]) -> int:
             with locked(folder):
                 make_environment(folder)
                 if folder == found[-1][0] and is_worth_building(arguments) and not has(folder, ("dev",)):
-                    build = begin_build(folder)
+                    build = begin_build(folder, arguments[0])
                 install(folder, extras)
         command = [str(python_of(folder)), "-m", "invoke", "--search-root", str(ROOT), *arguments]
         return subprocess.run(command, env=task_variables(folder)).returncode

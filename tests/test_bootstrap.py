@@ -52,7 +52,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]
         return subprocess.CompletedProcess(command, 3 if "invoke" in command else 0)
 
     monkeypatch.setattr(bootstrap.subprocess, "run", run)
-    monkeypatch.setattr(bootstrap, "begin_build", lambda folder: None)
+    monkeypatch.setattr(bootstrap, "begin_build", lambda folder, task: None)
     return ran
 
 
@@ -145,7 +145,8 @@ def test_the_library_is_built_while_pip_works(
 ) -> None:
     built: list[str] = []
 
-    def begin_build(folder: Path) -> subprocess.Popen[bytes]:
+    def begin_build(folder: Path, task: str) -> subprocess.Popen[bytes]:
+        assert arguments.split()[0] == task
         assert installs([command for command in commands if command[0] == str(bootstrap.python_of(folder))]) == []
         built.append(folder.name)
         return subprocess.Popen([sys.executable, "-c", ""])
@@ -156,9 +157,16 @@ def test_the_library_is_built_while_pip_works(
         assert built == begun
 
 
+@pytest.mark.parametrize(("task", "steps"), [("demo", ["build"]), ("test", ["runtime_library", "build"])])
 @pytest.mark.parametrize(("compiler", "code"), [("c++", 0), ("c++", 1), ("", 0)])
 def test_a_build_begins_unless_pip_fails_or_there_is_no_compiler(
-    compiler: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    task: str,
+    steps: list[str],
+    compiler: str,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """The build reports nothing, because the task builds again."""
     python = tmp_path / "python"
@@ -168,19 +176,20 @@ def test_a_build_begins_unless_pip_fails_or_there_is_no_compiler(
     monkeypatch.setattr(bootstrap, "python_of", lambda folder: python)
     monkeypatch.setenv("CXX", compiler)
     monkeypatch.setattr(bootstrap.shutil, "which", lambda program: None)
-    build = bootstrap.begin_build(tmp_path)
+    build = bootstrap.begin_build(tmp_path, task)
     assert (build is not None) == (compiler != "" and code == 0)
     assert build is None or build.wait() == 0
     needed = *bootstrap.INSTALL_OPTIONS, *bootstrap.GIVES_UP_SOON, *bootstrap.NEEDED_TO_BUILD
     asked = " ".join(bootstrap.pip(tmp_path, "install", *needed)[1:])
     ran = (tmp_path / "ran").read_text().splitlines()
-    assert ran == [asked] * (compiler != "") + ["-m toolchains.build"] * (build is not None)
+    begun = "-c " + "; ".join(f"import toolchains.{step}; toolchains.{step}.main([])" for step in steps)
+    assert ran == [asked] * (compiler != "") + [begun] * (build is not None)
     assert "--retries=0" in asked
     assert "chatter" not in "".join(capfd.readouterr())
 
 
 def test_a_build_imports_nothing_that_is_not_installed_for_it() -> None:
-    code = "import sys, toolchains.build; print(*{name.partition('.')[0] for name in sys.modules})"
+    code = "import sys, toolchains.build, toolchains.runtime_library; print(*sys.modules)"
     path = os.pathsep.join([str(ROOT), str(ROOT / "converter")])
     # Without site, the packages that a .pth file imports when Python starts are not there.
     packages = Path(invoke.__file__).parents[1]
@@ -192,8 +201,9 @@ def test_a_build_imports_nothing_that_is_not_installed_for_it() -> None:
         check=True,
     )
     known = {*sys.stdlib_module_names, "__main__", "__mp_main__", "bootstrap", "toolchains", "litebnn"}
-    imported = {name for name in done.stdout.split() if name not in known and not name.startswith("_")}
-    assert imported <= {"elftools", "filelock", "tomli"}
+    imported = {name.partition(".")[0] for name in done.stdout.split()}
+    others = {name for name in imported if name not in known and not name.startswith("_")}
+    assert others <= {"elftools", "filelock", "tomli"}
 
 
 def test_a_release_is_built_by_packages_with_hashes(commands: list[list[str]], tmp_path: Path) -> None:
