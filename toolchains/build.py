@@ -68,14 +68,18 @@ def build_tests(target: str, toolchain: str, *names: str) -> list[Path]:
     Raises:
         ToolkitError: as for `build`.
     """
-    folder = build_with(target, toolchain, *(names or ("litebnn_tests",))) / "ops" / "tests"
+    row = find_system_target(target)
+    compiler = find_compiler(row, toolchain)
+    with locked(row.folder):
+        _build(row, compiler, "litebnn", *(names or ("litebnn_tests",)))
+    folder = work_folder(row, compiler) / "ops" / "tests"
     # A folder of an older checkout may also contain programs that are no longer built.
     return [folder / name for name in names or (folder / "programs.txt").read_text(encoding="utf-8").split()]
 
 
-def build_with(target: str, toolchain: str, *products: str) -> Path:
-    """Builds the library, and CMake's `products` from the objects of the library. Returns the folder in which CMake
-    works.
+def build_benchmark(target: str, toolchain: str) -> Path:
+    """Builds the library and the benchmark of kernels, and returns the folder in which CMake works. An earlier library
+    of `build` is unchanged.
 
     Raises:
         ToolkitError: as for `build`.
@@ -83,7 +87,7 @@ def build_with(target: str, toolchain: str, *products: str) -> Path:
     row = find_system_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
-        _build(row, compiler, "litebnn", *products)
+        _compile(row, compiler, "litebnn", BENCHMARK)
     return work_folder(row, compiler)
 
 
@@ -106,10 +110,8 @@ def work_folder(target: Target, compiler: Compiler) -> Path:
     return target.folder / compiler.name
 
 
-def _build(target: Target, compiler: Compiler, *products: str) -> Path:
-    """Builds CMake's `products`; without any, all of the project: the library, and the programs if there is a runtime.
-    Returns the path of the library."""
-    start = time.monotonic()
+def _compile(target: Target, compiler: Compiler, *products: str) -> None:
+    """Builds CMake's `products` in the work folder; without any, all of the project."""
     work = work_folder(target, compiler)
     _forget_other_compiler(work, compiler)
     runtime = runtime_folder(target.name)
@@ -134,6 +136,14 @@ def _build(target: Target, compiler: Compiler, *products: str) -> Path:
                 raise ToolkitError(
                     f"{step} {target.name} failed with code {code}{cause}; all of it: {_shown_path(log.name)}"
                 )
+
+
+def _build(target: Target, compiler: Compiler, *products: str) -> Path:
+    """Builds CMake's `products`; without any, all of the project: the library, and the programs if there is a runtime.
+    Returns the path of the library."""
+    start = time.monotonic()
+    _compile(target, compiler, *products)
+    work, runtime = work_folder(target, compiler), runtime_folder(target.name)
     others = [work / "examples" / name for name in programs_of(target)] if runtime.is_dir() and not products else []
     others += [library_in(runtime)] if others else []
     name = MICRO_LIBRARY if target.is_bare else target.names.library

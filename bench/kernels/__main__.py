@@ -25,7 +25,7 @@ from pathlib import Path
 
 from bench.kernels.model import Blocks, analyzer, loops_of, model_layer, parse_blocks, parse_listing
 from bench.zoo import model_file
-from toolchains.build import BENCHMARK, build_with, copy_whole, first_error
+from toolchains.build import build_benchmark, copy_whole, first_error, work_folder
 from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator, recent_emulator
@@ -66,7 +66,7 @@ def build(target: Target) -> Path:
     """Builds kernels_bench and the library for the target, and returns the build folder."""
     # The output is for results alone.
     with contextlib.redirect_stdout(sys.stderr):
-        return build_with(target.name, "gcc", BENCHMARK)
+        return build_benchmark(target.name, "gcc")
 
 
 class Counter:
@@ -220,7 +220,7 @@ def count_network(target: Target, isa: str, model: bytes, *, delegated: bool = T
     with tempfile.NamedTemporaryFile(suffix=".tflite") as file:
         file.write(model)
         file.flush()
-        library = target.folder / target.names.library
+        library = work_folder(target, find_gcc(target)) / target.names.library
         return _count_inference(
             Counter(target, isa), benchmark_model(target), library if delegated else None, Path(file.name)
         )

@@ -11,15 +11,12 @@ import litebnn
 from litebnn.runtime.find import find_library
 from tests.support.libraries import check_library
 from toolchains.formats.exports import EXPORTS
-from toolchains.targets import BUILD, load_targets
-
-BUILT = [name for name in load_targets() if (BUILD / name / "liblitebnn.so").is_file()]
 
 
-@pytest.fixture(scope="module", params=sorted({"host", *BUILT}))
-def path(request: pytest.FixtureRequest, library: None) -> Path:
-    """Yields each library that was built in this checkout, for any CPU."""
-    return find_library() if request.param == "host" else BUILD / request.param / "liblitebnn.so"
+@pytest.fixture(scope="module")
+def path(library: None) -> Path:
+    """The library for this machine. tests/toolchains/test_build.py checks those for other targets."""
+    return find_library()
 
 
 def test_shows_only_the_intended_names_and_needs_only_the_c_library(path: Path) -> None:

@@ -44,10 +44,12 @@ def compiler(target: str = "host") -> Compiler:
 def sharing_compiler() -> Compiler:
     """This machine's compiler, as the cross compiler for this kind of CPU if it has that name too.
 
-    ccache then shares what is compiled with the tests of that target.
+    ccache then shares what is compiled with the tests of that target. For CMake, such a build is a cross build.
     """
-    row = load_targets().get(platform.machine())
-    return find_gcc(row) if row and not missing(f"{row.triple}-g++") else compiler()
+    row, own = load_targets().get(platform.machine()), compiler()
+    if row is None or "CXX" in os.environ or missing(f"{row.triple}-g++"):
+        return own
+    return find_gcc(row) if run("c++", "-dumpmachine").strip() == row.triple else own
 
 
 def sanitizing_compiler() -> Compiler:
