@@ -12,6 +12,8 @@ namespace {
 constexpr double kCyclesPerValue = 0.2, kCyclesPerWindow = 10;
 // Estimated cycles to load a value from the L2 cache and to add it to a sum.
 constexpr double kCyclesPerSum = 0.5;
+// Least number of pixels whose signs AveragePool2d packs at a time, if a few rows have so many.
+constexpr int64_t kPackedPixels = 8;
 // Number of channels of int8 images that AveragePool2d sums at a time.
 constexpr int32_t kSummedChannels = 64;
 
@@ -161,13 +163,16 @@ void AveragePool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& ge
   const bool has_one_window = g.output_height == 1 && g.output_width == 1;
   const int64_t rows = has_one_window ? std::min(g.filter_height - g.pad_top, g.input_height) : 0;
   const int64_t columns = has_one_window ? std::min(g.filter_width - g.pad_left, g.input_width) : 0;
-  const LoopSize size = {int64_t{g.batch} * g.input_height, 1, kCyclesPerSum * g.input_width * channels};
+  // The packing loads the constants once for all pixels, so it takes several narrow rows.
+  const int64_t rows_per_packing = std::max<int64_t>(kPackedPixels / std::max<int64_t>(g.input_width, 1), 1);
+  const LoopSize size = {int64_t{g.batch} * g.input_height, rows_per_packing, kCyclesPerSum * g.input_width * channels};
   ParallelFor(pool, size, [&](int, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t first = row * g.input_width;
-      if (images.signs != nullptr) {
-        isa.pack_affine_signs(images.input + first * channels, images.multiplier, images.addend, g.input_width,
-                              channels, images.signs + first * words, words);
+      if (images.signs != nullptr && (row - begin) % rows_per_packing == 0) {
+        const int64_t rows_to_pack = std::min(end - row, rows_per_packing);
+        isa.pack_affine_signs(images.input + first * channels, images.multiplier, images.addend,
+                              rows_to_pack * g.input_width, channels, images.signs + first * words, words);
       }
       // The row is still in the L1 cache, so reading it once more takes little time.
       float* const sums = images.row_sums + row * channels;

@@ -116,6 +116,11 @@ def _pools(op: Op) -> bool:
     return _are_images(op, 1) and min(sizes) > 0
 
 
+def _averages(op: Op) -> bool:
+    options = op.options
+    return _pools(op) and options.stride_h >= options.filter_height and options.stride_w >= options.filter_width
+
+
 def _grid(tensor: Tensor | None) -> tuple[float, int] | None:
     """The scale and the zero point of an INT8 tensor, or None if they are not valid."""
     grid = None if tensor is None else tensor.per_tensor_quantization
@@ -211,6 +216,7 @@ _CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
 # The value of `follows` for averages, and for ops that are claimed only if their outputs lead to signs. Its only entry
 # is an empty name, which no kind of op has, so no producer of an input matches.
 _NOTHING = ("",)
+_NORMS = ("scale", "shift")
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
 # The kinds of builtin ops that the delegate may claim. They are in the order of the op library, which takes the first
@@ -226,7 +232,7 @@ _KINDS: Mapping[str, _Kind] = {
     "concatenation": _Kind("CONCATENATION", _joins_channels),
     "PRELU": _Kind("PRELU", _has_slopes, passes=True, needs_reader=True),
     "int8 stem": _Kind("CONV_2D", _is_stem, _CLAMPS, stands_alone=True),
-    "average": _Kind("AVERAGE_POOL_2D", _pools, follows=_NOTHING),
+    "average": _Kind("AVERAGE_POOL_2D", _averages, follows=_NOTHING),
     "int8 average": _Kind("AVERAGE_POOL_2D", _is_int8_pool, _CLAMPS),
     "int8 max pool": _Kind("MAX_POOL_2D", _is_int8_pool, _CLAMPS),
     "int8 sum": _Kind("ADD", _is_int8_sum, _CLAMPS, follows=(LCE_BCONV_2D,)),
@@ -289,22 +295,34 @@ def _claimed_forwards(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
 
 
 def _made_into_signs_alone(graph: Graph, kinds: Mapping[Op, str], claimed: Iterable[Op]) -> set[Op]:
-    """The ops whose outputs lead only to signs. An average may read the result of a batch norm too, and is then among
+    """The ops whose outputs lead only to signs. One average may read the result of a batch norm too, and is then among
     these ops."""
     found: set[Op] = set()
     taken = set(claimed)
+    averages = _packed_averages(graph, kinds, taken)
     by_signs: set[Tensor | None] = set()
     by_others: set[Tensor | None] = set()
     for op in reversed(graph.ops):
-        if kinds.get(op) == "average":
+        if op in averages:
             continue
         kind = _KINDS.get(kinds.get(op, ""))
         if kind is not None and kind.passes and op.output in by_signs and op.output not in by_others:
             found.add(op)
         goes_into_signs = op in found or (op in taken and op.name == LCE_QUANTIZE)
         (by_signs if goes_into_signs else by_others).update(op.inputs)
-    norms = {op.output for op in found if kinds[op] in ("scale", "shift")}
-    return found | {op for op, kind in kinds.items() if kind == "average" and op.input(0) in norms}
+    norms = {op.output for op in found if kinds[op] in _NORMS}
+    return found | {op for op in averages if op.input(0) in norms}
+
+
+def _packed_averages(graph: Graph, kinds: Mapping[Op, str], claimed: set[Op]) -> set[Op]:
+    """The average pools of batch norms whose signs are packed. The packing can compute one average in the same pass."""
+    norms = {op.output for op, kind in kinds.items() if kind in _NORMS}
+    packed = {op.input(0) for op in claimed if op.name == LCE_QUANTIZE}
+    first: dict[Tensor, Op] = {}
+    for op in graph.ops:
+        if kinds.get(op) == "average":
+            first.setdefault(op.input(0), op)
+    return {op for image, op in first.items() if image in norms & packed}
 
 
 def joined_in_place(graph: Graph, claimed: Mapping[Op, str]) -> set[Op]:
@@ -330,7 +348,13 @@ def _packed_with(graph: Graph, claimed: Mapping[Op, str], packing: Op) -> list[O
     for kind in ("shift", "scale"):
         reader = found[-1] if found else packing
         writer = graph.producer(reader.inputs[0])
-        if writer is not None and claimed.get(writer) == kind and _reads(graph, reader, writer):
+        if writer is None or claimed.get(writer) != kind:
+            continue
+        others = [op for op in graph.consumers(writer.output) if op is not reader]
+        # The packing also computes a claimed average of its image.
+        if all(reader is packing and claimed.get(op) == "average" for op in others) and not graph.is_output(
+            writer.output
+        ):
             found.append(writer)
     return found
 

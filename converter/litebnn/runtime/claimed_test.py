@@ -80,7 +80,9 @@ def next_image(model: FloatModel, rng: np.random.Generator, images: list[Tensor]
         return model.elementwise(op, x, model.op("LOGISTIC", [mean], mean.dims), activation=activation)
     if kind == "squeeze":
         normed = normalized(model, x) if rng.random() < 0.8 else x
-        options = {"stride_h": 1, "stride_w": 1, "filter_height": x.dims[1], "filter_width": x.dims[2], "padding": 1}
+        sizes = {"filter_height": x.dims[1], "filter_width": x.dims[2]}
+        stride = int(rng.integers(-1, 2))
+        options = {"stride_h": x.dims[1] + stride, "stride_w": x.dims[2] + stride, "padding": 1, **sizes}
         average = model.op("AVERAGE_POOL_2D", [normed], (1, 1, 1, x.channels), fused_activation_function=0, **options)
         bits = normed if rng.random() < 0.2 else model.sign(normed)
         result = model.conv(bits, sign_weights(rng, CHANNELS, 1, 1, x.channels))

@@ -158,6 +158,20 @@ TEST(Claim, AveragesOfBatchNormsWhoseSignsArePacked) {
     graph = whole;
     graph.nodes[average].outputs.push_back(graph.inputs[0]);
     EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{static_cast<int>(packing)}));
+    // Windows overlap.
+    for (const size_t option : {1u, 2u}) {
+      graph = whole;
+      --graph.nodes[average].builtin[option];
+      EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{static_cast<int>(packing)}));
+    }
+    // A second average reads the batch norm.
+    graph = whole;
+    graph.nodes.push_back(whole.nodes[average]);
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{static_cast<int>(packing)}));
+    // The average reads the MUL, and the signs are those of the ADD.
+    graph = whole;
+    graph.nodes[average].inputs = whole.nodes[0].outputs;
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{1, static_cast<int>(packing)}));
   }
 }
 

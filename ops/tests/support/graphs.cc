@@ -518,8 +518,9 @@ Graph RandomAveragedNormGraph(const RandomBits& random) {
   AveragedNormParams params = {{pick(1, 2), pick(1, 7), pick(1, 7), pick(1, 100)}, pick(0, 2) > 0, pick(0, 2) > 0};
   // Half of the pools average the whole image.
   const bool is_global = pick(0, 1) == 1;
-  params.pool = {kTfLitePaddingSame, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3)};
-  if (is_global) params.pool = {kTfLitePaddingValid, pick(1, 9), pick(1, 9), params.image[2], params.image[1]};
+  const int width = is_global ? params.image[2] : pick(1, 3), height = is_global ? params.image[1] : pick(1, 3);
+  params.pool = {is_global ? kTfLitePaddingValid : kTfLitePaddingSame, width + pick(0, 1), height + pick(0, 1), width,
+                 height};
   params.averages_first = pick(0, 1) == 1;
   params.reads_all = pick(0, 3) == 0;
   return AveragedNormGraph(params);

@@ -1,8 +1,8 @@
 // The file has five pools. LceBMaxPool2d is the max pooling of packed signs. A float MAX_POOL_2D is claimed if its
 // output becomes signs, or if claimed nodes write its input, which is then still in the caches. An int8 MAX_POOL_2D or
 // AVERAGE_POOL_2D is claimed if claimed nodes write its input, because the runtime's own loops are slow. A float
-// AVERAGE_POOL_2D is claimed if it averages a batch norm of which signs are packed, because one pass then computes all
-// of them.
+// AVERAGE_POOL_2D is claimed if it averages a batch norm of which signs are packed, and if its windows do not overlap.
+// One pass then computes all of them.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -163,24 +163,27 @@ class FloatAverageOp final : public Op {
     if (type != kTfLiteFloat32) return node.Error("average: type: expected FLOAT32, found %s", TypeName(type));
     const std::vector<int32_t>& shape = node.Input(0)->shape;
     for (size_t constant = 0; constant < neutral_.size(); ++constant) {
-      if (node.Input(1 + constant) == nullptr) {
-        neutral_[constant].assign(static_cast<size_t>(shape[3]), constant == 0 ? 1.0f : 0.0f);
-      } else if (!CheckChannelValues(node, 1 + constant, shape[3])) {
-        return false;
-      }
+      if (node.Input(1 + constant) != nullptr && !CheckChannelValues(node, 1 + constant, shape[3])) return false;
     }
     node.outputs[0]->shape = shape;
     node.outputs[0]->shape[3] = PackedWords(shape[3]);
     const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
     SetFilter(params, &geometry_);
     const bool same = params.padding == kTfLitePaddingSame;
-    return Slide(node, shape, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
+    if (!Slide(node, shape, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_)) return false;
+    // These vectors are allocated only after all checks.
+    for (size_t constant = 0; constant < neutral_.size(); ++constant) {
+      if (node.Input(1 + constant) != nullptr) continue;
+      neutral_[constant].assign(static_cast<size_t>(shape[3]), constant == 0 ? 1.0f : 0.0f);
+    }
+    return true;
   }
 
   size_t WorkspaceBytes(int) const override {
     return static_cast<size_t>(int64_t{geometry_.batch} * geometry_.input_height * geometry_.channels) * sizeof(float);
   }
   size_t OwnedBytes() const override { return (neutral_[0].size() + neutral_[1].size()) * sizeof(float); }
+  size_t PartCount() const override { return 1; }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
     const auto constants = [&](size_t constant) {
@@ -226,9 +229,12 @@ bool PoolsFloats(const TfLiteContext& context, const TfLiteNode& node) {
   return (params.activation == kTfLiteActNone || params.activation == kTfLiteActRelu) && HasWindow(params);
 }
 
+// XNNPACK is faster where windows overlap, because it computes the batch norm of each pixel only once.
 bool AveragesFloats(const TfLiteContext& context, const TfLiteNode& node) {
-  return PoolsFloats(context, node) &&
-         static_cast<const TfLitePoolParams*>(node.builtin_data)->activation == kTfLiteActNone;
+  if (!PoolsFloats(context, node)) return false;
+  const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
+  const bool overlap = params.stride_height < params.filter_height || params.stride_width < params.filter_width;
+  return params.activation == kTfLiteActNone && !overlap;
 }
 
 }  // namespace

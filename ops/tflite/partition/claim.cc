@@ -67,23 +67,45 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
   return claimed;
 }
 
-// Claims the nodes whose output is only needed to compute signs. An average pool may read the result of a batch norm
-// too. It is claimed then, because the packing of the signs computes it in the same pass.
+bool IsNorm(const OpType* type) { return type == &kScaleOpType || type == &kShiftOpType; }
+
+// Marks the average pools of batch norms whose signs are packed. The packing can compute one average in the same pass.
+std::vector<bool> FindPackedAverages(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+                                     const std::vector<const OpType*>& types,
+                                     const std::vector<const OpType*>& claimed) {
+  std::vector<bool> found(plan.size());
+  TensorSet norms(context), packed(context);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (IsNorm(types[i])) norms.Set(*plan[i].node->outputs, true);
+    if (claimed[i] == &kQuantizeOpType) packed.Set(*plan[i].node->inputs, true);
+  }
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (types[i] != &kFloatAverageOpType) continue;
+    const int image = plan[i].node->inputs->data[0];
+    found[i] = norms.Has(image) && packed.Has(image);
+    packed.Set(*plan[i].node->inputs, false);
+  }
+  return found;
+}
+
+// Claims the nodes whose output is only needed to compute signs. One average pool may read the result of a batch norm
+// too, and is then claimed with it.
 void ClaimSignFeeders(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                       const std::vector<const OpType*>& types, std::vector<const OpType*>* claimed) {
+  const std::vector<bool> is_packed_average = FindPackedAverages(context, plan, types, *claimed);
   TensorSet read_by_signs(context), read_by_others(context), norms(context);
   for (size_t i = plan.size(); i-- > 0;) {
-    if (types[i] == &kFloatAverageOpType) continue;
+    if (is_packed_average[i]) continue;
     const TfLiteIntArray &inputs = *plan[i].node->inputs, &outputs = *plan[i].node->outputs;
     const bool feeds_signs = types[i] != nullptr && types[i]->sign_feed == SignFeed::kPasses &&
                              read_by_signs.Has(outputs.data[0]) && !read_by_others.Has(outputs.data[0]);
     if (feeds_signs) (*claimed)[i] = types[i];
-    if (feeds_signs && (types[i] == &kScaleOpType || types[i] == &kShiftOpType)) norms.Set(outputs, true);
+    if (feeds_signs && IsNorm(types[i])) norms.Set(outputs, true);
     const bool goes_into_signs = feeds_signs || (*claimed)[i] == &kQuantizeOpType;
     (goes_into_signs ? read_by_signs : read_by_others).Set(inputs, true);
   }
   for (size_t i = 0; i < plan.size(); ++i) {
-    if (types[i] == &kFloatAverageOpType && norms.Has(plan[i].node->inputs->data[0])) (*claimed)[i] = types[i];
+    if (is_packed_average[i] && norms.Has(plan[i].node->inputs->data[0])) (*claimed)[i] = types[i];
   }
 }
 
