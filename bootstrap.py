@@ -94,8 +94,9 @@ WITHOUT_DEPENDENCIES = {"larq": ["larq>=0.13.3"]}
 NEWEST_NUMPY_1 = (3, 12)
 
 # These tasks need large packages, which keep pip and one CPU busy for minutes, and the library for this machine. The
-# build, which runs at the same time, needs only some requirements of the extra `dev`.
-BUILDING = ("compare", "demo", "photo", "test")
+# build, which runs at the same time, needs only some requirements of the extra `dev`. The values are its steps, modules
+# of toolchains. Tests also need the example programs, which are built if the runtime was fetched.
+BUILDING = {"compare": ("build",), "demo": ("build",), "photo": ("build",), "test": ("runtime_library", "build")}
 TOMLI = "tomli>=2; python_version < '3.11'"
 NEEDED_TO_BUILD = ("cmake>=3.25", "filelock>=3.12", "ninja>=1.11", "pyelftools>=0.30", TOMLI)
 
@@ -193,8 +194,7 @@ def has(folder: Path, extras: tuple[str, ...]) -> bool:
 
 
 def begin_build(folder: Path, task: str) -> subprocess.Popen[bytes] | None:
-    """Begins to build the library for this machine, by the CMake of the environment in which the task will run. For
-    `test`, also fetches the runtime that the example programs need, so that they are built.
+    """Begins the steps in BUILDING for this machine, by the CMake of the environment in which the task will run.
 
     None if there is no compiler, or pip cannot install what the build needs. The task builds too. It waits for this
     build, compiles what is missing, and reports what failed.
@@ -205,8 +205,7 @@ def begin_build(folder: Path, task: str) -> subprocess.Popen[bytes] | None:
     if subprocess.run(command, capture_output=True).returncode:
         return None
     say("building the library while pip works")
-    steps = ["runtime_library"] * (task == "test") + ["build"]
-    code = "; ".join(f"import toolchains.{step}; toolchains.{step}.main([])" for step in steps)
+    code = "; ".join(f"import toolchains.{step}; toolchains.{step}.main([])" for step in BUILDING[task])
     command, variables = [str(python_of(folder)), "-c", code], with_litebnn(task_variables(folder))
     return subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

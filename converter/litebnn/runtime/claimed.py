@@ -217,8 +217,8 @@ _CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
 # is an empty name, which no kind of op has, so no producer of an input matches.
 _NOTHING = ("",)
 _NORMS = ("scale", "shift")
-_IMAGES = ("concatenation", "max pool", "scale", "shift")
-_READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
+_IMAGES = ("concatenation", "max pool", *_NORMS)
+_READERS_OF_PARTS = ("max pool", *_NORMS, "rectified shift")
 # The kinds of builtin ops that the delegate may claim. They are in the order of the op library, which takes the first
 # kind that fits a node.
 _KINDS: Mapping[str, _Kind] = {

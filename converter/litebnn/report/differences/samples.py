@@ -18,9 +18,9 @@ def samples_for(
 ) -> list[list[Array]]:
     """The samples: for every run a list of arrays, with an array for each input.
 
-    `purpose` is the purpose of the samples, for messages. `inputs` has an array for each input, batch first;
-    `count` random samples if it is None. `limits` is the (min, max) of uniform random
-    floats; they are normally distributed if it is None.
+    `purpose` is the purpose of the samples, for messages. `inputs` has an array for each input, batch first; `count`
+    random samples if it is None. `limits` is the (min, max) of uniform random floats; they are normally distributed if
+    it is None.
 
     Raises:
         ValueError: the inputs do not match the model's inputs.
