@@ -150,7 +150,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing(
     monkeypatch.setitem(sys.modules, "jinja2", None)
     for name in [name for name in sys.modules if name.startswith("litebnn.report.page")]:
         monkeypatch.delitem(sys.modules, name)
-    assert "pip install litebnn[report]" in fails(capsys, *arguments, tmp_path / "report.html")
+    assert "pip install 'litebnn[report]'" in fails(capsys, *arguments, tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["model.tflite"]
     assert model.read_bytes() == before
 

@@ -16,7 +16,7 @@ try:
     import jinja2
     from markupsafe import Markup, escape
 except ImportError as error:
-    raise ImportError("an HTML report needs Jinja2: pip install litebnn[report]") from error
+    raise ImportError("an HTML report needs Jinja2: pip install 'litebnn[report]'") from error
 
 from litebnn import __version__
 from litebnn.errors import printable

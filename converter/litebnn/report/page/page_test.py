@@ -219,7 +219,7 @@ def test_without_jinja_it_says_what_to_install() -> None:
     code = "import sys; sys.modules['jinja2'] = None; import litebnn.report.page"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 1
-    assert run.stderr.splitlines()[-1].endswith("pip install litebnn[report]")
+    assert run.stderr.splitlines()[-1].endswith("pip install 'litebnn[report]'")
 
 
 LIGHT_DARK = re.compile(r"--(\w+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)")
