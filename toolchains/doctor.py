@@ -2,23 +2,19 @@
 needs.py."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
-from litebnn.doctor.finding import MISSING, OK, Finding, pip_install
+from litebnn.doctor.finding import MISSING, OK, Finding, with_pip
 from toolchains.needs import Need, installation, missing, needs, toolchain_needs
 
 EXTRAS, BUILDING, EMULATORS, TESTS = "Extras", "Building", "Emulators", "Tests and tasks"
 TOOLS = ("c++", "cmake", "ninja", "docker-engine")
-PIP = "pip install "
 
 
 def look_at_extras() -> Iterator[Finding]:
     """Yields a finding for each extra in needs.py, for a Python in which litebnn is not installed."""
     for need in needs().values():
         if need.install.startswith(f"pip install 'litebnn[{need.name}]'"):
-            detail = "bootstrap.py installs each for the tasks that need it"
-            found = _finding(EXTRAS, need, detail)
-            yield replace(found, install="python3 bootstrap.py --list") if found.install else found
+            yield _finding(EXTRAS, need, need.purpose)
 
 
 def look_at_checkout() -> Iterator[Finding]:
@@ -34,7 +30,12 @@ def look_at_checkout() -> Iterator[Finding]:
     targets = load_targets().values()
     for target in targets:
         lacks = {each: [name for name in toolchain_needs(target, each) if missing(name)] for each in target.toolchains}
-        found = [name for name, lacking in lacks.items() if not lacking]
+        # A build by zig installs a missing zig.
+        found = [
+            f"{name} (which the build fetches)" if lacking else name
+            for name, lacking in lacks.items()
+            if lacking in ([], ["cross"])
+        ]
         if found:
             yield Finding(BUILDING, target.name, OK, f"built by {', '.join(found)}")
         else:
@@ -65,8 +66,5 @@ def _finding(section: str, need: Need, purpose: str) -> Finding:
 
 
 def _one_command(names: list[str]) -> str:
-    """The command that installs all missing packages, with this Python's pip."""
-    commands = installation(names)
-    return " && ".join(
-        pip_install(command.removeprefix(PIP)) if command.startswith(PIP) else command for command in commands
-    )
+    """The command that installs all missing packages."""
+    return with_pip(" && ".join(installation(names)))

@@ -50,16 +50,23 @@ def test_what_has_no_wheels_for_this_python_names_no_command(monkeypatch: pytest
     old, new = doctor.look_at_extras()
     assert old.detail.startswith("no wheels for Python 3.")
     assert (old.state, old.install) == (MISSING, "")
-    assert (new.state, new.install) == (MISSING, "python3 bootstrap.py --list")
+    assert (new.state, new.install) == (MISSING, pip_install("'litebnn[new]'"))
 
 
 def test_a_target_is_built_by_any_of_its_toolchains(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "docker-engine", "arm-none-eabi-g++")
+    found = {finding.name: finding for finding in doctor.look_at_checkout()}
+    assert (found["rpi4"].state, found["rpi4"].detail) == (OK, "built by zig, gcc")
+    cortex = [target for target in load_targets() if target.startswith("cortex-")]
+    assert {target for target in load_targets() if found[target].state == MISSING} == set(cortex)
+    assert {found[target].detail for target in cortex} == {"needs arm-none-eabi-g++"}
+
+
+def test_builds_fetch_zig(monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "cross", "docker-engine", "arm-linux-gnueabihf-g++")
     found = {finding.name: finding for finding in doctor.look_at_checkout()}
-    assert (found["rpi4"].state, found["rpi4"].detail) == (OK, "built by gcc")
-    assert (found["rpi3"].state, found["rpi3"].detail) == (MISSING, "needs cross")
-    assert found["rpi3"].install.endswith("pip install 'litebnn[cross]'")
-    assert {target for target in load_targets() if found[target].state == MISSING} == {"armv7", "rpi3"}
+    assert (found["rpi4"].state, found["rpi4"].detail) == (OK, "built by zig (which the build fetches), gcc")
+    assert (found["rpi3"].state, found["rpi3"].detail) == (OK, "built by zig (which the build fetches)")
 
 
 def test_without_cmake_nothing_but_docker_builds(monkeypatch: pytest.MonkeyPatch) -> None:

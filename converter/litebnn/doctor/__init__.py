@@ -4,19 +4,14 @@ one."""
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, together
+from litebnn.doctor.finding import BROKEN, IN_CHECKOUT, MISSING, OK, ROOT, Finding, is_installed, together
 from litebnn.doctor.packages import look_at_extras, look_at_python
 from litebnn.doctor.running import look_at_library, look_at_runtime
 
 __all__ = ["BROKEN", "MISSING", "OK", "Finding", "examine", "together"]
-
-# The project's folder, if this module is in a source checkout.
-_ROOT = Path(__file__).resolve().parents[3]
 
 
 def examine() -> Iterator[Finding]:
@@ -24,18 +19,17 @@ def examine() -> Iterator[Finding]:
 
     Nothing is installed, and the network is not used. Runtimes and the library are loaded in separate processes.
     """
-    is_checkout = (_ROOT / "toolchains" / "doctor.py").is_file()
-    python = list(look_at_python(is_checkout))
+    python = list(look_at_python())
     yield from python
     # Without litebnn's required packages, the modules that find runtimes cannot be imported.
     if all(finding.state == OK for finding in python):
         yield from look_at_runtime()
-        yield from look_at_library(is_checkout)
+        yield from look_at_library()
         yield from look_at_extras()
-    if is_checkout:
-        if str(_ROOT) not in sys.path:
-            sys.path.insert(0, str(_ROOT))
+    if IN_CHECKOUT:
+        if str(ROOT) not in sys.path:
+            sys.path.insert(0, str(ROOT))
         checkout = importlib.import_module("toolchains.doctor")
-        if any(finding.name == "litebnn" and finding.state == MISSING for finding in python):
+        if not is_installed():
             yield from checkout.look_at_extras()
         yield from checkout.look_at_checkout()

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Any
 
 from litebnn import __version__
-from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, pip_install
+from litebnn.doctor.finding import BROKEN, IN_CHECKOUT, MISSING, OK, Finding, pip_install
 
 _PYTHON, _EXTRAS = "Python", "Extras"
 # For an extra, the newest Python for which all its packages have wheels. bootstrap.py has the same list.
@@ -20,16 +20,13 @@ NEWEST_PYTHON = {"larq": (3, 13), "compare": (3, 13)}
 APART = {"larq": ("larq", (3, 13))}
 
 
-def look_at_python(checkout: bool) -> Iterator[Finding]:
-    """Yields findings on this Python, on litebnn, and on missing required packages.
-
-    `checkout` is true if litebnn runs from a source checkout, which bootstrap.py can install.
-    """
+def look_at_python() -> Iterator[Finding]:
+    """Yields findings on this Python, on litebnn, and on missing required packages."""
     yield Finding(_PYTHON, "Python", OK, f"{platform.python_version()}, {sys.executable}")
     try:
         required = distribution("litebnn").requires or []
     except PackageNotFoundError:
-        install = "python3 bootstrap.py build" if checkout else pip_install("litebnn")
+        install = "python3 bootstrap.py build" if IN_CHECKOUT else pip_install("litebnn")
         yield Finding(
             _PYTHON,
             "litebnn",

@@ -12,7 +12,7 @@ from typing import Any
 
 from litebnn import __version__
 from litebnn.child import run_apart
-from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, pip_install
+from litebnn.doctor.finding import BROKEN, IN_CHECKOUT, MISSING, OK, Finding, pip_install
 from litebnn.errors import ConversionError, reason_with_file
 
 _SECTION = "Running models"
@@ -41,14 +41,11 @@ def look_at_runtime() -> Iterator[Finding]:
         yield Finding(_SECTION, name, OK, f"{_version(name)}, not tried")
 
 
-def look_at_library(checkout: bool) -> Iterator[Finding]:
-    """Loads the op library, and yields findings on the library and on the ISA that it selects.
-
-    `checkout` is true if litebnn runs from a source checkout, which can build the library.
-    """
+def look_at_library() -> Iterator[Finding]:
+    """Loads the op library, and yields findings on the library and on the ISA that it selects."""
     from litebnn.runtime.find import LIBRARY_VARIABLE, find_library
 
-    brings = "python3 bootstrap.py build" if checkout else pip_install("--force-reinstall litebnn")
+    brings = "python3 bootstrap.py build" if IN_CHECKOUT else pip_install("--force-reinstall litebnn")
     mends = f"unset {LIBRARY_VARIABLE}" if LIBRARY_VARIABLE in os.environ else brings
     try:
         path = find_library()
