@@ -41,7 +41,7 @@ def connect() -> Any:
         from docker.client import DockerClient
         from docker.errors import DockerException
     except ImportError as error:
-        raise ToolkitError(f"the Python package docker is missing: {needs()['docker'].install}") from error
+        raise ToolkitError(f"the Python package docker is missing: {needs()['docker'].command}") from error
     try:
         client = DockerClient.from_env()
         client.ping()

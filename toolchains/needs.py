@@ -58,6 +58,14 @@ class Need:
         """True if `install` can work with this Python."""
         return self.newest_python is None or sys.version_info[:2] <= self.newest_python
 
+    @property
+    def command(self) -> str:
+        """`install` with the pip of this Python's environment, which need not be the pip of the user's shell."""
+        # The import is inside this property, so that a Python that cannot import litebnn can read the table.
+        from litebnn.doctor.finding import with_pip
+
+        return with_pip(self.install)
+
     def is_found(self) -> bool:
         """True if this machine has the requirement. A package must be in this Python's environment."""
         if self.programs and not any(map(probes.find_program, self.programs)):
@@ -70,7 +78,7 @@ class Need:
         """A message that the requirement is missing, with the command that installs it; "" if it is found."""
         if self.is_found():
             return ""
-        return f"{self.name} is missing: {self.install if self.has_wheels else self.no_wheels()}"
+        return f"{self.name} is missing: {self.command if self.has_wheels else self.no_wheels()}"
 
     def no_wheels(self) -> str:
         """A message which says that the requirement's packages have no wheels for this Python."""
@@ -281,7 +289,8 @@ def missing(name: str) -> str:
 
 
 def installation(names: list[str]) -> list[str]:
-    """The commands that install those of `names` that are missing and have wheels, one command per installer."""
+    """The commands that install those of `names` that are missing and have wheels, one command per installer. They do
+    not say whose pip it is."""
     lacking = [needs()[name].install for name in names if missing(name) and needs()[name].has_wheels]
     packages: dict[str, list[str]] = {}
     for line in lacking:

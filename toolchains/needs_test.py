@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from litebnn.doctor.finding import pip_install
 from toolchains.needs import Need, installation, missing, needs
 from toolchains.probes import versions
 from toolchains.targets import ROOT, load_targets, read_toml
@@ -33,6 +34,11 @@ def test_a_program_without_a_path_is_missing(monkeypatch: pytest.MonkeyPatch, tm
     (tmp_path / "valgrind").write_text("no program\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert needs()["valgrind"].missing() == "valgrind is missing: apt install valgrind"
+
+
+def test_a_missing_package_is_installed_for_this_python() -> None:
+    row = Need("a", "package", "", "pip install a && pip install --no-deps b", modules=("no_such",))
+    assert row.missing() == f"a is missing: {pip_install('a')} && {pip_install('--no-deps b')}"
 
 
 def test_debians_versions_are_found() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from litebnn import __version__
+from litebnn.doctor.finding import pip_install
 from toolchains.parts.table import Part
 from toolchains.targets import ToolkitError
 
@@ -39,7 +40,7 @@ def bill_of_materials(product: str, files: Mapping[str, Path], parts: Iterable[P
         from cyclonedx.output.json import JsonV1Dot6
     except ImportError as error:
         raise ToolkitError(
-            "a bill of materials is written by cyclonedx-python-lib: pip install cyclonedx-python-lib"
+            f"a bill of materials is written by cyclonedx-python-lib: {pip_install('cyclonedx-python-lib')}"
         ) from error
 
     licenses = LicenseFactory()
