@@ -2,9 +2,13 @@
 needs.py."""
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from litebnn.doctor.finding import MISSING, OK, Finding, with_pip
 from toolchains.needs import Need, installation, missing, needs, toolchain_needs
+
+if TYPE_CHECKING:
+    from toolchains.targets import Target
 
 EXTRAS, BUILDING, EMULATORS, TESTS = "Extras", "Building", "Emulators", "Tests and tasks"
 TOOLS = ("c++", "cmake", "ninja", "docker-engine")
@@ -21,13 +25,14 @@ def look_at_checkout() -> Iterator[Finding]:
     """Yields findings on compilers, the targets that they can build, emulators, and the other requirements of tests and
     tasks."""
     yield from (_finding(BUILDING, needs()[name], needs()[name].purpose) for name in TOOLS)
+    targets: list[Target] = []
     try:
         from toolchains.targets import load_targets
+
+        targets += load_targets().values()
     except ImportError:
         detail = "Python 3.10 reads targets.toml with tomli alone"
         yield Finding(BUILDING, "targets", MISSING, detail, "python3 bootstrap.py targets")
-        return
-    targets = load_targets().values()
     for target in targets:
         lacks = {each: [name for name in toolchain_needs(target, each) if missing(name)] for each in target.toolchains}
         # A build by zig installs a missing zig.

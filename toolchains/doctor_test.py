@@ -79,3 +79,4 @@ def test_a_python_that_reads_no_toml_says_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "toolchains.targets", None)
     found = {finding.name: finding for finding in doctor.look_at_checkout()}
     assert (found["targets"].state, found["targets"].install) == (MISSING, "python3 bootstrap.py targets")
+    assert {"clang", "valgrind", "googletest"} <= found.keys()
