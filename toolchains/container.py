@@ -47,7 +47,8 @@ def connect() -> Any:
         client.ping()
     except (DockerException, OSError) as error:
         raise ToolkitError(
-            f"no Docker engine answers; is it started, and may you use it? ({_first_line(error)})"
+            f"no Docker engine answers; is it started, and may you use it? ({_first_line(error)}): "
+            f"{needs()['docker-engine'].command}"
         ) from error
     return client
 

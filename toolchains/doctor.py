@@ -1,17 +1,19 @@
 """The part of `litebnn doctor` for a source checkout: lists the requirements of builds and tests from the table in
 needs.py."""
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from litebnn.doctor.finding import MISSING, OK, Finding, with_pip
+from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, with_pip
 from toolchains.needs import Need, installation, missing, needs, toolchain_needs
+from toolchains.probes import cxx_program, runs
 
 if TYPE_CHECKING:
     from toolchains.targets import Target
 
 EXTRAS, BUILDING, EMULATORS, TESTS = "Extras", "Building", "Emulators", "Tests and tasks"
-TOOLS = ("c++", "cmake", "ninja", "docker-engine")
+COMPILER, TOOLS = "c++", ("cmake", "ninja", "docker-engine")
 
 
 def look_at_extras() -> Iterator[Finding]:
@@ -24,6 +26,7 @@ def look_at_extras() -> Iterator[Finding]:
 def look_at_checkout() -> Iterator[Finding]:
     """Yields findings on compilers, the targets that they can build, emulators, and the other requirements of tests and
     tasks."""
+    yield _compiler()
     yield from (_finding(BUILDING, needs()[name], needs()[name].purpose) for name in TOOLS)
     targets: list[Target] = []
     try:
@@ -49,7 +52,20 @@ def look_at_checkout() -> Iterator[Finding]:
             yield Finding(BUILDING, target.name, MISSING, f"needs {', '.join(first)}", _one_command(first))
     emulators = dict.fromkeys(target.emulator for target in targets if target.emulator)
     yield from (_finding(EMULATORS, needs()[name], "running other CPUs' programs") for name in emulators)
-    yield from _remaining({*TOOLS, "ndk", *emulators, *(f"{target.triple}-g++" for target in targets)})
+    yield from _remaining({COMPILER, *TOOLS, "ndk", *emulators, *(f"{target.triple}-g++" for target in targets)})
+
+
+def _compiler() -> Finding:
+    """The finding on the compiler for this machine, which is broken if it does not run."""
+    need, named = needs()[COMPILER], " ".join(os.environ.get("CXX", "").split()[:1])
+    if not named and missing(COMPILER):
+        return _finding(BUILDING, need, need.purpose)
+    program = cxx_program() or named
+    if runs(program, "--version"):
+        return Finding(BUILDING, COMPILER, OK)
+    mends = "unset CXX" if named else need.install.replace("install", "install --reinstall")
+    which = ", which CXX names," if named else ""
+    return Finding(BUILDING, COMPILER, BROKEN, f"{program}{which} does not run with --version", mends)
 
 
 def _remaining(shown: Iterable[str]) -> Iterator[Finding]:

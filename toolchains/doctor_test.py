@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from litebnn.doctor import MISSING, OK
+from litebnn.doctor import BROKEN, MISSING, OK
 from litebnn.doctor.finding import pip_install
 from toolchains import doctor
 from toolchains import needs as needs_module
@@ -80,3 +80,19 @@ def test_a_python_that_reads_no_toml_says_so(monkeypatch: pytest.MonkeyPatch) ->
     found = {finding.name: finding for finding in doctor.look_at_checkout()}
     assert (found["targets"].state, found["targets"].install) == (MISSING, "python3 bootstrap.py targets")
     assert {"clang", "valgrind", "googletest"} <= found.keys()
+
+
+@pytest.mark.parametrize("named", ["/bin/false", "/no/such/compiler", "false -O2"])
+def test_a_compiler_that_does_not_run_is_broken(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    monkeypatch.setenv("CXX", named)
+    found = next(finding for finding in doctor.look_at_checkout() if finding.name == "c++")
+    assert (found.state, found.install) == (BROKEN, "unset CXX")
+    assert named.split()[0] in found.detail
+
+
+def test_a_compiler_of_the_system_that_does_not_run_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(doctor, "cxx_program", lambda: "/bin/false")
+    hide(monkeypatch)
+    found = next(finding for finding in doctor.look_at_checkout() if finding.name == "c++")
+    assert (found.state, found.install) == (BROKEN, "apt install --reinstall g++")
