@@ -25,8 +25,10 @@ GOOGLETEST = Path("/usr/src/googletest")
 ARM64 = Path("/usr/aarch64-linux-gnu/lib/libstdc++.so.6")
 RUNTIME = ROOT / "build" / "runtime" / "host" / "ORIGIN"
 QUICKNET = ROOT / "build" / "zoo" / "QuickNet.float.tflite"
+# The commands of bench/zoo/make_models.py, for one network.
 MAKE_QUICKNET = (
-    "build/peer-venv/bin/python -m bench.zoo.make_models QuickNet (bench/zoo/make_models.py says how to make peer-venv)"
+    'python3.11 -m venv build/peer-venv && build/peer-venv/bin/pip install "larq-compute-engine==0.16.*" larq larq-zoo '
+    '"tensorflow-cpu<2.16" "numpy<2" "setuptools<80" && build/peer-venv/bin/python -m bench.zoo.make_models QuickNet'
 )
 # larq-zoo must be installed without its dependencies: it asks for a protobuf that is older than TensorFlow's. The
 # folder `tests` that larq-zoo installs is removed, because it would hide the project's folder `tests`.

@@ -92,6 +92,13 @@ def test_what_is_missing_is_installed_by_one_command_an_installer(monkeypatch: p
     assert missing("valgrind") in ("", "valgrind is missing: apt install valgrind")
 
 
+def test_quicknet_is_made_as_its_script_says() -> None:
+    said = (ROOT / "bench" / "zoo" / "make_models.py").read_text(encoding="utf-8").replace("\\\n", "")
+    *commands, made = needs()["quicknet"].command.split(" && ")
+    assert made.startswith("build/peer-venv/bin/python -m bench.zoo.make_models ")
+    assert all(command in " ".join(said.split()) for command in commands)
+
+
 def test_it_needs_the_standard_library_only() -> None:
     code = "import sys; from toolchains.needs import needs; needs(); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT).returncode == 0
