@@ -133,6 +133,8 @@ _ROWS = (
     _program("gcc", "gcc", "the ABI's tests"),
     _program("gcc-sanitizers", "g++", "the op library in Python under sanitizers", "c++", answers=probes.preloads),
     _program("ninja", "ninja-build", "building one object alone, faster builds"),
+    _program("git", "git", "copying the sources, and the site of releases"),
+    _program("make", "make", "Makefiles, also those that CMake writes by default"),
     _program("binutils", "binutils", "reading libraries' symbols and versions", "readelf"),
     _program("clang", CLANG, "fuzzing, and sanitizers that see more", *probes.versions("clang++")),
     Need("mingw-w64", "program", "building for Windows by clang", f"apt install {MINGW}", answers=probes.has_mingw),

@@ -228,6 +228,7 @@ def test_pictures_of_the_report_and_of_the_site_lie_here() -> None:
     }
 
 
+@pytest.mark.needs("git")
 def test_releases_are_built_from_their_own_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     identity = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     for name, value in identity.items():

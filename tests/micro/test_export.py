@@ -274,7 +274,7 @@ def test_samples_are_the_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.needs("cmake")
+@pytest.mark.needs("cmake", "make")
 def test_cmake_and_make_build_it(tmp_path: Path) -> None:
     exported(DIGITS, tmp_path, packages=list(PACKAGES))
     folder = tmp_path / "network"

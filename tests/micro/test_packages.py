@@ -150,7 +150,7 @@ add_subdirectory(${FOLDER}/zephyr network)
 
 
 @pytest.mark.deep
-@pytest.mark.needs("cmake", "gcc")
+@pytest.mark.needs("cmake", "gcc", "make")
 @pytest.mark.parametrize("framework", STAND_INS)
 def test_a_frameworks_build_takes_the_folder(framework: str, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(

@@ -21,7 +21,7 @@ from toolchains.release.products import Product
 from toolchains.runtime_library import C_LIBRARY, fetch_c_library
 from toolchains.targets import BUILD, Target, find_target
 
-pytestmark = [pytest.mark.deep, pytest.mark.needs("debhelper", "pypi", "aarch64-linux-gnu-g++")]
+pytestmark = [pytest.mark.deep, pytest.mark.needs("debhelper", "make", "pypi", "aarch64-linux-gnu-g++")]
 
 MULTIARCH = "aarch64-linux-gnu"
 LIBRARY = f"usr/lib/{MULTIARCH}/liblitebnn.so"

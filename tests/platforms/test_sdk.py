@@ -68,6 +68,7 @@ def check_run(program: Path, folder: Path, run: Callable[..., str] = done, **var
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * float(np.abs(expected).max()))
 
 
+@pytest.mark.needs("make")
 def test_it_is_found_by_cmake(kit: Path, runtime: Path, tmp_path: Path) -> None:
     compiler = find_gcc(find_target("host"))
     options = [f"-DCMAKE_PREFIX_PATH={kit}", f"-DRUNTIME={runtime}"]
@@ -78,6 +79,7 @@ def test_it_is_found_by_cmake(kit: Path, runtime: Path, tmp_path: Path) -> None:
         assert sorted(done(tmp_path / f"list_with_{kind}").split()) == sorted(CUSTOM_OPS)
 
 
+@pytest.mark.needs("make")
 def test_another_minor_version_is_refused(kit: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(CONSUMER, project)
@@ -113,7 +115,7 @@ def test_the_library_has_a_version_in_its_name(kit: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.needs("conan")
+@pytest.mark.needs("conan", "make")
 @pytest.mark.parametrize("shared", [True, False])
 def test_conan_builds_a_package_that_a_project_uses(tmp_path: Path, shared: bool) -> None:
     variables = {"CONAN_HOME": str(tmp_path), "PATH": f"{Path(find_program('cmake')).parent}:{os.environ['PATH']}"}

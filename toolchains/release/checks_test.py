@@ -133,6 +133,7 @@ def test_a_second_build_is_compared(tmp_path: Path, elsewhere: Path, monkeypatch
     assert built == [elsewhere]
 
 
+@pytest.mark.needs("git")
 def test_the_second_checkout_has_the_sources_and_no_build() -> None:
     folder = checks._second_checkout()
     assert (folder / "pyproject.toml").is_file()
