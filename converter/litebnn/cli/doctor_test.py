@@ -182,6 +182,15 @@ def test_extras_are_those_of_the_metadata(monkeypatch: pytest.MonkeyPatch, capsy
     assert found["four"]["install"].endswith("pip install 'litebnn[four]'")
 
 
+def test_without_packaging_it_says_how_to_list_the_extras(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "packaging.requirements", None)
+    (found,) = (finding for finding in findings(capsys).values() if finding["section"] == "Extras")
+    assert (found["name"], found["state"]) == ("extras", MISSING)
+    assert found["install"].endswith("pip install packaging")
+
+
 @pytest.mark.parametrize(
     ("first", "state", "command"), [((3, 0), MISSING, "pip install --no-deps absent"), ((4, 0), OK, "")]
 )

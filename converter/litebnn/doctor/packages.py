@@ -61,12 +61,16 @@ def _why_missing(requirement: str) -> str:
 
 
 def look_at_extras() -> Iterator[Finding]:
-    """Yields a finding for each extra in litebnn's metadata; none if litebnn or packaging is not installed."""
+    """Yields a finding for each extra in litebnn's metadata; none if litebnn is not installed."""
+    try:
+        project = distribution("litebnn")
+    except PackageNotFoundError:
+        return
     try:
         from packaging.requirements import Requirement
-
-        project = distribution("litebnn")
-    except (PackageNotFoundError, ImportError):
+    except ImportError:
+        detail = "the package packaging reads what each of them needs"
+        yield Finding(_EXTRAS, "extras", MISSING, detail, pip_install("packaging"))
         return
     requirements = [Requirement(text) for text in project.requires or []]
     for extra in project.metadata.get_all("Provides-Extra") or []:
