@@ -181,11 +181,13 @@ void AveragePool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& ge
     }
   });
   for (int64_t image = 0; has_one_window && image < g.batch; ++image) {
-    for (int64_t c = 0; c < channels; ++c) {
-      float sum = 0.0f;
-      for (int64_t row = 0; row < rows; ++row) sum += images.row_sums[(image * g.input_height + row) * channels + c];
-      images.output[image * channels + c] = sum / static_cast<float>(rows * columns);
+    float* const pixel = images.output + image * channels;
+    std::fill_n(pixel, channels, 0.0f);
+    const float* sums = images.row_sums + image * g.input_height * channels;
+    for (int64_t row = 0; row < rows; ++row, sums += channels) {
+      for (int32_t c = 0; c < channels; ++c) pixel[c] += sums[c];
     }
+    for (int32_t c = 0; c < channels; ++c) pixel[c] /= static_cast<float>(rows * columns);
   }
   if (has_one_window) return;
   ForEachWindow(pool, g, [&images, &g, channels](const Window& window) {
