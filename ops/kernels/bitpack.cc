@@ -33,10 +33,10 @@ void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_
 }
 
 void PackInt8Comparisons(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
-                         const int8_t* thresholds, const uint32_t* inverted, uint32_t* output) {
+                         const int8_t* thresholds, const uint32_t* inverted, uint32_t* output, int64_t output_words) {
   ForRows(pool, rows, channels, [&](int64_t begin, int64_t count) {
     isa.pack_int8_comparisons(input + begin * channels, count, channels, thresholds, inverted,
-                              output + begin * PackedWords(channels));
+                              output + begin * output_words, output_words);
   });
 }
 

@@ -47,9 +47,9 @@ void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const
 
 // Packs comparisons of int8 values. A value below its channel's threshold becomes a 1 bit, another value a 0 bit. The
 // output bits of channels whose bit in `inverted` is 1 are then inverted. `inverted` has the layout of one output row,
-// and 0 in its padding bits.
+// and 0 in its padding bits. Output rows are `output_words` words apart.
 void PackInt8Comparisons(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
-                         const int8_t* thresholds, const uint32_t* inverted, uint32_t* output);
+                         const int8_t* thresholds, const uint32_t* inverted, uint32_t* output, int64_t output_words);
 
 // Unpacks signs to float, int8_t or bool: a 0 bit becomes `plus_one`, a 1 bit becomes `minus_one`.
 template <typename T>

@@ -114,6 +114,8 @@ std::vector<Case> Cases() {
   same_zero.changed = {{contract::kPadValues, contract::kPadValuesZero}};
   // Error messages about an invalid model are strings, so composing them allocates memory, too.
   Graph refused = ConvGraph({});
+  Int8NormParams joined_norms;
+  joined_norms.parts = 2;
   refused.nodes[0].options = EncodeOptions({});
   return {{"chain", ChainGraph(2), {2, 14, 11, 70}},
           {"residual", ResidualGraph(3), {2, 5, 5, 40}},
@@ -125,6 +127,7 @@ std::vector<Case> Cases() {
           {"gated", GatedGraph({}), {1, 5, 6, 2}},
           {"int8", Int8Graph({}), {2, 6, 7, 3}},
           {"int8 norm", Int8NormGraph({}), {1, 3, 5, 40}},
+          {"int8 norms", Int8NormGraph(joined_norms), {1, 3, 5, 40}},
           {"refused", refused, {1, 5, 6, 2}}};
 }
 

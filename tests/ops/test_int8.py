@@ -11,6 +11,7 @@ import litebnn
 from litebnn.build.int8 import int8_constant
 from litebnn.contract import pack_bits
 from litebnn.flatbuffer import read_model
+from litebnn.graph import Tensor
 from litebnn.runtime.claimed import claimed_ops
 from litebnn.runtime.find import find_runtime
 from tests.needs import need
@@ -191,9 +192,8 @@ def test_a_pool_gives_the_reference_kernels_bits(
     np.testing.assert_array_equal(run(interpreter, [words]), expected)
 
 
-def norm(seed: int, channels: int, multiplies: bool, adds: bool, *, packs: bool) -> bytes:
-    """Makes a model of a batch norm of an int8 image and the packing of its signs. The image has one pixel for each
-    int8 value."""
+def add_norm(model: Int8Model, seed: int, channels: int, multiplies: bool, adds: bool) -> Tensor:
+    """Adds an int8 image with one pixel for each int8 value, and its batch norm."""
     rng = np.random.default_rng(seed)
 
     def grid(low: float, high: float) -> tuple[float, int]:
@@ -206,14 +206,26 @@ def norm(seed: int, channels: int, multiplies: bool, adds: bool, *, packs: bool)
         levels = rng.integers(-128, 128, channels)
         return int8_constant(model._name("norm"), (levels - zero_point) * scale, scale, zero_point)
 
-    model = Int8Model()
     x = model.input8(grid(0.02, 0.1), 1, 16, 16, channels)
     if multiplies:
         product = model.op("MUL", [x, constant_of(0.005, 0.02)], x.dims, type="INT8", version=2)
         x = model._on(grid(0.02, 0.1), product)
-    if adds:
-        x = model.add8(x, constant_of(0.02, 0.1), grid(0.02, 0.1))
+    return model.add8(x, constant_of(0.02, 0.1), grid(0.02, 0.1)) if adds else x
+
+
+def norm(seed: int, channels: int, multiplies: bool, adds: bool, *, packs: bool) -> bytes:
+    """Makes a model of a batch norm of an int8 image and the packing of its signs."""
+    model = Int8Model()
+    x = add_norm(model, seed, channels, multiplies, adds)
     return model.finish(model.packed(x) if packs else x)
+
+
+def signs_of_norm(runtime: Any, image: Any, seed: int, *options: Any) -> Any:
+    """The packed signs of a batch norm, as the runtime's reference kernels compute it."""
+    plain = norm(seed, *options, packs=False)
+    [output] = read_model(plain).graphs[0].outputs
+    assert output.per_tensor_quantization is not None
+    return pack_bits(reference(runtime, plain, [image]) < output.per_tensor_quantization[1])
 
 
 @pytest.mark.parametrize("channels", [3, 32, 40, 160])
@@ -223,12 +235,27 @@ def test_signs_of_a_batch_norm_are_those_of_the_reference_kernels(
 ) -> None:
     image = np.arange(-128, 128).astype(np.int8).reshape(1, 16, 16, 1).repeat(channels, axis=3)
     for seed in range(6):
-        plain, model = (norm(seed, channels, multiplies, adds, packs=packs) for packs in (False, True))
+        model = norm(seed, channels, multiplies, adds, packs=True)
         assert taken(runtime, model, capfd) == 1 + multiplies + adds
-        [output] = read_model(plain).graphs[0].outputs
-        assert output.per_tensor_quantization is not None
-        signs = reference(runtime, plain, [image]) < output.per_tensor_quantization[1]
-        expected = pack_bits(signs)
+        expected = signs_of_norm(runtime, image, seed, channels, multiplies, adds)
         for delegate in delegates():
             interpreter = runtime.Interpreter(model_content=model, experimental_delegates=[delegate])
             np.testing.assert_array_equal(run(interpreter, [image]), expected)
+
+
+def test_signs_of_batch_norms_that_are_put_side_by_side_are_those_of_the_reference_kernels(runtime: Any) -> None:
+    parts = [(40, True, True), (3, False, True), (64, True, False), (160, True, True)]
+    model = Int8Model()
+    packed = [model.packed(add_norm(model, seed, *options)) for seed, options in enumerate(parts)]
+    words = sum(part.dims[3] for part in packed)
+    whole = model.op("CONCATENATION", packed, (1, 16, 16, words), type="INT32", axis=3)
+    levels = np.arange(-128, 128).astype(np.int8).reshape(1, 16, 16, 1)
+    images = [levels.repeat(channels, axis=3) for channels, *_ in parts]
+    expected = [
+        signs_of_norm(runtime, image, seed, *options)
+        for seed, (image, options) in enumerate(zip(images, parts, strict=True))
+    ]
+    content = model.finish(whole)
+    for delegate in delegates():
+        interpreter = runtime.Interpreter(model_content=content, experimental_delegates=[delegate])
+        np.testing.assert_array_equal(run(interpreter, images), np.concatenate(expected, axis=3))

@@ -331,13 +331,19 @@ def joined_in_place(graph: Graph, claimed: Mapping[Op, str]) -> set[Op]:
     """
     norms = {op: _packed_with(graph, claimed, op) for op in claimed if op.name == LCE_QUANTIZE}
     packed = {op for norm in norms.values() for op in norm}
+    # The type of the batch norms that are packed into each tensor.
+    norm_types = {op.output: norm[0].output.type for op, norm in norms.items() if norm}
     found: set[Op] = set()
     for op in (op for op, kind in claimed.items() if kind == "concatenation"):
         reader = graph.sole_consumer(op.output)
-        parts = {part for part in map(graph.producer, op.inputs) if part is not None and norms.get(part)}
-        is_of_packed = len({*op.inputs} & {part.output for part in parts if _reads(graph, op, part)}) == len(op.inputs)
+        types_of_parts = {
+            norm_types.get(part) if graph.sole_consumer(part) is op else None for part in op.inputs if part is not None
+        }
+        norm_type = types_of_parts.pop() if len(types_of_parts) == 1 else None
+        if norm_type is not None:
+            norm_types[op.output] = norm_type  # another CONCATENATION can join the result
         is_read_in_parts = reader is not None and reader not in packed and claimed.get(reader) in _READERS_OF_PARTS
-        if is_of_packed or is_read_in_parts:
+        if norm_type is not None or is_read_in_parts:
             found.add(op)
     return found
 
@@ -345,10 +351,10 @@ def joined_in_place(graph: Graph, claimed: Mapping[Op, str]) -> set[Op]:
 def _packed_with(graph: Graph, claimed: Mapping[Op, str], packing: Op) -> list[Op]:
     """The ops of batch norms (MUL, ADD) that the library computes together with the packing of their signs."""
     found: list[Op] = []
-    for kind in ("shift", "scale"):
+    for kinds in (("shift", "int8 shift"), ("scale", "int8 scale")):
         reader = found[-1] if found else packing
         writer = graph.producer(reader.inputs[0])
-        if writer is None or claimed.get(writer) != kind:
+        if writer is None or claimed.get(writer) not in kinds:
             continue
         others = [op for op in graph.consumers(writer.output) if op is not reader]
         # The packing also computes a claimed average of its image.
@@ -357,8 +363,3 @@ def _packed_with(graph: Graph, claimed: Mapping[Op, str], packing: Op) -> list[O
         ):
             found.append(writer)
     return found
-
-
-def _reads(graph: Graph, op: Op, writer: Op) -> bool:
-    """True if `op` is the only consumer of the output of `writer`."""
-    return graph.sole_consumer(writer.output) is op

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.build.int8 import int8_constant
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Graph, Op, Quantization, Tensor
 from litebnn.runtime import find_runtime, load_delegate
 from litebnn.runtime.claimed import _KINDS, claimed_ops, joined_in_place
 from tests.support.float_models import FloatModel, sign_weights
+from tests.support.quantized_models import Int8Model
 from toolchains.targets import ROOT
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.tflite"))
@@ -195,6 +197,19 @@ def test_of_signs_that_are_packed_with_batch_norms_nothing_is_copied() -> None:
     joined = {op for op in graph.ops if op.name == "CONCATENATION"}
     assert len(joined) == 1
     assert joined_in_place(graph, claimed_ops(graph)) == joined
+
+
+@pytest.mark.parametrize(("parts", "joins"), [((0, 1), 2), ((0, 0), 0)])
+def test_of_signs_that_are_packed_with_int8_batch_norms_nothing_is_copied(parts, joins: int) -> None:
+    grid = (0.05, 3)
+    model = Int8Model()
+    values = int8_constant("values", np.linspace(-1, 1, 32), *grid)
+    packed = [model.packed(model.add8(model.input8(grid, 1, 8, 8, 32), values, grid)) for _ in range(2)]
+    whole = model.op("CONCATENATION", [packed[part] for part in parts], (1, 8, 8, 2), type="INT32", axis=3)
+    again = model.packed(model.add8(model.input8(grid, 1, 8, 8, 32), values, grid))
+    whole = model.op("CONCATENATION", [again, whole], (1, 8, 8, 3), type="INT32", axis=3)
+    graph = read_model(model.finish(whole)).graphs[0]
+    assert len(joined_in_place(graph, claimed_ops(graph))) == joins
 
 
 def rows_of_the_library() -> Counter[tuple[object, ...]]:

@@ -134,7 +134,7 @@ struct Isa {
   void (*pack_int8_signs)(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output);
   // The function packs comparisons with one threshold per channel, as PackInt8Comparisons in kernels.h does.
   void (*pack_int8_comparisons)(const int8_t* input, int64_t rows, int32_t channels, const int8_t* thresholds,
-                                const uint32_t* inverted, uint32_t* output);
+                                const uint32_t* inverted, uint32_t* output, int64_t output_words);
   // The function packs the signs of input * multiplier + addend; `multiplier` and `addend` have one value per channel.
   // Output rows are `output_words` words apart.
   void (*pack_affine_signs)(const float* input, const float* multiplier, const float* addend, int64_t rows,

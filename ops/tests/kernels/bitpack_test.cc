@@ -116,20 +116,26 @@ TEST_P(BitpackTest, PackInt8Comparisons) {
     for (int8_t& value : input) value = static_cast<int8_t>(random());
     // Some thresholds are the lowest or the highest int8 level, and some are equal to values of the input.
     for (int8_t& threshold : thresholds) threshold = random() % 4 == 0 ? -128 : random() % 4 == 0 ? 127 : input[0];
-    std::vector<uint32_t> inverted(static_cast<size_t>(PackedWords(channels)), 0);
+    const int64_t words = PackedWords(channels);
+    std::vector<uint32_t> inverted(static_cast<size_t>(words), 0);
     for (int32_t channel = 0; channel < channels; ++channel) {
       inverted[static_cast<size_t>(channel / 32)] |= static_cast<uint32_t>(random() % 2) << (channel % 32);
     }
-    std::vector<uint32_t> expected(static_cast<size_t>(rows * PackedWords(channels)), 0);
-    for (int64_t i = 0; i < rows * channels; ++i) {
-      const auto channel = static_cast<size_t>(i % channels);
-      const bool is_inverted = (inverted[channel / 32] >> (channel % 32) & 1) != 0;
-      if ((input[static_cast<size_t>(i)] < thresholds[channel]) == is_inverted) continue;
-      expected[static_cast<size_t>(i / channels * PackedWords(channels)) + channel / 32] |= 1u << (channel % 32);
+    for (const int64_t gap : {0, 1, 5}) {
+      // The packing must not change memory between two rows.
+      const int64_t output_words = words + gap;
+      std::vector<uint32_t> output(static_cast<size_t>(rows * output_words), ~0u), expected = output;
+      for (int64_t row = 0; row < rows; ++row) std::fill_n(expected.data() + row * output_words, words, 0u);
+      for (int64_t i = 0; i < rows * channels; ++i) {
+        const auto channel = static_cast<size_t>(i % channels);
+        const bool is_inverted = (inverted[channel / 32] >> (channel % 32) & 1) != 0;
+        if ((input[static_cast<size_t>(i)] < thresholds[channel]) == is_inverted) continue;
+        expected[static_cast<size_t>(i / channels * output_words) + channel / 32] |= 1u << (channel % 32);
+      }
+      PackInt8Comparisons(isa(), *pool, input.data(), rows, channels, thresholds.data(), inverted.data(), output.data(),
+                          output_words);
+      EXPECT_EQ(output, expected) << channels << " channels, " << gap << " words between";
     }
-    std::vector<uint32_t> output(expected.size(), ~0u);
-    PackInt8Comparisons(isa(), *pool, input.data(), rows, channels, thresholds.data(), inverted.data(), output.data());
-    EXPECT_EQ(output, expected) << channels << " channels";
   }
 }
 

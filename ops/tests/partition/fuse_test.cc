@@ -230,26 +230,39 @@ TEST(Fuse, AnAverageOnlyWithSignsOfItsImage) {
   EXPECT_EQ(Tensors(steps[2].outputs), (std::vector<int>{4}));
 }
 
-// Returns a step for each of the tensors 0, 10 and 20, which applies a batch norm and packs the signs of the result.
-// After these steps, a CONCATENATION joins the packed signs.
-std::vector<Step> MakePackingSteps() {
+// Returns a step of type `type` for each of the tensors 0, 10 and 20. The step applies a batch norm and packs the signs
+// of the result. After these steps, a CONCATENATION joins the packed signs.
+std::vector<Step> MakePackingSteps(const OpType& type = kAffineQuantizeOpType) {
   std::vector<Step> steps;
   for (const int image : {0, 10, 20}) {
     // The step that reads tensor 10 has no addend, to test that the addend of a batch norm is optional.
     const int addend = image == 10 ? kOptionalTensor : image + 2;
-    steps.push_back(MakeStep(kAffineQuantizeOpType, {image, image + 1, addend}, image + 3));
+    steps.push_back(MakeStep(type, {image, image + 1, addend}, image + 3));
+    steps.back().fused_outputs = {image + 4, image + 5};
   }
   steps.push_back(MakeStep(kConcatenationOpType, {3, 13, 23}, 4));
   return steps;
 }
 
 TEST(Fuse, PackingsOfWhatIsPutSideBySide) {
-  std::vector<Step> steps = MakePackingSteps();
-  FusePackings({4}, &steps);
-  ASSERT_EQ(steps.size(), 1u);
-  EXPECT_EQ(steps[0].type, &kAffineQuantizeOpType);
-  EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{0, 1, 2, 10, 11, kOptionalTensor, 20, 21, 22}));
-  EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{4}));
+  for (const OpType* type : {&kAffineQuantizeOpType, &kInt8NormQuantizeOpType}) {
+    std::vector<Step> steps = MakePackingSteps(*type);
+    FusePackings({4}, &steps);
+    ASSERT_EQ(steps.size(), 1u);
+    EXPECT_EQ(steps[0].type, type);
+    EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{0, 1, 2, 10, 11, kOptionalTensor, 20, 21, 22}));
+    EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{4}));
+    EXPECT_EQ(steps[0].fused_outputs, (std::vector<int>{4, 5, 14, 15, 24, 25}));
+  }
+}
+
+TEST(Fuse, NoPackingsOfFloatsAndInt8Together) {
+  for (const size_t other : {0u, 1u, 2u}) {
+    std::vector<Step> steps = MakePackingSteps();
+    steps[other].type = &kInt8NormQuantizeOpType;
+    FusePackings({4}, &steps);
+    EXPECT_EQ(steps.size(), 4u) << other;
+  }
 }
 
 TEST(Fuse, PackingsOfWhatIsPutSideBySideTwice) {
@@ -355,8 +368,7 @@ TEST(Fuse, Int8NormsIntoTheSigns) {
     EXPECT_EQ(steps[0].type, &kInt8NormQuantizeOpType);
     EXPECT_EQ(Tensors(steps[0].inputs),
               (std::vector<int>{0, multiplies ? 1 : kOptionalTensor, adds ? 3 : kOptionalTensor}));
-    EXPECT_EQ(steps[0].fused_outputs,
-              (std::array<int, 2>{multiplies ? 2 : kOptionalTensor, adds ? 4 : kOptionalTensor}));
+    EXPECT_EQ(steps[0].fused_outputs, (std::vector<int>{multiplies ? 2 : kOptionalTensor, adds ? 4 : kOptionalTensor}));
   }
   // The runtime also reads tensor 4, the sum, so the ADD cannot be fused with the packing of its signs.
   std::vector<Step> steps = MakeSteps(MakeStep(kInt8ShiftOpType, {0, 3}, 4), MakeStep(kQuantizeOpType, {4}, 5));

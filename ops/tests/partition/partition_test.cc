@@ -165,17 +165,17 @@ TEST(Resize, OfAnAddendToWhatDoesNotGoWithItsConvolutionIsRefused) {
 TEST(Resize, OfOneOfTheImagesThatAreConcatenatedIsRefused) {
   const Graph graph = BatchNormGraph(64, 40, false);
   for (const std::vector<int>& shape : {std::vector<int>{2, 3, 5, 40}, {2, 2, 4, 40}, {1, 3, 4, 40}}) {
-    ExpectIn(
-        ErrorsAfterResize(graph, graph.inputs[1], shape),
-        "litebnn: LceQuantize with MUL and ADD, node 6: input 3: shape: expected that of the first but for the last "
-        "dimension, [2, 3, 4, 64], found ");
+    const std::string errors = ErrorsAfterResize(graph, graph.inputs[1], shape);
+    ExpectIn(errors, "litebnn: LceQuantize with MUL and ADD, node 6: input (tensor ");
+    ExpectIn(errors, "shape: expected that of the first but for the last dimension, [2, 3, 4, 64], found ");
   }
 }
 
 TEST(Resize, OfABatchNormToAScalarIsRefused) {
   // The batch norm's result has another consumer, so the batch norm is not fused into the packing of signs.
   const Graph graph = BatchNormGraph(3, 40, true);
-  ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {}), "litebnn: MUL with ADD, node 1: input 0: shape: expected ");
+  ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {}),
+           "litebnn: MUL with ADD, node 1: input (tensor 0 'a tensor'): shape: expected ");
 }
 
 TEST(Resize, OfAnAveragedBatchNormToOtherChannelsOrTypesIsRefused) {
@@ -190,12 +190,15 @@ TEST(Resize, OfAnAveragedBatchNormToOtherChannelsOrTypesIsRefused) {
 }
 
 TEST(Resize, OfAnInt8BatchNormToOtherChannelsOrAScalarIsRefused) {
-  for (const bool reads_all : {false, true}) {
+  for (const auto& [reads_all, parts] : {std::pair{false, 1}, {true, 1}, {false, 2}, {true, 2}}) {
     Int8NormParams params;
     params.reads_all = reads_all;
+    params.parts = parts;
     const Graph graph = Int8NormGraph(params);
+    // The joined step is where the CONCATENATION was.
     const std::string op =
-        reads_all ? "litebnn: MUL, node 0: " : "litebnn: LceQuantize with int8 MUL and ADD, node 2: ";
+        reads_all ? "litebnn: MUL, node 0: "
+                  : "litebnn: LceQuantize with int8 MUL and ADD, node " + std::string(parts == 1 ? "2" : "6") + ": ";
     ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {2, 3, 4, 41}), op + "multiplier (tensor ");
     ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {2, 3, 4, 41}), "expected a value for each of 41 channels, ");
     ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {}), op + "input (tensor ");

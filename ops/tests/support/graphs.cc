@@ -454,16 +454,28 @@ Graph Int8NormGraph(const Int8NormParams& params) {
     return AddInt8(&graph, {channels}, grid, levels);
   };
   graph.inputs = {AddInt8(&graph, params.image, params.grids[0])};
-  int tensor = graph.inputs[0];
+  int tensor = 0;
   const auto append = [&](const char* op, size_t grid) {
     const int constant = add_constant(params.grids[grid]), image = tensor;
     tensor = AddInt8(&graph, params.image, params.grids[grid + 1]);
     graph.nodes.push_back({op, {image, constant}, {tensor}, {}, {kTfLiteActNone}});
     if (params.reads_all) graph.outputs.push_back(tensor);
   };
-  if (params.multiplies) append("MUL", 1);
-  if (params.adds) append("ADD", 3);
-  graph.outputs.push_back(AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(params.image)));
+  std::vector<int> packed;
+  for (int part = 0; part < params.parts; ++part) {
+    tensor = graph.inputs[0];
+    if (params.multiplies) append("MUL", 1);
+    if (params.adds) append("ADD", 3);
+    packed.push_back(AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(params.image)));
+  }
+  if (params.parts > 1) {
+    std::vector<int> shape = Packed(params.image);
+    shape.back() *= params.parts;
+    const int whole = Add(&graph, kTfLiteInt32, shape);
+    graph.nodes.push_back({"CONCATENATION", packed, {whole}, {}, {3, 0}});
+    packed = {whole};
+  }
+  graph.outputs.push_back(packed[0]);
   return graph;
 }
 
@@ -592,6 +604,7 @@ Graph RandomGraph(const RandomBits& random) {
         grid.zero_point = pick(-128, 127);
       }
       params.reads_all = pick(0, 3) == 0;
+      params.parts = pick(1, 3);
       return Int8NormGraph(params);
     }
     case 11:

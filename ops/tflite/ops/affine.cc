@@ -138,57 +138,68 @@ class Int8ChannelOp final : public Op {
   int32_t channels_ = 0;
 };
 
+// Packs the signs of int8 batch norms, and concatenates the packed signs. Each part of the result has three inputs:
+// values, multiplier and addend, the latter two optional.
 class Int8NormQuantizeOp final : public Op {
  public:
   explicit Int8NormQuantizeOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
-    if (!node.CheckInputType(kImage, {kTfLiteInt8}) || !node.CheckOutputType({kTfLiteInt32})) return false;
-    const std::vector<int32_t>& shape = node.Input(kImage)->shape;
-    if (shape.empty()) return node.InputError(kImage, "shape: expected at least 1 dimension, found a scalar");
-    const int8_t* constants[2] = {nullptr, nullptr};
-    for (const size_t position : {kMultiplier, kAddend}) {
-      if (node.Input(position) == nullptr) continue;
-      constants[position - kMultiplier] = ReadChannelValues(node, position, shape.back());
-      if (constants[position - kMultiplier] == nullptr) return false;
-    }
+    const size_t part_count = node.inputs.size() / kInputs;
+    if (!node.CheckOutputType({kTfLiteInt32}) || !parts_.Read(node, part_count, kTfLiteInt8, kInputs)) return false;
+    first_words_ = parts_.FirstWords();
     // The thresholds are computed only when the node is first prepared, because the constants do not change afterwards.
-    if (thresholds_.empty() && !FindThresholds(node, constants[0], constants[1])) return false;
-    rows_ = CountValues(shape, 0, shape.size() - 1);
-    node.outputs[0]->shape = shape;
-    node.outputs[0]->shape.back() = PackedWords(shape.back());
+    const bool is_first = thresholds_.size() != static_cast<size_t>(parts_.whole_channels());
+    if (is_first) {
+      thresholds_.clear();
+      inverted_.assign(static_cast<size_t>(first_words_.back()), 0);
+    }
+    for (size_t part = 0; part < part_count; ++part) {
+      const int8_t* constants[2] = {nullptr, nullptr};
+      for (const size_t constant : {kMultiplier, kAddend}) {
+        const size_t position = part * kInputs + 1 + constant;
+        if (node.Input(position) == nullptr) continue;
+        constants[constant] = ReadChannelValues(node, position, parts_.channels[part]);
+        if (constants[constant] == nullptr) return false;
+      }
+      if (is_first && !FindThresholds(node, part, constants[kMultiplier], constants[kAddend])) return false;
+    }
+    node.outputs[0]->shape = parts_.shape;
+    node.outputs[0]->shape.back() = static_cast<int32_t>(first_words_.back());
     return true;
   }
 
   size_t OwnedBytes() const override { return thresholds_.size() + inverted_.size() * sizeof(uint32_t); }
-  size_t PartCount() const override { return 1; }
+  size_t PartCount() const override { return parts_.channels.size(); }
+  size_t InputsPerPart() const override { return kInputs; }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
-    PackInt8Comparisons(isa_, pool, static_cast<const int8_t*>(inputs[kImage]), rows_,
-                        static_cast<int32_t>(thresholds_.size()), thresholds_.data(), inverted_.data(),
-                        static_cast<uint32_t*>(outputs[0]));
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
+    const int64_t first = first_words_[part];
+    PackInt8Comparisons(isa_, pool, static_cast<const int8_t*>(inputs[part * kInputs]), parts_.rows(),
+                        parts_.channels[part], thresholds_.data() + parts_.FirstChannel(part), inverted_.data() + first,
+                        static_cast<uint32_t*>(outputs[0]) + first, first_words_.back());
   }
 
  private:
-  // The positions of the image and the constants in the node's list of inputs.
-  enum : size_t { kImage, kMultiplier, kAddend };
+  static constexpr size_t kInputs = 3;  // per part
+  enum : size_t { kMultiplier, kAddend };
 
-  // Finds the threshold of each channel: the least int8 input for which the sign of the result differs from the sign
-  // for -128. `multipliers` or `addends` may be null.
-  bool FindThresholds(const Node& node, const int8_t* multipliers, const int8_t* addends) {
-    Int8Grid grid = GridOf(*node.Input(kImage));
-    const auto follow = [&](size_t position, auto* arithmetic) {
+  // Finds the threshold of each channel of a part. The threshold is the least int8 input for which the sign of the
+  // result differs from the sign for -128. `multipliers` or `addends` may be null.
+  bool FindThresholds(const Node& node, size_t part, const int8_t* multipliers, const int8_t* addends) {
+    const size_t image = part * kInputs;
+    Int8Grid grid = GridOf(*node.Input(image));
+    const auto follow = [&](size_t constant, auto* arithmetic) {
       const Int8Grid before = grid;
-      grid = GridOf(node.context->tensors[node.fused_outputs[position - kMultiplier]]);
-      return Set(before, GridOf(*node.Input(position)), grid, arithmetic) || OtherGrids(node);
+      grid = GridOf(node.context->tensors[node.fused_outputs[2 * part + constant]]);
+      return Set(before, GridOf(*node.Input(image + 1 + constant)), grid, arithmetic) || OtherGrids(node);
     };
     Int8Product product;
     Int8Sum sum;
     if (multipliers != nullptr && !follow(kMultiplier, &product)) return false;
     if (addends != nullptr && !follow(kAddend, &sum)) return false;
-    const auto channels = static_cast<size_t>(node.Input(kImage)->shape.back());
-    inverted_.assign(static_cast<size_t>(PackedWords(static_cast<int32_t>(channels))), 0);
-    thresholds_.resize(channels);
+    uint32_t* const inverted = inverted_.data() + first_words_[part];
+    const auto channels = static_cast<size_t>(parts_.channels[part]);
     for (size_t c = 0; c < channels; ++c) {
       const auto is_negative = [&](int32_t input) {
         auto level = static_cast<int8_t>(input);
@@ -203,18 +214,19 @@ class Int8NormQuantizeOp final : public Op {
         const int32_t middle = (same + other) / 2;
         (is_negative(middle) == of_lowest ? same : other) = middle;
       }
-      thresholds_[c] = static_cast<int8_t>(other);
+      thresholds_.push_back(static_cast<int8_t>(other));
       // If the sign of a channel is the same for all inputs, the threshold is -128. No input is below -128, so
       // only `inverted` determines the sign.
-      if (of_lowest != changes) inverted_[c / kBitsPerWord] |= uint32_t{1} << (c % kBitsPerWord);
+      if (of_lowest != changes) inverted[c / kBitsPerWord] |= uint32_t{1} << (c % kBitsPerWord);
     }
     return true;
   }
 
   const Isa& isa_;
-  std::vector<int8_t> thresholds_;
-  std::vector<uint32_t> inverted_;
-  int64_t rows_ = 0;
+  Parts parts_;
+  std::vector<int64_t> first_words_;  // first word of each part in an output row, and the number of all words
+  std::vector<int8_t> thresholds_;    // of the channels of all parts
+  std::vector<uint32_t> inverted_;    // with the layout of an output row
 };
 
 template <int kActivation>
@@ -294,7 +306,10 @@ const OpType kInt8ShiftOpType = {
     .follows = FollowsNothing,
     .sign_feed = SignFeed::kPasses,
 };
-const OpType kInt8NormQuantizeOpType = {
-    "LceQuantize with int8 MUL and ADD", 3, 3, {"input", "multiplier", "addend"}, CreateOp<Int8NormQuantizeOp>};
+const OpType kInt8NormQuantizeOpType = {"LceQuantize with int8 MUL and ADD",
+                                        3,
+                                        3 * kMaxParts,
+                                        {"input", "multiplier", "addend"},
+                                        CreateOp<Int8NormQuantizeOp>};
 
 }  // namespace litebnn

@@ -59,8 +59,9 @@ extern const OpType kAffineQuantizeOpType;
 // average. Only fusion makes this op.
 extern const OpType kAverageQuantizeOpType;
 
-// The packing of int8 signs fused with a batch norm of int8 before it. The inputs are image, multiplier and addend; the
-// multiplier or the addend may be left out. Node::fused_outputs are those of MUL and ADD. Only fusion makes this op.
+// The packing of int8 signs fused with a batch norm of int8 before it. Several such packings may be fused with the
+// CONCATENATION after them, as those of kAffineQuantizeOpType. Node::fused_outputs are the outputs of MUL and ADD of
+// each part. Only fusion makes this op.
 extern const OpType kInt8NormQuantizeOpType;
 
 // A MUL, an ADD or both, with constants per channel. The inputs are an image, or the inputs of a CONCATENATION, then a

@@ -14,11 +14,11 @@ bool Parts::Read(const Node& node, size_t count, TfLiteType type, size_t group) 
     const Tensor* part = node.Input(i);
     if (part == nullptr) return node.Error("input %zu: expected a tensor, found none", i);
     if (!node.CheckInputType(i, {type})) return false;
-    if (part->shape.empty()) return node.Error("input %zu: shape: expected dimensions, found a scalar", i);
+    if (part->shape.empty()) return node.InputError(i, "shape: expected at least 1 dimension, found a scalar");
     if (i == 0) shape = part->shape;
     if (part->shape.size() != shape.size() || !std::equal(shape.begin(), shape.end() - 1, part->shape.begin())) {
-      return node.Error("input %zu: shape: expected that of the first but for the last dimension, %s, found %s", i,
-                        ShapeText(node.Input(0)->shape).c_str(), ShapeText(part->shape).c_str());
+      return node.InputError(i, "shape: expected that of the first but for the last dimension, %s, found %s",
+                             ShapeText(node.Input(0)->shape).c_str(), ShapeText(part->shape).c_str());
     }
     channels.push_back(part->shape.back());
     whole += part->shape.back();
@@ -37,6 +37,12 @@ bool Parts::ReadWithConstants(const Node& node, size_t count) {
     if (node.Input(i) != nullptr && !CheckChannelValues(node, i, shape.back())) return false;
   }
   return true;
+}
+
+std::vector<int64_t> Parts::FirstWords() const {
+  std::vector<int64_t> words = {0};
+  for (const int32_t count : channels) words.push_back(words.back() + PackedWords(count));
+  return words;
 }
 
 }  // namespace litebnn

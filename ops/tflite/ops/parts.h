@@ -29,6 +29,8 @@ struct Parts {
   int64_t FirstChannel(size_t part) const {
     return std::accumulate(channels.begin(), channels.begin() + static_cast<std::ptrdiff_t>(part), int64_t{0});
   }
+  // The position of each part's first word in a row of the parts' packed signs, then the number of all words.
+  std::vector<int64_t> FirstWords() const;
   int64_t rows() const { return CountValues(shape, 0, shape.size() - 1); }
 };
 

@@ -63,7 +63,6 @@ class AffineQuantizeOp final : public Op {
   bool Prepare(const Node& node) override {
     const size_t part_count = node.inputs.size() / kInputs;
     if (!node.CheckOutputType({kTfLiteInt32}) || !parts_.Read(node, part_count, kTfLiteFloat32, kInputs)) return false;
-    first_words_ = {0};
     std::array<int32_t, 2> left_out = {0, 0};  // channels of the largest part without a multiplier or addend
     for (size_t i = 0; i < part_count; ++i) {
       const int32_t channels = parts_.channels[i];
@@ -75,8 +74,8 @@ class AffineQuantizeOp final : public Op {
           return false;
         }
       }
-      first_words_.push_back(first_words_.back() + PackedWords(channels));
     }
+    first_words_ = parts_.FirstWords();
     // The vectors of ones and zeros that replace missing constants are allocated only after the checks. The checks make
     // sure that these vectors are not larger than the constants of the file.
     for (size_t constant = 0; constant < left_out.size(); ++constant) {

@@ -40,10 +40,11 @@ class SoleReaders {
   }
 
   // Returns the step that Find returns, and marks it as fused. RemoveTaken then removes it from the list of steps.
-  const Step* Take(int tensor, std::initializer_list<const OpType*> types) {
+  Step* Take(int tensor, std::initializer_list<const OpType*> types) {
     const Step* const found = Find(tensor, types);
-    if (found != nullptr) is_taken_[Number(*found)] = true;
-    return found;
+    if (found == nullptr) return nullptr;
+    is_taken_[Number(*found)] = true;
+    return &steps_[Number(*found)];
   }
 
   bool IsTaken(const Step& step) const { return is_taken_[Number(step)]; }
@@ -109,7 +110,7 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
     const Step& convolution = *sole_readers.Take(step.inputs[image].tensor, {&kBconv2dOpType});
     std::vector<Binding> inputs = convolution.inputs;
     inputs.resize(kBconv2dOpType.max_inputs, {kOptionalTensor});
-    if (adds_int8) step.fused_outputs[0] = convolution.outputs[0].tensor;
+    if (adds_int8) step.fused_outputs = {convolution.outputs[0].tensor};
     step.inputs.erase(step.inputs.begin() + static_cast<ptrdiff_t>(image));
     inputs.insert(inputs.end(), step.inputs.begin(), step.inputs.end());
     step.inputs = std::move(inputs);
@@ -162,10 +163,12 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
       return taken->inputs[1];
     };
     for (const Norm& norm : norms) {
-      const Binding addend = take(norm.shift, &sign.fused_outputs[1]);
-      const Binding multiplier = take(norm.scale, &sign.fused_outputs[0]);
+      std::vector<int> fused_outputs = {kOptionalTensor, kOptionalTensor};
+      const Binding addend = take(norm.shift, &fused_outputs[1]);
+      const Binding multiplier = take(norm.scale, &fused_outputs[0]);
       if (addend.tensor == kOptionalTensor && multiplier.tensor == kOptionalTensor) continue;
       if (!averages) sign.type = &norm.fused;
+      sign.fused_outputs = std::move(fused_outputs);
       sign.inputs.push_back(multiplier);
       sign.inputs.push_back(addend);
       break;
@@ -177,21 +180,28 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
 void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   SoleReaders sole_readers(outputs, steps);
   for (Step& step : *steps) {
-    bool joins_packings = step.type == &kConcatenationOpType;
+    const OpType* type = step.type == &kConcatenationOpType ? &kAffineQuantizeOpType : nullptr;
+    if (type != nullptr && sole_readers.Find(step.inputs[0].tensor, {&kInt8NormQuantizeOpType}) != nullptr) {
+      type = &kInt8NormQuantizeOpType;
+    }
     size_t count = 0;  // inputs of all packings; a packing may have several parts already
     for (const Binding& part : step.inputs) {
-      const Step* const packing = joins_packings ? sole_readers.Find(part.tensor, {&kAffineQuantizeOpType}) : nullptr;
-      joins_packings = packing != nullptr;
-      if (joins_packings) count += packing->inputs.size();
+      const Step* const packing = type != nullptr ? sole_readers.Find(part.tensor, {type}) : nullptr;
+      type = packing != nullptr ? type : nullptr;
+      if (packing != nullptr) count += packing->inputs.size();
     }
-    if (!joins_packings || count > kAffineQuantizeOpType.max_inputs) continue;
-    std::vector<Binding> inputs;
-    for (const Binding& part : step.inputs) {
-      const Step* const packing = sole_readers.Take(part.tensor, {&kAffineQuantizeOpType});
-      inputs.insert(inputs.end(), packing->inputs.begin(), packing->inputs.end());
+    if (type == nullptr || count > type->max_inputs) continue;
+    const std::vector<Binding> parts = std::move(step.inputs);
+    step.inputs.clear();
+    for (const Binding& part : parts) {
+      Step& packing = *sole_readers.Take(part.tensor, {type});
+      // The lists are moved, so that they do not take memory until all steps that were taken are removed.
+      const std::vector<Binding> inputs = std::move(packing.inputs);
+      const std::vector<int> fused = std::move(packing.fused_outputs);
+      step.inputs.insert(step.inputs.end(), inputs.begin(), inputs.end());
+      step.fused_outputs.insert(step.fused_outputs.end(), fused.begin(), fused.end());
     }
-    step.type = &kAffineQuantizeOpType;
-    step.inputs = std::move(inputs);
+    step.type = type;
   }
   sole_readers.RemoveTaken();
 }

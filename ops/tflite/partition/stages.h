@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,7 +37,7 @@ struct Step {
   const uint8_t* options;
   size_t options_size;
   const void* builtin_data;
-  std::array<int, 2> fused_outputs = {kOptionalTensor, kOptionalTensor};  // as Node::fused_outputs
+  std::vector<int> fused_outputs = {};  // as Node::fused_outputs
   std::unique_ptr<Op> op = nullptr;
   size_t workspace = 0;  // index in MemoryPlan::buffers
   // The arguments of the op's Run. They are stored here, because running must not allocate memory.
@@ -60,7 +59,8 @@ struct Step {
 
   // Returns a Node that describes this step, with empty lists of inputs and outputs.
   Node Describe(TfLiteContext* context) const {
-    return {context, type->name, index, type->input_names, {}, {}, options, options_size, builtin_data, fused_outputs};
+    return {context, type->name, index,        type->input_names, {},
+            {},      options,    options_size, builtin_data,      fused_outputs.data()};
   }
 };
 
@@ -97,6 +97,7 @@ void FuseAverages(std::vector<Step>* steps);
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Fuses packings with batch norms into the CONCATENATION that is their only reader, up to the maximum number of inputs.
+// The batch norms are all of floats or all of int8.
 void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Fuses CONCATENATION, MUL with constants, max pool and ADD with constants into one step if nothing else reads the

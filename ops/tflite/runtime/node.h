@@ -2,7 +2,6 @@
 // errors.
 #pragma once
 
-#include <array>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -47,10 +46,12 @@ double CountKnownValues(const TfLiteIntArray* dims);
 // values, or the bytes exceed SIZE_MAX.
 size_t TensorBytes(const Tensor& tensor);
 
-// The name of an input in error messages. If the list has no name for an input, the name of the first input is used.
+// The name of an input in error messages. If a node has more inputs than names, the names repeat.
 constexpr size_t kMaxInputNames = 8;
 inline const char* InputName(const char* const* names, size_t position) {
-  return position < kMaxInputNames && names[position] != nullptr ? names[position] : names[0];
+  size_t count = 1;
+  while (count < kMaxInputNames && names[count] != nullptr) ++count;
+  return names[position % count];
 }
 
 struct Node {
@@ -65,9 +66,9 @@ struct Node {
   const uint8_t* options;
   size_t options_size;
   const void* builtin_data;  // options of a builtin op, null for others
-  // The tensors that fusion removed: the one between an int8 convolution and its ADD, or the results of a batch norm's
-  // MUL and ADD.
-  std::array<int, 2> fused_outputs = {kOptionalTensor, kOptionalTensor};
+  // The tensors that fusion removed: the one between an int8 convolution and its ADD, or the results of MUL and ADD of
+  // each batch norm. The result of a missing MUL or ADD is kOptionalTensor. Other nodes have no such tensors.
+  const int* fused_outputs = nullptr;
 
   // The input at `position`, or null if it is left out.
   const Tensor* Input(size_t position) const { return position < inputs.size() ? inputs[position] : nullptr; }

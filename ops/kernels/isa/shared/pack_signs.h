@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/isa/shared/arithmetic.h"
 #include "kernels/kernels.h"
@@ -11,21 +12,41 @@ namespace litebnn {
 // Functions have internal linkage here, so that the linker does not merge copies that are compiled for different CPUs.
 namespace {
 
+// Packs rows of 1 to 31 values. pack_word(values) returns the bits of 32 values, so it also reads the rows after this
+// one. In the last rows, and on an ISA without vectors, is_below(values, i) gives the bit of value `i`. The bits in
+// `inverted` are inverted.
+template <typename Lanes, typename T, typename PackWord, typename IsBelow>
+inline void PackShortRows(const T* input, int64_t rows, int32_t channels, uint32_t inverted, uint32_t* output,
+                          int64_t output_words, PackWord pack_word, IsBelow is_below) {
+  const uint32_t used = ~0u >> (kBitsPerWord - channels);
+  for (; rows > 0; --rows, input += channels, output += output_words) {
+    uint32_t bits = 0;
+    if (Lanes::kLanes > 1 && rows * channels >= kBitsPerWord) {
+      bits = pack_word(input) & used;
+    } else {
+      for (int32_t i = channels; i-- > 0;) bits = bits << 1 | static_cast<uint32_t>(is_below(input, i));
+    }
+    *output = bits ^ inverted;
+  }
+}
+
 // Packs rows of values; a value below `limit` becomes a 1 bit. pack_word(values) returns the bits of 32 values.
-template <typename T, typename PackWord>
+template <typename Lanes, typename T, typename PackWord>
 inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, uint32_t* output, PackWord pack_word) {
   const int32_t words = channels / kBitsPerWord, tail = channels % kBitsPerWord;
   if (tail == 0) {
     for (int64_t word = 0; word < rows * words; ++word, input += kBitsPerWord) output[word] = pack_word(input);
     return;
   }
+  if (words == 0) {
+    const auto is_below = [limit](const T* values, int32_t i) { return values[i] < limit; };
+    return PackShortRows<Lanes>(input, rows, channels, 0, output, 1, pack_word, is_below);
+  }
   for (int64_t row = 0; row < rows; ++row) {
     for (int32_t word = 0; word < words; ++word, input += kBitsPerWord) *output++ = pack_word(input);
     // The row's tail (fewer than 32 values) is packed together with values before it, which the previous word contains
     // already. The shift removes the bits of the values before the tail.
-    uint32_t bits = words > 0 ? pack_word(input + tail - kBitsPerWord) >> (kBitsPerWord - tail) : 0;
-    for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < limit) << i;
-    *output++ = bits;
+    *output++ = pack_word(input + tail - kBitsPerWord) >> (kBitsPerWord - tail);
     input += tail;
   }
 }
@@ -34,7 +55,7 @@ template <typename Lanes>
 inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
   // The argument is a lambda, because the compiler might not inline the call of a function through a pointer.
   const auto pack_word = [](const float* values) { return Lanes::BitsBelowZero(values); };
-  PackRows(input, rows, channels, 0.0f, output, pack_word);
+  PackRows<Lanes>(input, rows, channels, 0.0f, output, pack_word);
 }
 
 // Returns the packed signs of input * multiplier + addend for `count` values, 1 to 32.
@@ -99,25 +120,31 @@ template <typename Lanes>
 inline void PackInt8Signs(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
   const auto limit = static_cast<int8_t>(zero_point);
   const auto pack_word = [limit](const int8_t* values) { return Lanes::BitsBelow(values, limit); };
-  PackRows(input, rows, channels, limit, output, pack_word);
+  PackRows<Lanes>(input, rows, channels, limit, output, pack_word);
 }
 
 template <typename Lanes>
 inline void PackInt8Comparisons(const int8_t* input, int64_t rows, int32_t channels, const int8_t* thresholds,
-                                const uint32_t* inverted, uint32_t* output) {
+                                const uint32_t* inverted, uint32_t* output, int64_t output_words) {
   const int32_t words = channels / kBitsPerWord, tail = channels % kBitsPerWord;
-  for (; rows > 0; --rows, input += channels) {
+  if (words == 0 && tail > 0) {
+    // The thresholds are copied, because vectors would read past their end.
+    int8_t padded[kBitsPerWord] = {};
+    std::memcpy(padded, thresholds, static_cast<size_t>(tail));
+    const auto pack_word = [&padded](const int8_t* values) { return Lanes::BitsBelow(values, padded); };
+    const auto is_below = [&padded](const int8_t* values, int32_t i) { return values[i] < padded[i]; };
+    return PackShortRows<Lanes>(input, rows, channels, *inverted, output, output_words, pack_word, is_below);
+  }
+  for (; rows > 0; --rows, input += channels, output += output_words) {
     for (int32_t word = 0; word < words; ++word) {
       const int32_t first = word * kBitsPerWord;
-      *output++ = Lanes::BitsBelow(input + first, thresholds + first) ^ inverted[word];
+      output[word] = Lanes::BitsBelow(input + first, thresholds + first) ^ inverted[word];
     }
     if (tail == 0) continue;
-    // The row's tail (fewer than 32 values) is packed together with values before it, which the previous word contains
-    // already. The shift removes the bits of the values before the tail.
+    // The row's tail is packed together with values before it, as in PackRows.
     const int32_t last = channels - kBitsPerWord;
-    uint32_t bits = words > 0 ? Lanes::BitsBelow(input + last, thresholds + last) >> (kBitsPerWord - tail) : 0;
-    for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < thresholds[i]) << i;
-    *output++ = bits ^ inverted[words];
+    const uint32_t bits = Lanes::BitsBelow(input + last, thresholds + last) >> (kBitsPerWord - tail);
+    output[words] = bits ^ inverted[words];
   }
 }
 
