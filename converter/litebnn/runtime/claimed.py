@@ -51,6 +51,8 @@ class _Kind:
     begins: bool = False
     # True if the op is claimed only if a claimed op reads its output.
     needs_reader: bool = False
+    # True if no other op may read the input that a claimed op produces.
+    is_sole_reader: bool = False
     # True if the op is claimed whatever produces its inputs.
     stands_alone: bool = False
 
@@ -235,7 +237,7 @@ _KINDS: Mapping[str, _Kind] = {
     "average": _Kind("AVERAGE_POOL_2D", _averages, follows=_NOTHING),
     "int8 average": _Kind("AVERAGE_POOL_2D", _is_int8_pool, _CLAMPS),
     "int8 max pool": _Kind("MAX_POOL_2D", _is_int8_pool, _CLAMPS),
-    "int8 sum": _Kind("ADD", _is_int8_sum, _CLAMPS, follows=(LCE_BCONV_2D,)),
+    "int8 sum": _Kind("ADD", _is_int8_sum, _CLAMPS, follows=(LCE_BCONV_2D,), is_sole_reader=True),
     "int8 scale": _Kind("MUL", _is_int8_scale, follows=_NOTHING, passes=True),
     "int8 shift": _Kind("ADD", _is_int8_shift, follows=_NOTHING, passes=True),
 }
@@ -287,7 +289,12 @@ def _claimed_forwards(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
     claimed: set[Op] = set()
     for op in graph.ops:
         kind = _KINDS.get(kinds.get(op, ""))
-        writers = [kinds[writer] for writer in map(graph.producer, op.inputs) if writer in claimed]
+        inputs = [
+            tensor
+            for tensor in op.inputs
+            if tensor is not None and (kind is None or not kind.is_sole_reader or len(graph.consumers(tensor)) == 1)
+        ]
+        writers = [kinds[writer] for writer in map(graph.producer, inputs) if writer in claimed]
         follows = kind is not None and any(not kind.follows or writer in kind.follows for writer in writers)
         if op in begin or follows:
             claimed.add(op)

@@ -214,7 +214,7 @@ def test_of_signs_that_are_packed_with_int8_batch_norms_nothing_is_copied(parts,
 
 def rows_of_the_library() -> Counter[tuple[object, ...]]:
     """Counts the builtin ops that the library lists, by their properties. The properties are the name, the role in a
-    chain of ops that ends in packed signs, and three conditions for claiming the op.
+    chain of ops that ends in packed signs, and four conditions for claiming the op.
     """
     folder = ROOT / "ops" / "tflite" / "ops"
     listed = re.findall(r"OP\((k\w+OpType)\)", (folder / "op_list.h").read_text())
@@ -229,7 +229,7 @@ def rows_of_the_library() -> Counter[tuple[object, ...]]:
         # The C++ code sets the field `follows` of an OpType either by name, or by its position after `computes`. If the
         # field is not set, the delegate claims the op after any claimed op.
         follows = re.search(r"\.follows = |kTfLiteBuiltin\w+,\s*[\w<>]+,\s*(?!nullptr)\w+", text) is not None
-        flags = [f".{field} = true" in text for field in ("needs_reader", "stands_alone")]
+        flags = [f".{field} = true" in text for field in ("needs_reader", "is_sole_reader", "stands_alone")]
         rows[(op, role[1] if role else "None", follows, *flags)] += 1
     return rows
 
@@ -241,6 +241,7 @@ def test_the_table_has_the_rows_of_the_library() -> None:
             "Passes" if kind.passes else "Begins" if kind.begins else "None",
             bool(kind.follows),
             kind.needs_reader,
+            kind.is_sole_reader,
             kind.stands_alone,
         )
         for kind in _KINDS.values()

@@ -612,6 +612,24 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
   EXPECT_FALSE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].outputs.clear(); }));
 }
 
+TEST(Claim, NoInt8SumOfAConvolutionThatIsReadTwice) {
+  Graph graph = Int8Graph({});
+  const int convolved = graph.nodes[2].outputs[0];
+  EXPECT_TRUE(PlanOf(graph).Claims(3));
+  Graph doubled = graph;
+  doubled.nodes[3].inputs = {convolved, convolved};
+  EXPECT_FALSE(PlanOf(doubled).Claims(3));
+  graph.nodes.push_back({"Other", {convolved}, {graph.inputs[0]}, {}, {}});
+  EXPECT_FALSE(PlanOf(graph).Claims(3));
+  // The sum is fused with the other convolution, whose output only the sum reads.
+  graph.nodes.insert(graph.nodes.begin() + 3, graph.nodes[2]);
+  graph.tensors.push_back(GraphTensor(graph.tensors[static_cast<size_t>(convolved)]));
+  const int other = static_cast<int>(graph.tensors.size()) - 1;
+  graph.nodes[3].outputs = {other};
+  graph.nodes[4].inputs = {convolved, other};
+  EXPECT_TRUE(PlanOf(graph).Claims(4));
+}
+
 TEST(Claim, NoInt8SumOfWrongNumbers) {
   const auto claims = [](const std::function<void(Graph&, Int8Tensors&)>& change) { return ClaimsInt8(3, change); };
   constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();

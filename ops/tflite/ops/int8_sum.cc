@@ -99,6 +99,7 @@ const OpType kInt8AddOpType = {
     .builtin_code = kTfLiteBuiltinAdd,
     .computes = SumsImages,
     .follows = FollowsConvolution,
+    .is_sole_reader = true,
 };
 
 }  // namespace litebnn

@@ -57,13 +57,16 @@ struct OpType {
   // The following members are for builtin ops. The delegate claims a node if `computes` returns true for it, and if a
   // node that is already claimed writes one of its inputs. The function `follows` must accept the op of that claimed
   // node; null accepts any op. The members `sign_feed` and `stands_alone` are other reasons to claim a node for
-  // which `computes` returns true. If `needs_reader` is true, a node is claimed only if a claimed node reads its
-  // output, because otherwise the runtime is as fast.
+  // which `computes` returns true.
   int32_t builtin_code = kTfLiteBuiltinCustom;
   bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
   bool (*follows)(const OpType& writer) = nullptr;
   SignFeed sign_feed = SignFeed::kNone;
+  // If true, a node is claimed only if a claimed node reads its output. Otherwise the runtime is as fast.
   bool needs_reader = false;
+  // If true, no other node may read the output of the claimed node before this one. Otherwise the two nodes are not
+  // fused, and the runtime is faster.
+  bool is_sole_reader = false;
   bool has_options = true;    // false if the nodes of this builtin op have no builtin_data
   bool stands_alone = false;  // the node is claimed whatever it reads
 
