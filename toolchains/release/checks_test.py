@@ -1,3 +1,4 @@
+import subprocess
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from toolchains.release import products as products_module
 from toolchains.release.checks import CHECKS, Check
 from toolchains.release.outcome import Failed, Skipped, expect
 from toolchains.release.products import KINDS, Product, files_of, products
-from toolchains.targets import ROOT, ToolkitError, find_target, load_targets
+from toolchains.targets import ToolkitError, find_target, load_targets
 
 
 def test_every_wheel_bundle_and_debian_package_is_a_product() -> None:
@@ -134,11 +135,16 @@ def test_a_second_build_is_compared(tmp_path: Path, elsewhere: Path, monkeypatch
 
 
 @pytest.mark.needs("git")
-def test_the_second_checkout_has_the_sources_and_no_build() -> None:
-    folder = checks._second_checkout()
-    assert (folder / "pyproject.toml").is_file()
-    assert not (folder / "build").exists()
-    assert checks._second_checkout() == folder != ROOT
+def test_the_second_checkout_has_the_sources_and_no_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout = tmp_path / "checkout"
+    for name, text in ((".gitignore", "build/\n"), ("source.txt", "a source"), ("build/library", "a product")):
+        file = checkout / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
+    monkeypatch.setattr(products_module, "ROOT", checkout)
+    folder = products_module.copy_checkout(tmp_path / "elsewhere")
+    assert {file.name for file in folder.rglob("*")} == {".gitignore", "source.txt"}
 
 
 @pytest.mark.parametrize(
