@@ -15,10 +15,7 @@ class TensorSet {
   explicit TensorSet(const TfLiteContext& context) : has_(context.tensors_size) {}
   bool Has(int tensor) const { return static_cast<size_t>(tensor) < has_.size() && has_[static_cast<size_t>(tensor)]; }
   void Set(const TfLiteIntArray& tensors, bool has) {
-    for (int i = 0; i < tensors.size; ++i) {
-      const auto tensor = static_cast<size_t>(tensors.data[i]);
-      if (tensor < has_.size()) has_[tensor] = has;
-    }
+    VisitEach(tensors, &has_, [has](char& is_in_set) { is_in_set = has; });
   }
 
  private:
@@ -41,19 +38,6 @@ std::vector<bool> FindSeeds(const TfLiteContext& context, const std::vector<Plan
   return is_seed;
 }
 
-// The number of times that nodes read each tensor.
-std::vector<size_t> CountReads(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
-  std::vector<size_t> reads(context.tensors_size);
-  for (const PlannedNode& planned : plan) {
-    const TfLiteIntArray& inputs = *planned.node->inputs;
-    for (int i = 0; i < inputs.size; ++i) {
-      const auto index = static_cast<size_t>(inputs.data[i]);
-      if (index < reads.size()) ++reads[index];
-    }
-  }
-  return reads;
-}
-
 // Returns an op for each node, or null if the node is not claimed. Some nodes are claimed whatever their neighbours
 // are; others are claimed because a claimed node comes before them.
 std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
@@ -61,7 +45,7 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
   const std::vector<bool> is_seed = FindSeeds(context, plan, types);
   std::vector<const OpType*> claimed(plan.size());
   std::vector<const OpType*> writers(context.tensors_size);
-  const std::vector<size_t> reads = CountReads(context, plan);
+  const std::vector<TensorUse> uses = FindUses(context, plan);
   for (size_t i = 0; i < plan.size(); ++i) {
     const OpType* type = types[i];
     if (type == nullptr) continue;
@@ -69,7 +53,7 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
     const auto is_claimed = [&](int tensor) {
       const auto index = static_cast<size_t>(tensor);
       if (index >= writers.size() || writers[index] == nullptr) return false;
-      if (type->is_sole_reader && reads[index] != 1) return false;
+      if (type->is_sole_reader && uses[index].reads != 1) return false;
       return type->follows == nullptr || type->follows(*writers[index]);
     };
     if (!is_seed[i] && std::none_of(inputs.data, inputs.data + inputs.size, is_claimed)) continue;

@@ -8,30 +8,6 @@
 namespace litebnn {
 namespace {
 
-// The number of times that nodes read a tensor, and the last node in the plan that reads it.
-struct Use {
-  size_t reads = 0, reader = 0;
-};
-
-template <typename Value, typename Visit>
-void VisitEach(const TfLiteIntArray& tensors, std::vector<Value>* values, Visit visit) {
-  for (int i = 0; i < tensors.size; ++i) {
-    const auto tensor = static_cast<size_t>(tensors.data[i]);
-    if (tensor < values->size()) visit((*values)[tensor]);
-  }
-}
-
-std::vector<Use> FindUses(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
-  std::vector<Use> uses(context.tensors_size);
-  for (size_t i = 0; i < plan.size(); ++i) {
-    VisitEach(*plan[i].node->inputs, &uses, [i](Use& use) {
-      ++use.reads;
-      use.reader = i;
-    });
-  }
-  return uses;
-}
-
 // Returns the size of each tensor in bytes: 0 for constants, infinity if the shape is unknown.
 std::vector<double> FindBytes(const TfLiteContext& context) {
   std::vector<double> bytes;
@@ -142,7 +118,7 @@ class Delays {
 
   const std::vector<PlannedNode>& plan_;
   const std::vector<bool>& is_claimed_;
-  const std::vector<Use> uses_;
+  const std::vector<TensorUse> uses_;
   const std::vector<double> bytes_;
   const std::vector<size_t> epochs_;
   std::vector<size_t> later_;

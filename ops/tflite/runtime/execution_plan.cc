@@ -66,6 +66,17 @@ bool ReadExecutionPlan(TfLiteContext* context, std::vector<PlannedNode>* plan) {
   return true;
 }
 
+std::vector<TensorUse> FindUses(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
+  std::vector<TensorUse> uses(context.tensors_size);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    VisitEach(*plan[i].node->inputs, &uses, [i](TensorUse& use) {
+      ++use.reads;
+      use.reader = i;
+    });
+  }
+  return uses;
+}
+
 TfLiteStatus ReplaceNodes(TfLiteContext* context, const std::vector<PlannedNode>& plan, const NodeSets& sets,
                           const TfLiteRegistration& kernel, TfLiteDelegate* delegate) {
   if (kPointer == 8) return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, sets, delegate);
