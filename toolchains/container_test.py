@@ -16,7 +16,8 @@ from toolchains.targets import ROOT, ToolkitError, find_target
 def test_no_engine_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     need("docker")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
-    with pytest.raises(ToolkitError, match=r"^no Docker engine answers.*\(.*\): apt install docker\.io && .*$"):
+    refusal = r"^no Docker engine answers; is it started, and may you use it\? \(.*\): apt install docker\.io && .*$"
+    with pytest.raises(ToolkitError, match=refusal):
         connect()
 
 

@@ -114,9 +114,9 @@ std::vector<Case> Cases() {
   same_zero.changed = {{contract::kPadValues, contract::kPadValuesZero}};
   // Error messages about an invalid model are strings, so composing them allocates memory, too.
   Graph refused = ConvGraph({});
+  refused.nodes[0].options = EncodeOptions({});
   Int8NormParams joined_norms;
   joined_norms.parts = 2;
-  refused.nodes[0].options = EncodeOptions({});
   return {{"chain", ChainGraph(2), {2, 14, 11, 70}},
           {"residual", ResidualGraph(3), {2, 5, 5, 40}},
           {"delayed", ResidualGraph(2, 5, 40, 0, /*doubles=*/true), {2, 5, 5, 40}},

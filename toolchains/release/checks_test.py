@@ -1,3 +1,4 @@
+import functools
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -143,8 +144,11 @@ def test_the_second_checkout_has_the_sources_and_no_build(tmp_path: Path, monkey
         file.write_text(text)
     subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
     monkeypatch.setattr(products_module, "ROOT", checkout)
-    folder = products_module.copy_checkout(tmp_path / "elsewhere")
+    # The copy that other tests use stays that of the project.
+    monkeypatch.setattr(checks, "_second_checkout", functools.cache(checks._second_checkout.__wrapped__))
+    folder = checks._second_checkout()
     assert {file.name for file in folder.rglob("*")} == {".gitignore", "source.txt"}
+    assert checks._second_checkout() == folder != checkout
 
 
 @pytest.mark.parametrize(

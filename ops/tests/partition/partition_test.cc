@@ -165,9 +165,9 @@ TEST(Resize, OfAnAddendToWhatDoesNotGoWithItsConvolutionIsRefused) {
 TEST(Resize, OfOneOfTheImagesThatAreConcatenatedIsRefused) {
   const Graph graph = BatchNormGraph(64, 40, false);
   for (const std::vector<int>& shape : {std::vector<int>{2, 3, 5, 40}, {2, 2, 4, 40}, {1, 3, 4, 40}}) {
-    const std::string errors = ErrorsAfterResize(graph, graph.inputs[1], shape);
-    ExpectIn(errors, "litebnn: LceQuantize with MUL and ADD, node 6: input (tensor ");
-    ExpectIn(errors, "shape: expected that of the first but for the last dimension, [2, 3, 4, 64], found ");
+    ExpectIn(ErrorsAfterResize(graph, graph.inputs[1], shape),
+             "litebnn: LceQuantize with MUL and ADD, node 6: input (tensor " + std::to_string(graph.inputs[1]) +
+                 " 'a tensor'): shape: expected that of the first but for the last dimension, [2, 3, 4, 64], found ");
   }
 }
 
