@@ -58,7 +58,7 @@ PHASES: dict[str, tuple[str, ...]] = {
         "canonical.remove_dead_ops",
     ),
     "lower": ("thresholds.lower_thresholds", "fuse.maxpool_first", "canonical.remove_dead_ops"),
-    "quantize": ("int8.insert_quantization if ranges",),
+    "quantize": ("int8.scale_before_concatenation if ranges", "int8.insert_quantization if ranges"),
     "int8": (
         "int8.shift_uint8_to_int8",
         "int8.fold_quantized_constants",
