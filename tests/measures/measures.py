@@ -202,18 +202,6 @@ def _weight_bits(graph: Graph) -> int:
     return sum(math.prod(each.shape) * bits.get(each.type, 32) for each in sources)
 
 
-def _elements_scaled(graph: Graph) -> int:
-    """Returns the number of elements of concatenations that a MUL reads, directly or after pools."""
-    scaled: set[Tensor | None] = set()
-    elements = 0
-    for op in reversed(live(graph)):
-        if op.name == "MUL" or (op.name in ("MAX_POOL_2D", "AVERAGE_POOL_2D") and op.output in scaled):
-            scaled.update(op.inputs)
-        elif op.name == "CONCATENATION" and op.output in scaled:
-            elements += math.prod(op.output.shape)
-    return elements
-
-
 MEASURES: dict[str, Measure] = {
     "constants": _constants,
     "distance of concatenations from inputs": _distance(_named("CONCATENATION"), upstream=True),
@@ -224,10 +212,10 @@ MEASURES: dict[str, Measure] = {
     "distance of layouts from outputs": _layouts,
     "distance of max pools from inputs": _distance(_named("MAX_POOL_2D"), upstream=True),
     "distance of moving ops from outputs": _distance(_named(*_MOVING), upstream=False),
+    "distance of multiplications from inputs": _distance(_named("MUL"), upstream=True),
     "distance of quantizers from inputs": _distance(_named("QUANTIZE"), upstream=True),
     "distance of reshapes from inputs": _distance(_named("RESHAPE"), upstream=True),
     "distance of signs from inputs": _signs,
-    "elements of concatenations that are scaled": _elements_scaled,
     "elements of sums": lambda graph: sum(math.prod(op.output.shape) for op in live(graph) if op.name == "ADD"),
     "float inputs and outputs": _float_interface,
     "float ops with an int8 form": lambda graph: sum(

@@ -23,7 +23,8 @@ class Request:
     """The options of the converter that the rules depend on."""
 
     assume_nonzero: bool = False
-    # The ranges of the activations that become int8; empty if all activations stay float.
+    # The ranges of the activations that become int8; empty if all activations stay float. Rules add the ranges of new
+    # activations.
     ranges: Ranges = field(default_factory=dict)
     input_type: str = "float32"
     output_type: str = "float32"

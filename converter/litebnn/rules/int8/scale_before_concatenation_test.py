@@ -4,11 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
+from litebnn.analysis.grids import Range
 from litebnn.build.notes import Notes, Request
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Model, Tensor
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.int8.scale_before_concatenation import scale_before_concatenation
+from tests.measures.measures import measured
 from tests.support.float_models import FloatModel, assert_same_values, op_names, sign_weights
 
 # Windows of 2x2 with SAME padding.
@@ -27,11 +29,11 @@ def concatenated(model: FloatModel, *parts: Tensor) -> Tensor:
     return model.op("CONCATENATION", list(parts), dims, axis=len(dims) - 1, fused_activation_function=0)
 
 
-def scaled(model: Model, *ranged: Tensor) -> Notes:
-    """Runs the rule on a model whose tensors `ranged` are to become int8."""
-    notes = Notes(model, Request(ranges=dict.fromkeys(ranged, (-1.0, 2.0))))
+def scaled(model: Model, *ranged: Tensor, limits: Range = (-1.0, 2.0)) -> Notes:
+    """Runs the rule on a model whose inputs and whose tensors `ranged` are to become int8."""
     graph = model.graphs[0]
-    while scale_before_concatenation(graph, notes):
+    notes = Notes(model, Request(ranges=dict.fromkeys([*graph.inputs, *ranged], limits)))
+    while measured(scale_before_concatenation)(graph, notes):
         pass
     remove_dead_ops(graph, notes)
     return notes
@@ -53,27 +55,18 @@ def test_each_part_is_scaled_by_its_own_constants(sizes: list[int], is_first: bo
     assert_same_values(source, built)
 
 
-def test_parts_of_parts_are_scaled_too() -> None:
-    model = FloatModel()
-    inner = concatenated(model, model.input(1, 2), model.input(1, 3))
-    whole = concatenated(model, inner, model.input(1, 4))
-    product = model.elementwise("MUL", whole, model.const(np.arange(9)))
-    built = model.model(product)
-    scaled(built, product)
-    assert op_names(built) == ["MUL", "MUL", "CONCATENATION", "MUL", "CONCATENATION"]
-
-
-@pytest.mark.parametrize("case", ["float", "one part", "activation", "tensor", "rows"])
+@pytest.mark.parametrize("case", ["float", "zero", "constant part", "one part", "activation", "tensor", "rows"])
 def test_other_products_stay(case: str) -> None:
     model = FloatModel()
     parts = [model.input(1, 2, 4) for _ in range(1 if case == "one part" else 2)]
+    parts += [model.const(np.ones((1, 2, 4)))] if case == "constant part" else []
     whole = concatenated(model, *parts)
     factors = {"tensor": model.input(1, 2, 8), "rows": model.const(np.ones((1, 2, 1)))}
     activation = "relu" if case == "activation" else "none"
     factor = factors.get(case, model.const(np.ones(whole.channels)))
     product = model.elementwise("MUL", whole, factor, activation=activation)
     built = model.model(product)
-    scaled(built, *([] if case == "float" else [product]))
+    scaled(built, *([] if case == "float" else [product]), limits=(0.0, 0.0 if case == "zero" else 2.0))
     assert op_names(built) == ["CONCATENATION", "MUL"]
 
 
@@ -89,6 +82,16 @@ def test_pools_move_to_the_parts(pool: str) -> None:
     scaled(built, built.graphs[0].outputs[0])
     assert op_names(built) == [*[pool, pool, "MUL"] * 2, "CONCATENATION"]
     assert_same_values(source, built)
+
+
+def test_a_product_with_a_gate_may_read_the_whole() -> None:
+    model = FloatModel()
+    whole = concatenated(model, model.input(1, 2, 4), model.input(1, 2, 3))
+    product = model.elementwise("MUL", whole, model.const(np.arange(7)))
+    gated = model.elementwise("MUL", whole, model.input(1, 2, 7))
+    built = model.model(product, gated)
+    scaled(built, product, gated)
+    assert op_names(built) == ["CONCATENATION", "MUL", "MUL", "CONCATENATION", "MUL"]
 
 
 def test_a_pool_that_others_read_stays() -> None:
