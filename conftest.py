@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -148,11 +149,11 @@ def _leave_out_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def _put_deep_files_first(items: list[pytest.Item]) -> None:
-    """Puts files that have only deep tests first. At the end of a run, the worker of such a file would work alone."""
-    are_deep: dict[Path, bool] = {}
+    """Puts files first whose tests are mostly deep. At the end of a run, the worker of such a file would work alone."""
+    counts: dict[Path, Counter[bool]] = {}
     for item in items:
-        are_deep[item.path] = are_deep.get(item.path, True) and item.get_closest_marker("deep") is not None
-    items.sort(key=lambda item: not are_deep[item.path])
+        counts.setdefault(item.path, Counter())[item.get_closest_marker("deep") is not None] += 1
+    items.sort(key=lambda item: counts[item.path][True] <= counts[item.path][False])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
