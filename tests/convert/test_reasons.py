@@ -64,11 +64,6 @@ def matmul(model: FloatModel, x: Tensor) -> Tensor:
     return model.op("BATCH_MATMUL", [rows, matrix], (1, 5), adj_x=False, adj_y=False)
 
 
-def joined(model: FloatModel, *parts: Tensor) -> Tensor:
-    shape = (*parts[0].dims[:3], sum(part.channels for part in parts))
-    return model.op("CONCATENATION", parts, shape, axis=3, fused_activation_function=0)
-
-
 def heaviside(model: Int8Model) -> Tensor:
     return model.elementwise("SIGN", model.elementwise("RELU", image(model)))
 
@@ -150,8 +145,8 @@ def pooled8(model: Int8Model) -> Tensor:
 
 FORMS: list[tuple[str, Build]] = [
     ("its input is not the output of a sign", lambda m: conv(m, image(m))),
-    ("its input is not the output of a sign", lambda m: conv(m, joined(m, m.sign(image(m)), m.graph.inputs[0]))),
-    ("its input is not the output of a sign", lambda m: conv(m, joined(m, m.sign(image(m)), flag(m, image(m))))),
+    ("its input is not the output of a sign", lambda m: conv(m, m.concatenated(m.sign(image(m)), m.graph.inputs[0]))),
+    ("its input is not the output of a sign", lambda m: conv(m, m.concatenated(m.sign(image(m)), flag(m, image(m))))),
     ("its input is sign(x), which is 0 where x is 0", lambda m: conv(m, m.elementwise("SIGN", image(m)))),
     (
         "its input takes 0 and 1 (a heaviside",

@@ -132,6 +132,10 @@ class FloatModel:
         self.graph.insert(custom_op(LCE_QUANTIZE, [x], bits))
         return bits
 
+    def concatenated(self, *parts: Tensor) -> Tensor:
+        dims = (*parts[0].dims[:-1], sum(part.channels for part in parts))
+        return self.op("CONCATENATION", parts, dims, axis=len(dims) - 1, fused_activation_function=0)
+
     def expand(self, x: Tensor, axis: int) -> Tensor:
         shape = [*x.dims[:axis], 1, *x.dims[axis:]]
         return self.op("EXPAND_DIMS", [x, self.const(axis, np.int32)], shape)

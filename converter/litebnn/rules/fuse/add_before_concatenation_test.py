@@ -11,11 +11,6 @@ from tests.support.float_models import FloatModel, assert_same_values, op_names,
 PASSES = (add_before_concatenation, remove_dead_ops)
 
 
-def concatenated(model: FloatModel, *parts: Tensor) -> Tensor:
-    dims = (*parts[0].dims[:-1], sum(part.channels for part in parts))
-    return model.op("CONCATENATION", list(parts), dims, axis=len(dims) - 1, fused_activation_function=0)
-
-
 def padded(model: FloatModel, x: Tensor, before: int, behind: int, value: float | None = None) -> Tensor:
     amounts = [(0, 0), (0, 0), (0, 0), (before, behind)]
     inputs = [x, model.const(amounts, np.int32), *([] if value is None else [model.const(value)])]
@@ -28,7 +23,7 @@ def padded(model: FloatModel, x: Tensor, before: int, behind: int, value: float 
 def test_only_the_part_that_something_is_added_to_changes(place: int, is_first: bool, zero: float | None) -> None:
     model = FloatModel()
     sizes = [4, 8, 5]
-    whole = concatenated(model, *(model.input(1, 3, 2, size) for size in sizes))
+    whole = model.concatenated(*(model.input(1, 3, 2, size) for size in sizes))
     y = padded(model, model.input(1, 3, 2, sizes[place]), sum(sizes[:place]), sum(sizes[place + 1 :]), zero)
     source = model.finish(model.elementwise("ADD", *((y, whole) if is_first else (whole, y))))
     result = rewritten(source, *PASSES)
@@ -42,7 +37,7 @@ def test_only_the_part_that_something_is_added_to_changes(place: int, is_first: 
 )
 def test_what_reaches_other_parts_stays(size: int, before: int, value: float | None, activation: str) -> None:
     model = FloatModel()
-    whole = concatenated(model, model.input(1, 3, 2, 4), model.input(1, 3, 2, 4))
+    whole = model.concatenated(model.input(1, 3, 2, 4), model.input(1, 3, 2, 4))
     y = padded(model, model.input(1, 3, 2, size), before, 8 - before - size, value)
     source = model.finish(model.elementwise("ADD", whole, y, activation=activation))
     assert op_names(rewritten(source, *PASSES))[-1] == "ADD"

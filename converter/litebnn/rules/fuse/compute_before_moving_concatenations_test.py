@@ -13,11 +13,6 @@ from tests.support.float_models import FloatModel, assert_same_values, dyadic, o
 RNG = np.random.default_rng(0)
 
 
-def concatenated(model: FloatModel, *parts: Tensor) -> Tensor:
-    dims = (*parts[0].dims[:-1], sum(part.channels for part in parts))
-    return model.op("CONCATENATION", list(parts), dims, axis=len(dims) - 1, fused_activation_function=0)
-
-
 def layer(model: FloatModel, x: Tensor, scale: float = 0.5, channels: int = 32) -> Tensor:
     """Makes a batch norm, a sign and a binary convolution."""
     x = model.elementwise("MUL", x, model.const(np.full(x.channels, scale)))
@@ -29,7 +24,7 @@ def test_signs_are_packed_from_the_parts_and_the_concatenations_between_vanish()
     model = FloatModel()
     x = model.input(1, 5, 6, 64)
     for _ in range(3):
-        x = concatenated(model, x, layer(model, x))
+        x = model.concatenated(x, layer(model, x))
     converted = convert_tflite(model.finish(x))
     graph = read_model(converted).graphs[0]
     joined = [op for op in graph.ops if op.name == "CONCATENATION"]
@@ -40,7 +35,7 @@ def test_signs_are_packed_from_the_parts_and_the_concatenations_between_vanish()
 @pytest.mark.parametrize("reader", ["RELU", "output"])
 def test_a_concatenation_that_others_read_is_packed_as_it_is(reader: str) -> None:
     model = FloatModel()
-    x = concatenated(model, model.input(1, 5, 6, 64), model.input(1, 5, 6, 32))
+    x = model.concatenated(model.input(1, 5, 6, 64), model.input(1, 5, 6, 32))
     other = x if reader == "output" else model.elementwise("RELU", x)
     names = op_names(convert_tflite(model.finish(layer(model, x), other)))
     assert names.count("LceQuantize") == 1
@@ -48,7 +43,7 @@ def test_a_concatenation_that_others_read_is_packed_as_it_is(reader: str) -> Non
 
 def test_parts_that_end_within_a_word_are_packed_together() -> None:
     model = FloatModel()
-    x = concatenated(model, model.input(1, 5, 6, 40), model.input(1, 5, 6, 32))
+    x = model.concatenated(model.input(1, 5, 6, 40), model.input(1, 5, 6, 32))
     names = op_names(convert_tflite(model.finish(layer(model, x))))
     assert names.count("LceQuantize") == 1
 
@@ -58,7 +53,7 @@ def test_signs_are_charged_for_each_part(signs: int, is_too_many: bool) -> None:
     """The converter charges for each new op, and refuses models that cost too much. Without this limit, a file of a few
     kilobytes could get a million ops."""
     model = FloatModel()
-    joined = concatenated(model, *(model.input(1, 1, 1, 32) for _ in range(64)))
+    joined = model.concatenated(*(model.input(1, 1, 1, 32) for _ in range(64)))
     outputs = []
     for _ in range(signs):
         outputs.append(model.packed(joined))
@@ -83,7 +78,7 @@ def test_values_stay(channels: list[int], scales: list[float], outputs: int) -> 
     between = []
     for count, scale in zip(channels, scales, strict=False):
         y = layer(model, x, scale, count)
-        x = concatenated(model, x, y) if outputs or count != 64 else concatenated(model, y, x)
+        x = model.concatenated(x, y) if outputs or count != 64 else model.concatenated(y, x)
         between.append(x)
     source = model.finish(layer(model, x), *between[:outputs])
     assert_same_values(source, read_model(convert_tflite(source)))

@@ -24,11 +24,6 @@ POOL = {
 }
 
 
-def concatenated(model: FloatModel, *parts: Tensor) -> Tensor:
-    dims = (*parts[0].dims[:-1], sum(part.channels for part in parts))
-    return model.op("CONCATENATION", list(parts), dims, axis=len(dims) - 1, fused_activation_function=0)
-
-
 def scaled(model: Model, *ranged: Tensor, limits: Range = (-1.0, 2.0)) -> Notes:
     """Runs the rule on a model whose inputs and whose tensors `ranged` are to become int8."""
     graph = model.graphs[0]
@@ -44,7 +39,7 @@ def scaled(model: Model, *ranged: Tensor, limits: Range = (-1.0, 2.0)) -> Notes:
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=4), st.booleans(), st.booleans(), st.integers(0, 99))
 def test_each_part_is_scaled_by_its_own_constants(sizes: list[int], is_first: bool, is_vector: bool, seed: int) -> None:
     model, rng = FloatModel(), np.random.default_rng(seed)
-    whole = concatenated(model, *(model.input(1, 3, 2, size) for size in sizes))
+    whole = model.concatenated(*(model.input(1, 3, 2, size) for size in sizes))
     factors = model.const(rng.integers(-8, 8, sum(sizes) if is_vector else 1) / 4)
     product = model.elementwise("MUL", *((factors, whole) if is_first else (whole, factors)))
     source = model.finish(product)
@@ -60,7 +55,7 @@ def test_other_products_stay(case: str) -> None:
     model = FloatModel()
     parts = [model.input(1, 2, 4) for _ in range(1 if case == "one part" else 2)]
     parts += [model.const(np.ones((1, 2, 4)))] if case == "constant part" else []
-    whole = concatenated(model, *parts)
+    whole = model.concatenated(*parts)
     factors = {"tensor": model.input(1, 2, 8), "rows": model.const(np.ones((1, 2, 1)))}
     activation = "relu" if case == "activation" else "none"
     factor = factors.get(case, model.const(np.ones(whole.channels)))
@@ -74,7 +69,7 @@ def test_other_products_stay(case: str) -> None:
 @pytest.mark.parametrize("pool", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
 def test_pools_move_to_the_parts(pool: str) -> None:
     model = FloatModel()
-    whole = concatenated(model, model.input(1, 8, 6, 3), model.input(1, 8, 6, 2))
+    whole = model.concatenated(model.input(1, 8, 6, 3), model.input(1, 8, 6, 2))
     pooled = model.op(pool, [whole], (1, 4, 3, 5), **POOL)
     pooled = model.op(pool, [pooled], (1, 2, 2, 5), **POOL)
     source = model.finish(model.elementwise("MUL", pooled, model.const(np.arange(5) / 4)))
@@ -86,7 +81,7 @@ def test_pools_move_to_the_parts(pool: str) -> None:
 
 def test_a_product_with_a_gate_may_read_the_whole() -> None:
     model = FloatModel()
-    whole = concatenated(model, model.input(1, 2, 4), model.input(1, 2, 3))
+    whole = model.concatenated(model.input(1, 2, 4), model.input(1, 2, 3))
     product = model.elementwise("MUL", whole, model.const(np.arange(7)))
     gated = model.elementwise("MUL", whole, model.input(1, 2, 7))
     built = model.model(product, gated)
@@ -96,7 +91,7 @@ def test_a_product_with_a_gate_may_read_the_whole() -> None:
 
 def test_a_pool_that_others_read_stays() -> None:
     model = FloatModel()
-    whole = concatenated(model, model.input(1, 8, 6, 3), model.input(1, 8, 6, 2))
+    whole = model.concatenated(model.input(1, 8, 6, 3), model.input(1, 8, 6, 2))
     pooled = model.op("MAX_POOL_2D", [whole], (1, 4, 3, 5), **POOL)
     product = model.elementwise("MUL", pooled, model.const(np.arange(5) / 4))
     built = model.model(product, model.elementwise("RELU", pooled))
@@ -111,7 +106,7 @@ def test_a_narrow_part_of_a_dense_block_keeps_its_levels() -> None:
     narrow = model.conv(x, rng.uniform(-0.01, 0.01, (8, 1, 1, 32)))
     wide = model.conv(model.sign(x), sign_weights(rng, 32, 1, 1, 32))
     factors = np.repeat([10.0, 0.01], [8, 32])
-    product = model.elementwise("MUL", concatenated(model, narrow, wide), model.const(factors))
+    product = model.elementwise("MUL", model.concatenated(narrow, wide), model.const(factors))
     source = model.finish(model.op("MAX_POOL_2D", [product], (1, 3, 3, 40), **POOL))
     images = [rng.uniform(-1, 1, x.dims).astype(np.float32) for _ in range(4)]
     converted = litebnn.convert_tflite(source, representative_dataset=images)
