@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
 
+from litebnn.analysis.affine import per_channel
 from litebnn.analysis.grids import same_parameters
 from litebnn.analysis.layouts import Layout, channels_moved
 from litebnn.analysis.match import fused_activation, transpose_order, uniform
@@ -39,6 +41,9 @@ from litebnn.graph import (
 # The largest number of parts into which the converter splits a concatenation. The dense blocks of networks have some
 # dozens of parts. A damaged file may have any number of nested parts.
 MOST_PARTS = 64
+# A move before a concatenation adds ops to the graph, and the total size of these ops is limited. An added op counts as
+# this many elements. If it had no cost, a damaged file with many concatenations could grow without limit.
+_WORK_OF_AN_OP = 1 << 12
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
 
 
@@ -219,6 +224,32 @@ def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
 def concatenation_of(parts: Sequence[Tensor], whole: Tensor) -> Op:
     """Makes the CONCATENATION that joins `parts` along the channels to the tensor `whole`."""
     return builtin_op("CONCATENATION", parts, whole, axis=len(whole.dims) - 1)
+
+
+def spend_on_ops(graph: Graph, count: int) -> None:
+    """Counts ops that a move before a concatenation adds.
+
+    Raises:
+        ConversionError: there are too many for the size of the file.
+    """
+    graph.spend(_WORK_OF_AN_OP * count)
+
+
+def on_channels(graph: Graph, op: Op, x: Tensor, source: Tensor, channels: Array, name: str, *, before: Op) -> Tensor:
+    """Copies an op that works on the channels of x, so that the copy reads `source`, and returns its output.
+
+    Args:
+        op: all its inputs but x are constants with a value for each channel, or one for all.
+        channels: the indices of the channels of x that the channels of `source` have.
+        name: the name of the copy's output.
+    """
+    result = like(source, name)
+    inputs: list[Tensor | None] = []
+    for tensor in op.inputs:
+        values = None if tensor is x else per_channel(tensor, x.channels)
+        constants = None if values is None else constant(derived(result.name, "/constants"), values[channels])
+        inputs.append(constants or source)
+    return graph.insert(Op(op.code, inputs, [result], copy.copy(op.options)), before=before).output
 
 
 def is_describable(tensor: Tensor) -> bool:

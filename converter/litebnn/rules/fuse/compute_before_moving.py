@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from litebnn.analysis.affine import per_channel, works_on_channels
+from litebnn.analysis.affine import works_on_channels
 from litebnn.analysis.layouts import INTERLEAVING, channels_moved
 from litebnn.analysis.match import SIGNS, fused_activation
 from litebnn.analysis.thresholds import threshold_of
@@ -23,17 +23,15 @@ from litebnn.build.ops import (
     is_describable,
     keeps_words,
     merge_reshapes,
+    on_channels,
     parts_of,
     reshape_op,
+    spend_on_ops,
     split_activation,
 )
 from litebnn.build.signs import pack_signs
 from litebnn.contract import BITS_PER_WORD, Activation
-from litebnn.graph import Array, Graph, Op, Reshaped, Tensor, constant, derived, facts, like, then
-
-# A move before a concatenation adds ops to the graph, and the total size of these ops is limited. An added op counts as
-# this many elements. If it had no cost, a damaged file with many concatenations could grow without limit.
-_WORK_OF_AN_OP = 1 << 12
+from litebnn.graph import Array, Graph, Op, Reshaped, Tensor, derived, facts, then
 
 
 @each("EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SQUEEZE", *INTERLEAVING, lowers="distance of moving ops from outputs")
@@ -98,7 +96,7 @@ def _can_clamp(graph: Graph, pool: Op, clamp: Activation | None) -> bool:
 
 def _move(graph: Graph, follower: Op, op: Op, moved: Sequence[Tensor]) -> None:
     """Moves `follower` before `op`, which moves the elements of the tensors `moved`."""
-    graph.spend(_WORK_OF_AN_OP * (len(moved) - 1))
+    spend_on_ops(graph, len(moved) - 1)
     is_sign = follower.name in SIGNS
     whole = "/unpooled" if op.name == "MAX_POOL_2D" else "/unshaped" if is_sign else "/pixels"
     inputs, end = [], 0
@@ -128,11 +126,4 @@ def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array, s
     name = derived(follower.output.name, suffix)
     if (threshold := threshold_of(follower)) is not None:
         return pack_signs(graph, source, name, threshold.of_channels(own, suffix), before=op)
-    result = like(source, name)
-    inputs: list[Tensor | None] = []
-    for tensor in follower.inputs:
-        values = None if tensor is op.output else per_channel(tensor, op.output.channels)
-        constants = None if values is None else constant(derived(result.name, "/constants"), values[own])
-        inputs.append(constants or source)
-    graph.insert(Op(follower.code, inputs, [result], copy.copy(follower.options)), before=op)
-    return result
+    return on_channels(graph, follower, op.output, source, own, name, before=op)

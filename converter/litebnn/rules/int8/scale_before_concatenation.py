@@ -15,8 +15,8 @@ import numpy as np
 from litebnn.analysis.affine import per_channel
 from litebnn.analysis.match import fused_activation
 from litebnn.build.notes import Notes, each
-from litebnn.build.ops import concatenation_of, parts_of
-from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, derived, like
+from litebnn.build.ops import concatenation_of, on_channels, parts_of, spend_on_ops
+from litebnn.graph import Graph, Op, Tensor, derived, like
 
 
 @each("MUL", lowers="distance of multiplications from inputs")
@@ -29,20 +29,20 @@ def scale_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
         if tensor is None or tensor.dims != op.output.dims:
             continue
         whole, pools = _before_pools(graph, tensor)
-        parts, factors = parts_of(graph, whole), per_channel(constants, tensor.channels)
-        if len(parts) < 2 or factors is None or whole.channels != tensor.channels:
+        parts = parts_of(graph, whole)
+        if len(parts) < 2 or whole.channels != tensor.channels or per_channel(constants, tensor.channels) is None:
             continue
         if any(part not in ranges for part in parts):
             continue
-        products = []
-        bounds = np.cumsum([part.channels for part in parts])[:-1]
-        for part, own in zip(parts, np.split(factors, bounds), strict=True):
+        spend_on_ops(graph, (len(pools) + 1) * (len(parts) - 1))
+        products, end = [], 0
+        for part in parts:
+            begin, end = end, end + part.channels
             pooled = _pooled(graph, pools, part, before=op)
-            products.append(like(pooled, derived(op.output.name, "/part")))
+            name = derived(op.output.name, "/part")
+            products.append(on_channels(graph, op, tensor, pooled, np.arange(begin, end), name, before=op))
             # Runtimes require the scale of the output for all parts.
             ranges[products[-1]] = limits
-            factor = constant(derived(op.output.name, "/part/factors"), own)
-            graph.insert(builtin_op("MUL", [pooled, factor], products[-1]), before=op)
         graph.replace(op, concatenation_of(products, op.output))
         return True
     return False

@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,6 +8,7 @@ from hypothesis import strategies as st
 import litebnn
 from litebnn.analysis.grids import Range
 from litebnn.build.notes import Notes, Request
+from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Model, Tensor
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
@@ -87,6 +90,18 @@ def test_a_product_with_a_gate_may_read_the_whole() -> None:
     built = model.model(product, gated)
     scaled(built, product, gated)
     assert op_names(built) == ["CONCATENATION", "MUL", "MUL", "CONCATENATION", "MUL"]
+
+
+@pytest.mark.parametrize(("products", "is_too_many"), [(30, False), (100, True)])
+def test_products_are_charged_for_each_part(products: int, is_too_many: bool) -> None:
+    """Without this limit, a file of a few kilobytes could get a million ops."""
+    model = FloatModel()
+    whole = model.concatenated(*(model.input(1, 1) for _ in range(64)))
+    outputs = [model.elementwise("MUL", whole, model.const(2.0)) for _ in range(products)]
+    built = read_model(model.finish(*outputs))
+    refusal = pytest.raises(ConversionError, match="far more is computed") if is_too_many else nullcontext()
+    with refusal:
+        scaled(built, *built.graphs[0].outputs)
 
 
 def test_a_pool_that_others_read_stays() -> None:
