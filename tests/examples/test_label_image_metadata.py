@@ -58,6 +58,14 @@ def test_the_metadata_says_how_to_preprocess(crop: float, command: list[Path], i
     np.testing.assert_allclose(values, expected(image, metadata), atol=1e-4)
 
 
+@pytest.mark.parametrize("size", [(1, 1), (1, 5), (3, 1)])
+def test_a_crop_has_at_least_one_pixel(size: tuple[int, int], command: list[Path], tmp_path: Path) -> None:
+    pixels = np.random.default_rng(5).integers(0, 256, (*size, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "image.png")
+    values = fed(command, tflite_model=model(tmp_path), image=tmp_path / "image.png")
+    np.testing.assert_allclose(values, expected(tmp_path / "image.png", ZOO), atol=1e-4)
+
+
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
 @pytest.mark.parametrize("size", [SHAPE[:2], (37, 50)], ids=["fitting", "larger"])
 @pytest.mark.parametrize("crop", [None, CROP])

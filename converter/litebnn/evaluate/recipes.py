@@ -230,8 +230,8 @@ def _fitting(sample: Array, shape: tuple[int, ...]) -> Array:
 def _as_image(sample: Array) -> Array:
     """Reshapes a sample to [height, width, channels]."""
     if sample.ndim == 2:
-        return sample[..., None]
-    if sample.ndim != 3:
+        sample = sample[..., None]
+    if sample.ndim != 3 or not sample.size:
         raise ValueError(f"a sample is {list(sample.shape)}, expected an image")
     return np.moveaxis(sample, 0, -1) if _is_channels_first(sample.shape) else sample
 

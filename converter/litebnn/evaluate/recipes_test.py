@@ -123,6 +123,8 @@ def test_what_is_no_recipe_is_one_line(recipe: str) -> None:
         ("none", np.zeros((4, 4, 2)), (4, 4, 3), "images have 2 channels, the model takes 3"),
         ("1,2/3,4", PIXELS, (4, 6, 3), "preprocess has 2 numbers, the model takes [4, 6, 3]"),
         ("zoo", PIXELS, (4, 6, 1), "the recipe is for images of 3 channels"),
+        ("zoo", PIXELS[:0], (4, 6, 3), "a sample is [0, 6, 3], expected an image"),
+        ("none", PIXELS[:, :0, 0], (4, 6, 3), "a sample is [4, 0, 1], expected an image"),
         ("zoo", PIXELS, (72,), "the model takes [72], expected images"),
     ],
 )

@@ -271,7 +271,7 @@ def _cell_image(cell: Any, name: str) -> Array | Unreadable:
     content = cell.get("bytes") if isinstance(cell, dict) else cell
     if isinstance(content, bytes):
         return decode(content, name)
-    return content if isinstance(content, np.ndarray) else Unreadable(name, "it has no image")
+    return content if isinstance(content, np.ndarray) and content.size else Unreadable(name, "it has no image")
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,12 @@ def preprocessed(pixels: Any, height: int = IMAGE_SIZE, width: int = IMAGE_SIZE,
 
 
 def center_crop(pixels: Any, share: float = CROP, ops: Any = np) -> Any:
-    """Cuts the square in the middle of an image. The square's side is `share` of the image's shorter side."""
+    """Cuts the square in the middle of an image. The square's side is `share` of the image's shorter side, at least
+    one pixel.
+    """
     height, width = ops.shape(pixels)[:2]
     side = _converted(ops, _converted(ops, ops.minimum(height, width), "float32") * np.float32(share), "int32")
+    side = ops.maximum(side, 1)
     top, left = (height - side + 1) // 2, (width - side + 1) // 2
     return pixels[top : top + side, left : left + side]
 

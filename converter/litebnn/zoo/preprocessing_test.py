@@ -7,7 +7,15 @@ from litebnn.zoo.preprocessing import MEAN, STD, center_crop, preprocessed, resi
 
 
 @pytest.mark.parametrize(
-    ("height", "width", "side", "top", "left"), [(256, 256, 224, 16, 16), (300, 500, 262, 19, 119), (7, 5, 4, 2, 1)]
+    ("height", "width", "side", "top", "left"),
+    [
+        (256, 256, 224, 16, 16),
+        (300, 500, 262, 19, 119),
+        (7, 5, 4, 2, 1),
+        (1, 1, 1, 0, 0),
+        (1, 5, 1, 0, 2),
+        (4, 1, 1, 2, 0),
+    ],
 )
 def test_the_crop_is_the_square_in_the_middle(height: int, width: int, side: int, top: int, left: int) -> None:
     rows, columns = np.mgrid[:height, :width]
