@@ -1,24 +1,76 @@
-"""The exceptions that litebnn raises, and its warnings."""
+"""The exceptions that litebnn raises, its warnings, and the form of values in their messages."""
 
 from __future__ import annotations
 
 import inspect
+import operator
 import os
 import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+# The most characters of a message, of a word in it, and of a value of an argument.
+_MESSAGE, _WORD, _VALUE = 4000, 300, 100
 
 
 def printable(text: object) -> str:
-    r"""Text in one line, with every control character of a terminal escaped.
+    r"""Text in one line, with every control character of a terminal escaped. Very long words and texts lose their
+    middle.
 
-    Names in a model and names of files may contain any characters.
+    Names in a model and names of files may contain any characters, and megabytes of them.
 
     >>> printable("conv\n\x1b[31m")
     'conv\\n\\x1b[31m'
+    >>> printable("a" * 1000 + "z") == "a" * 150 + "..." + "a" * 149 + "z"
+    True
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(text))
+    text = str(text)
+    if len(text) > _WORD:
+        text = _without_middle(
+            re.sub(rf"\S{{{_WORD + 1},}}", lambda word: _without_middle(word[0], _WORD), text), _MESSAGE
+        )
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _without_middle(text: str, most: int) -> str:
+    half = most // 2
+    return text if len(text) <= most + len("...") else f"{text[:half]}...{text[-half:]}"
+
+
+def shown(value: object) -> str:
+    """A value of an argument in a message: its beginning and its end in one line, without the quotes of a text.
+
+    >>> shown("int4"), shown([1, 2]), shown(10**5000)
+    ('int4', '[1, 2]', 'int')
+    """
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except Exception:  # of the value's class, or of an integer with more digits than Python prints
+        text = type(value).__name__
+    return printable(_without_middle(" ".join(text.split()), _VALUE))
+
+
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """The value of an argument that is a whole number, of Python or of NumPy.
+
+    Raises:
+        TypeError: it is no whole number. True and False are none.
+        ValueError: it is less than `least`, or more than `most`.
+
+    >>> whole_number("top", 5, least=1)
+    5
+    """
+    expected = f"expected a whole number of at least {least}" if most is None else f"expected {least} to {most}"
+    try:
+        # NumPy's booleans are recognized by the name of their class, because this module must not import NumPy.
+        number = operator.index(None if type(value).__name__ in ("bool", "bool_") else value)
+    except TypeError:
+        raise TypeError(f"{name} is {shown(value)}, {expected}") from None
+    if number < least or (most is not None and number > most):
+        raise ValueError(f"{name} is {shown(number)}, {expected}")
+    return number
 
 
 def reason_of(error: BaseException) -> str:
@@ -131,4 +183,4 @@ def warn(message: str, *modules: str) -> None:
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__") in (__name__, *modules):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level)
+    warnings.warn(printable(message), stacklevel=level)

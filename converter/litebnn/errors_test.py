@@ -1,8 +1,10 @@
 import pickle
+from typing import Any
 
+import numpy as np
 import pytest
 
-from litebnn.errors import ConversionError, Defect, boundary, printable, shortened, told_by
+from litebnn.errors import ConversionError, Defect, boundary, printable, shortened, shown, told_by, whole_number
 
 
 @pytest.mark.parametrize(
@@ -20,6 +22,57 @@ def test_what_a_terminal_would_act_on_is_spelled_out(text: str, shown: str) -> N
     assert printable(shown) == shown
     assert str(ConversionError(text)) == shown
     assert str(pickle.loads(pickle.dumps(ConversionError(text)))) == shown
+
+
+@pytest.mark.parametrize("name", ["conv/" * 10**6, "\n" * 10**6, "卷 " * 10**6, "\x1b[31m" * 10**6])
+def test_names_of_megabytes_lose_their_middle(name: str) -> None:
+    message = str(ConversionError(f'CONV_2D writes "{name}", expected other data'))
+    assert message.startswith('CONV_2D writes "')
+    assert message.endswith(", expected other data")
+    assert len(message) < 40_000
+    assert message.isprintable()
+    assert len(printable(f'CONV_2D reads "{"conv/" * 10**6}" and writes "{"b" * 999}"')) < 1000
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a\nb", "a b"),
+        (np.eye(2), "array([[1., 0.], [0., 1.]])"),
+        ([10**5000], "list"),
+        (Unprintable(), "Unprintable"),
+        ("a" * 60 + "b" * 60, "a" * 50 + "..." + "b" * 50),
+        ("\x1b[31m", "\\x1b[31m"),
+    ],
+)
+def test_values_of_arguments_are_short(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+@pytest.mark.parametrize("value", [1, np.int64(3), np.uint8(4)])
+def test_whole_numbers(value: Any) -> None:
+    assert whole_number("top", value, 1, 4) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "reason"),
+    [
+        (0, ValueError, "top is 0, expected 1 to 4"),
+        (-(10**400), ValueError, "top is -10+...0+, expected 1 to 4"),
+        (np.int8(5), ValueError, "top is 5, expected 1 to 4"),
+        *((value, TypeError, f"top is {value!r}, expected 1 to 4") for value in (True, None, 2.0, float("nan"), [1])),
+        ("2", TypeError, "top is 2, expected 1 to 4"),
+        (np.True_, TypeError, "top is .*True.*, expected 1 to 4"),
+    ],
+)
+def test_what_is_no_whole_number(value: Any, kind: type[Exception], reason: str) -> None:
+    with pytest.raises(kind, match=f"^{reason.replace('[', '.').replace(']', '.')}$"):
+        whole_number("top", value, 1, 4)
 
 
 @pytest.mark.parametrize("kind", [KeyError, RuntimeError, UnicodeDecodeError, RecursionError, ZeroDivisionError])

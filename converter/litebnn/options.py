@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, TypedDict, TypeVar, cast, get_type_hints
+
+from litebnn.errors import shown
 
 OUTPUT_TYPES = ("float32", "int8")
 INPUT_TYPES = (*OUTPUT_TYPES, "uint8")
@@ -21,45 +24,40 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _type_among(types: tuple[str, ...]) -> Callable[[str, Any], str]:
     def checked_type(name: str, value: Any) -> str:
-        named = getattr(value, "name", None) or getattr(value, "__name__", repr(value))
-        known = value if isinstance(value, str) else named
+        known = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", None)
         if known not in types:
-            raise ValueError(f"{name} is {known}, expected {', '.join(types[:-1])} or {types[-1]}")
+            raise ValueError(f"{name} is {shown(known or value)}, expected {', '.join(types[:-1])} or {types[-1]}")
         return str(known)
 
     return checked_type
 
 
-def _stem(name: str, value: Any) -> str | None:
-    if value is not None and value not in STEM_TYPES:
-        raise ValueError(f'{name} is "{value}", expected int8 (or None, as it is)')
-    return cast("str | None", value)
+def _one_of(known: tuple[str | None, ...], expected: str) -> Callable[[str, Any], Any]:
+    def checked_name(name: str, value: Any) -> Any:
+        # Other types are not compared, because the comparison of an array gives an array.
+        if not (value is None or isinstance(value, str)) or value not in known:
+            raise ValueError(f'{name} is "{shown(value)}", expected {expected}')
+        return value
 
-
-def _target(name: str, value: Any) -> str:
-    if value not in TARGETS:
-        raise ValueError(f'{name} is "{value}", expected "arm" (which stands for every CPU)')
-    return str(value)
+    return checked_name
 
 
 def _range(name: str, value: Any) -> tuple[float, float] | None:
     if value is None:
         return None
     try:
-        low, high = (float(limit) for limit in value)
+        low, high = (float(limit) for limit in (() if isinstance(value, str | bytes) else value))
     except (TypeError, ValueError):
         low = high = 0.0
+    except OverflowError:  # an integer beyond the range of floats
+        low, high = 0.0, math.inf
     if not low < high:
-        raise ValueError(f"{name} is {value}, expected (min, max) with min < max")
-    return low, high
-
-
-def _range_of_images(name: str, value: Any) -> tuple[float, float] | None:
-    limits = _range(name, value)
+        raise ValueError(f"{name} is {shown(value)}, expected (min, max) with min < max")
     # Outside of these limits, the scale of the range, or the product of two such scales, might not be a normal float32.
-    if limits is not None and (max(map(abs, limits)) > _LARGEST or limits[1] - limits[0] < 1 / _LARGEST):
-        raise ValueError(f"{name} is {value}, expected numbers up to {_LARGEST:g} that differ by {1 / _LARGEST:g}")
-    return limits
+    if max(abs(low), abs(high)) > _LARGEST or high - low < 1 / _LARGEST:
+        expected = f"expected numbers up to {_LARGEST:g} that differ by {1 / _LARGEST:g}"
+        raise ValueError(f"{name} is {shown(value)}, {expected}")
+    return low, high
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -96,12 +94,6 @@ def _wrong_type(name: str, value: Any, expected: str) -> TypeError:
     return TypeError(f"{name} is {type(value).__name__}, expected {expected}")
 
 
-def _low_bit_weights(name: str, value: Any) -> str | None:
-    if value is not None and value not in LOW_BIT_WEIGHTS:
-        raise ValueError(f'{name} is "{value}", expected {" or ".join(LOW_BIT_WEIGHTS)} (or None, as they are)')
-    return cast("str | None", value)
-
-
 @dataclass(frozen=True)
 class _Option:
     """The default of an option and its check.
@@ -119,13 +111,15 @@ class ConvertOptions(TypedDict, total=False):
 
     inference_input_type: Annotated[Any, _Option("float32", _type_among(INPUT_TYPES))]
     inference_output_type: Annotated[Any, _Option("float32", _type_among(OUTPUT_TYPES))]
-    target: Annotated[str, _Option("arm", _target)]
+    target: Annotated[str, _Option("arm", _one_of(TARGETS, '"arm" (which stands for every CPU)'))]
     experimental_default_int8_range: Annotated[tuple[float, float] | None, _Option(None, _range)]
     representative_dataset: Annotated[Dataset | None, _Option(None, _dataset)]
-    stem: Annotated[str | None, _Option(None, _stem)]
-    input_range: Annotated[tuple[float, float] | None, _Option(None, _range_of_images)]
+    stem: Annotated[str | None, _Option(None, _one_of((None, *STEM_TYPES), "int8 (or None, as it is)"))]
+    input_range: Annotated[tuple[float, float] | None, _Option(None, _range)]
     larq_compatible: Annotated[bool, _Option(False, _flag)]
-    low_bit_weights: Annotated[str | None, _Option(None, _low_bit_weights)]
+    low_bit_weights: Annotated[
+        str | None, _Option(None, _one_of((None, *LOW_BIT_WEIGHTS), "int4 or int2 (or None, as they are)"))
+    ]
     dynamic_range: Annotated[bool, _Option(False, _flag)]
     assume_nonzero: Annotated[bool, _Option(False, _flag)]
     verify: Annotated[Any, _Option(False, _verify)]
