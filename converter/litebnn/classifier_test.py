@@ -1,12 +1,16 @@
 """Tests the classification of photographs by a file with metadata."""
 
+import io
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import litebnn
 from litebnn.flatbuffer import ImageClassifier, with_metadata
+from tests.support.float_models import FloatModel
 from tests.support.programs import pixels_model
 
 DIGITS = (Path(__file__).resolve().parents[2] / "examples" / "label_image" / "digits.tflite").read_bytes()
@@ -52,6 +56,47 @@ def test_a_quantized_model_gets_levels_and_gives_real_scores(dtype: str, scale: 
 def test_other_arrays_are_refused(shape: tuple[int, ...], classify: litebnn.Classifier) -> None:
     with pytest.raises(ValueError, match="expected uint8 \\[height, width, 3\\]"):
         classify(np.zeros(shape, np.uint8))
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("shape", [(4,), (1, 4), (1, 1, 1, 4), (2, 4), (2, 1, 1, 4)])
+def test_scores_may_have_dimensions_of_size_1(shape: tuple[int, ...]) -> None:
+    batch = shape[0] if len(shape) > 1 else 1
+    pixels = np.random.default_rng(2).integers(0, 256, (2, 2, 1), np.uint8)
+    classify = litebnn.Classifier(model_giving(shape, (batch, 2, 2, 1)))
+    assert dict(classify(pixels)) == {f"class {n}": value for n, value in enumerate(pixels.ravel().tolist())}
+
+
+@pytest.mark.usefixtures("library")
+def test_scores_that_are_not_one_for_each_label_are_refused() -> None:
+    two_rows = litebnn.Classifier(model_giving((2, 2), (1, 2, 2, 1)))
+    with pytest.raises(ValueError, match=r"^the model gives \[2, 2\], expected a score for each of its 2 labels$"):
+        two_rows(np.zeros((2, 2, 1), np.uint8))
+    # The labels come from an archive after the model, which any tool may replace.
+    model, archive = model_giving((1, 4), (1, 2, 2, 1)), io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("labels.txt", "cat\ndog\ncow\n")
+    fewer_labels = litebnn.Classifier(model[: model.rfind(b"PK\3\4")] + archive.getvalue())
+    with pytest.raises(ValueError, match=r"gives \[1, 4\], expected a score for each of its 3 labels$"):
+        fewer_labels(np.zeros((2, 2, 1), np.uint8))
+
+
+def model_giving(scores: tuple[int, ...], images: tuple[int, ...]) -> bytes:
+    """A model that returns its pixels as scores of this shape, with metadata of four labels."""
+    graph = FloatModel()
+    model = graph.finish(graph.reshape(graph.input(*images), *scores))
+    metadata = ImageClassifier("pixels", labels=tuple(f"class {n}" for n in range(scores[-1])), mean=(0.0,), std=(1.0,))
+    return with_metadata(model, metadata)
+
+
+@pytest.mark.parametrize(
+    ("top", "kind", "reason"),
+    [(0, ValueError, "0"), (-1, ValueError, "-1"), (2.5, TypeError, "2.5"), (True, TypeError, "True")],
+)
+def test_top_is_a_whole_number(top: Any, kind: type[Exception], reason: str, classify: litebnn.Classifier) -> None:
+    with pytest.raises(kind, match=f"^top is {reason}, expected a whole number of at least 1$"):
+        classify(np.zeros((28, 28, 1), np.uint8), top=top)
+    assert len(classify(np.zeros((28, 28, 1), np.uint8), top=10**9)) == 10
 
 
 def test_a_file_without_labels_is_refused() -> None:

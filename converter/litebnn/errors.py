@@ -63,9 +63,10 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     5
     """
     expected = f"expected a whole number of at least {least}" if most is None else f"expected {least} to {most}"
+    # NumPy's booleans are recognized by the name of their class, because this module must not import NumPy.
+    candidate: Any = None if type(value).__name__ in ("bool", "bool_") else value
     try:
-        # NumPy's booleans are recognized by the name of their class, because this module must not import NumPy.
-        number = operator.index(None if type(value).__name__ in ("bool", "bool_") else value)
+        number = operator.index(candidate)
     except TypeError:
         raise TypeError(f"{name} is {shown(value)}, {expected}") from None
     if number < least or (most is not None and number > most):

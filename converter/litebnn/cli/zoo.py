@@ -153,11 +153,9 @@ def _labels(file: Path) -> tuple[str, ...]:
         ValueError: the file has no labels, or is no text in UTF-8.
     """
     from litebnn.flatbuffer import labels_in
+    from litebnn.model_files import read_file
 
-    try:
-        labels = labels_in(file.read_text(encoding="utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is no text in UTF-8: {error}") from None
+    labels = labels_in(read_file(file), str(file))
     if not labels:
         raise ValueError(f"{file} has no labels")
     return labels

@@ -9,6 +9,7 @@ https://github.com/google-ai-edge/LiteRT/blob/main/tflite/schema.
 
 from __future__ import annotations
 
+import codecs
 import io
 import unicodedata
 import zipfile
@@ -41,6 +42,7 @@ _TEXTS = ("name", "description", "author", "license")
 # Unicode's categories of characters that end a line, control a terminal, or have no encoding in UTF-8.
 _SURROGATES = "Cs"
 _NOT_IN_LABELS = frozenset({"Cc", "Zl", "Zp", _SURROGATES})
+_BYTE_ORDER_MARK = "\ufeff"
 _DAMAGES = (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
 
 SCHEMA = Schema(
@@ -181,12 +183,24 @@ def with_files_of(source: bytes, result: bytes) -> bytes:
     return result
 
 
-def labels_in(text: str) -> tuple[str, ...]:
-    r"""The labels in a text, one a line, as label_image reads them. Blank lines at the end are no labels.
+def labels_in(content: bytes, name: str) -> tuple[str, ...]:
+    r"""The labels in a text file, one a line, as label_image reads them. Blank lines at the end are no labels, nor is
+    the byte order mark that some editors write at the start.
 
-    >>> labels_in("cat\r\ndog\r\n\r\n")
+    Raises:
+        ValueError: the file `name` is no text in UTF-8.
+
+    >>> labels_in(b"cat\r\ndog\r\n\r\n", "labels.txt")
     ('cat', 'dog')
     """
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError(f"{name} is text in UTF-16, expected UTF-8")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} is no text in UTF-8: {error}") from None
+    if "\0" in text:
+        raise ValueError(f"{name} is no text in UTF-8: it has zero bytes")
     lines = text.rstrip("\r\n")
     return tuple(line.removesuffix("\r") for line in lines.split("\n")) if lines else ()
 
@@ -227,7 +241,8 @@ def _check_numbers(metadata: ImageClassifier, channels: int) -> None:
 
 def _check_texts(metadata: ImageClassifier) -> None:
     for number, label in enumerate(metadata.labels):
-        if not label or _NOT_IN_LABELS & set(map(unicodedata.category, label)):
+        # A byte order mark before the first label would be read as that of the file.
+        if not label or label[0] == _BYTE_ORDER_MARK or _NOT_IN_LABELS & set(map(unicodedata.category, label)):
             raise ConversionError(f'the metadata has the label "{label}" for class {number}, expected one line of text')
     for field in _TEXTS:
         if _SURROGATES in map(unicodedata.category, getattr(metadata, field)):
@@ -296,10 +311,18 @@ def _labels(tflite: bytes, name: str) -> tuple[str, ...]:
         with zipfile.ZipFile(io.BytesIO(tflite)) as archive:
             if archive.getinfo(name).file_size > _MOST_FILE_BYTES:
                 raise ConversionError(f"the labels {name} in the metadata have more than 16 MiB")
-            text = archive.read(name).decode("utf-8")
+            content = archive.read(name)
+    except ConversionError:
+        raise
     except _DAMAGES as error:
-        raise ConversionError(f"the metadata names {name}, which the file's archive does not have ({error})") from None
-    return labels_in(text)
+        reason = error.args[0] if isinstance(error, KeyError) else error
+        raise ConversionError(
+            f"the metadata names {name}, which cannot be read from the archive after the model: {reason}"
+        ) from None
+    try:
+        return labels_in(content, f"{name} in the metadata")
+    except ValueError as error:
+        raise ConversionError(error) from None
 
 
 def _share(data: bytes) -> float:

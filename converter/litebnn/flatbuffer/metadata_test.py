@@ -57,7 +57,7 @@ def test_the_means_are_as_many_as_the_channels() -> None:
         with_metadata(DIGITS, ImageClassifier(labels=DIGIT_NAMES, mean=(0.0,) * 3, std=(1.0,) * 3))
 
 
-@pytest.mark.parametrize("label", ["", *(f"a{end}b" for end in "\0\n\r\v\x1b\x85\u2028\u2029\ud800")])
+@pytest.mark.parametrize("label", ["", "\ufeffcat", *(f"a{end}b" for end in "\0\n\r\v\x1b\x85\u2028\u2029\ud800")])
 def test_a_label_is_one_line_of_text(label: str) -> None:
     with pytest.raises(ConversionError, match='the label ".*" for class 9, expected one line of text') as caught:
         with_metadata(DIGITS, ImageClassifier(labels=(*DIGIT_NAMES[:9], label)))
@@ -91,10 +91,47 @@ def test_a_crop_of_any_kind_of_number_is_read_again(crop: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "labels"),
-    [("", ()), ("\n\n", ()), ("a", ("a",)), ("a\r\n\r\n", ("a",)), ("a\n\nb c\x0b\n", ("a", "", "b c\x0b"))],
+    [("", ()), ("\n\n", ()), ("a", ("a",)), ("a\r\n\r\n", ("a",)), ("ä\n\nb c\x0b\n", ("ä", "", "b c\x0b"))],
 )
-def test_labels_are_lines(text: str, labels: tuple[str, ...]) -> None:
-    assert labels_in(text) == labels
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_labels_are_lines(text: str, labels: tuple[str, ...], encoding: str) -> None:
+    assert labels_in(text.encode(encoding), "labels.txt") == labels
+
+
+NOT_UTF_8 = {
+    "ä\n".encode("latin-1"): "is no text in UTF-8: .* byte 0xe4",
+    "ä\n".encode("utf-16"): "is text in UTF-16, expected UTF-8",
+    "ä\n".encode("utf-16-be"): "is no text in UTF-8: .* byte 0xe4",
+    "a\n".encode("utf-16-le"): "is no text in UTF-8: it has zero bytes",
+    b"\xff\xfea\n\n": "is text in UTF-16, expected UTF-8",
+}
+
+
+@pytest.mark.parametrize(("content", "reason"), NOT_UTF_8.items())
+def test_labels_in_another_encoding_are_refused(content: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^mine.txt {reason}"):
+        labels_in(content, "mine.txt")
+    with pytest.raises(ConversionError, match=f"^labels.txt in the metadata {reason}"):
+        read_metadata(with_labels(content))
+
+
+def test_the_metadatas_labels_may_begin_with_a_byte_order_mark() -> None:
+    found = read_metadata(with_labels(b"\xef\xbb\xbfone\r\ntwo\r\n"))
+    assert found is not None
+    assert found.labels == ("one", "two")
+
+
+def test_labels_of_more_than_16_mib_are_refused() -> None:
+    with pytest.raises(ConversionError, match=r"^the labels labels.txt in the metadata have more than 16 MiB$"):
+        read_metadata(with_labels(b"a\n" * (9 << 20)))
+
+
+def with_labels(content: bytes) -> bytes:
+    """A classifier whose labels are this file in its archive."""
+    tflite, archive = with_metadata(DIGITS, CLASSIFIER), io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr(LABELS_FILE, content)
+    return tflite[: tflite.rfind(b"PK\3\4")] + archive.getvalue()
 
 
 @pytest.mark.parametrize("std", [(0.0,), (-1.0,), (1e-50,), (1e-38,), (float("inf"),), (float("nan"),), (1.0, 1.0), ()])
@@ -127,7 +164,7 @@ def test_damaged_files_are_one_line_or_other_words(part: bytes) -> None:
             with contextlib.suppress(ConversionError):
                 read_metadata(tflite[:at] + changed + tflite[at + len(part) :])
     for end in range(len(tflite) - 200, len(tflite)):
-        with pytest.raises(ConversionError, match="which the file's archive does not have"):
+        with pytest.raises(ConversionError, match="which cannot be read from the archive after the model: "):
             read_metadata(tflite[:end])
 
 
