@@ -1,10 +1,10 @@
 """Downloads files from packages of the npm registry, and checks each package's hash."""
 
+import http.client
 import shutil
 import subprocess
 import tarfile
 import tempfile
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -44,6 +44,6 @@ def _download(package: Locked, folder: Path) -> Path:
     try:
         with urllib.request.urlopen(f"{NPM}/{package.package}/-/{archive.name}", timeout=60) as answer:
             archive.write_bytes(answer.read())
-    except (urllib.error.URLError, OSError) as error:
+    except (http.client.HTTPException, OSError) as error:
         raise ToolkitError(f"cannot fetch {what} from {NPM}: {error}") from error
     return archive

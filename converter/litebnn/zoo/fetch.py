@@ -173,23 +173,35 @@ def _size(part: Path) -> int:
 
 
 def _request(file: RemoteFile, part: Path, begin: int, progress: Progress) -> None:
-    """Fetches the bytes of a file from position `begin` to the end."""
+    """Fetches the bytes of a file from position `begin` to the end.
+
+    Raises:
+        _Interrupted: the network or the server failed, perhaps only for a while.
+        FetchError: another request would fail too.
+        OSError: the partial file cannot be written.
+    """
+    response = _answer(file, begin)
+    if response is None:  # the partial file is complete, or of another file; its hash is checked later
+        return
+    with response:
+        if begin and _first_byte(response) != begin:
+            begin = 0  # the server sends the file from its beginning
+        total = _total(response, begin)
+        with part.open("r+b" if begin else "wb") as out:
+            out.seek(begin)
+            _copy(file, response, out, total, progress)
+
+
+def _answer(file: RemoteFile, begin: int) -> Any:
+    """The server's response with the bytes from position `begin`; None if there are none from there."""
     headers = {"User-Agent": "litebnn", "Accept-Encoding": "identity"}
     if begin:
         headers["Range"] = f"bytes={begin}-"
     try:
-        with urllib.request.urlopen(
-            urllib.request.Request(file.address, headers=headers), timeout=_SECONDS
-        ) as response:
-            if begin and _first_byte(response) != begin:
-                begin = 0  # the server sends the file from its beginning
-            total = _total(response, begin)
-            with part.open("r+b" if begin else "wb") as out:
-                out.seek(begin)
-                _copy(file, response, out, total, progress)
+        return urllib.request.urlopen(urllib.request.Request(file.address, headers=headers), timeout=_SECONDS)
     except urllib.error.HTTPError as error:
-        if error.code == 416 and begin:  # the partial file is complete, or of another file; its hash is checked later
-            return
+        if error.code == 416 and begin:
+            return None
         answer = f"the server answers {error.code} {error.reason}"
         if error.code in (408, 429) or error.code >= 500:
             raise _Interrupted(answer) from None
@@ -199,6 +211,8 @@ def _request(file: RemoteFile, part: Path, begin: int, progress: Progress) -> No
         raise _Interrupted(reason_of(reason)) from None
     except http.client.HTTPException as error:
         raise _Interrupted(f"the server answers no HTTP ({shortened(str(error) or type(error).__name__)})") from None
+    except OSError as error:  # after the connection was made, errors are no longer URLErrors
+        raise _Interrupted(f"the connection breaks off: {reason_of(error) or type(error).__name__}") from None
     except ValueError as error:  # the text is not a valid address
         raise FetchError(f"cannot fetch {file.address}: {error}; {_advice(file)}") from None
 

@@ -3,6 +3,8 @@
 import errno
 import hashlib
 import os
+import socket
+import struct
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -231,6 +233,38 @@ def test_a_server_that_sends_a_byte_at_a_time_is_given_up(tmp_path: Path) -> Non
 def test_what_is_no_http_is_one_line(tmp_path: Path) -> None:
     with serving(lambda request: request.wfile.write(b"220 mail.example ESMTP\r\n")) as server:
         assert "the server answers no HTTP" in fails(file_at(server, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("sends", "reason"),
+    [
+        (None, "the connection breaks off: timed out"),
+        (b"", "the connection breaks off: Connection reset by peer"),
+        (b"HTTP/1.1 200 OK\r\n", "the connection breaks off: Connection reset by peer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nabc", "the transfer breaks off: Connection reset by peer"),
+    ],
+)
+def test_a_connection_that_is_reset_or_silent_is_tried_again(
+    sends: bytes | None, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS", 0.05 if sends is None else 5.0)
+    ended = threading.Event()
+
+    def answer(request: Request) -> None:
+        if sends is None:
+            ended.wait(5)
+            return
+        request.wfile.write(sends)
+        # With a linger time of 0, closing a socket resets the connection.
+        request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        os.close(request.connection.detach())
+
+    with serving(answer) as server:
+        message = fails(file_at(server, tmp_path))
+        ended.set()
+        assert reason in message
+        assert "LITEBNN_CACHE" not in message
+        assert len(server.requests) >= module.ATTEMPTS
 
 
 def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
