@@ -206,12 +206,87 @@ def test_a_folder_of_another_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not empty and has no litebnn-export.json"):
         exported(_dense(), tmp_path)
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
-    (folder / "thesis.txt").unlink()
-    exported(_dense(), tmp_path)
-    (folder / "src" / "old.c").write_text("")
-    exported(_dense(), tmp_path)
-    assert not (folder / "src" / "old.c").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["network"]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.needs("make")
+def test_an_export_replaces_its_own_files_and_keeps_all_others(tmp_path: Path) -> None:
+    exported(_dense(), tmp_path, name="first", packages=["arduino", "zephyr"])
+    folder = tmp_path / "network"
+    mine = {"notes.txt": "", "src/mine.c": "#error", "zephyr/prj.conf": "", "src/first/main.c": "", ".git/HEAD": ""}
+    for name, text in mine.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    exported(_dense(), tmp_path, name="second")
+    found = contents(folder)
+    assert found.items() >= mine.items()
+    (tmp_path / "other").mkdir()
+    exported(_dense(), tmp_path / "other", name="second")
+    fresh = contents(tmp_path / "other" / "network")
+    assert found.keys() == mine.keys() | fresh.keys()
+    assert {name: text for name, text in found.items() if name not in (*mine, MARK)} == {
+        name: text for name, text in fresh.items() if name != MARK
+    }
+    assert not (folder / "examples").exists()
+    made = subprocess.run(["make", "-C", folder, "check"], check=True, capture_output=True, text=True)
+    assert "passed\n" in made.stdout
+
+
+def test_a_file_in_the_way_is_named_and_nothing_changes(tmp_path: Path) -> None:
+    exported(_dense(), tmp_path)
+    folder, outside = tmp_path / "network", tmp_path / "outside"
+    (folder / "library.json").write_text("mine")
+    before = contents(folder)
+    with pytest.raises(ValueError, match="library.json is not of an earlier export: move it, or name another folder"):
+        exported(_dense(), tmp_path, packages=["platformio"])
+    assert contents(folder) == before
+    (folder / "src").rename(outside)
+    (folder / "src").symlink_to(outside)
+    with pytest.raises(ValueError, match="src is no folder of an earlier export"):
+        exported(_dense(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "listed", ["../thesis.txt", "{tmp_path}/thesis.txt", "src/../../thesis.txt", "", ".", "src", 3]
+)
+def test_a_list_of_files_of_another_cannot_remove_any(listed: object, tmp_path: Path) -> None:
+    exported(_dense(), tmp_path)
+    (tmp_path / "thesis.txt").write_text("mine")
+    text = listed.format(tmp_path=tmp_path) if isinstance(listed, str) else listed
+    mark = tmp_path / "network" / MARK
+    former = json.loads(mark.read_text())
+    mark.write_text(json.dumps(former | {"files": [*former["files"], text]}))
+    exported(_dense(), tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+    assert (tmp_path / "network" / "src" / "model.c").is_file()
+
+
+@pytest.mark.parametrize("moves", [0, 1, 4, 9])
+def test_an_export_that_breaks_off_loses_nothing(moves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exported(_dense(), tmp_path, name="first")
+    folder, moved = tmp_path / "network", []
+    (folder / "src" / "mine.c").write_text("mine")
+
+    def replace_some(path: Path, target: Path) -> None:
+        if len(moved) == moves:
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        moved.append(target)
+        path.rename(target)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "replace", replace_some)
+        with pytest.raises(OSError, match="Input/output error") as error:
+            exported(_dense(), tmp_path, name="second")
+    assert error.value.filename == str(folder)
+    assert (folder / "src" / "mine.c").read_text() == "mine"
+    exported(_dense(), tmp_path, name="second")
+    (tmp_path / "other").mkdir()
+    exported(_dense(), tmp_path / "other", name="second")
+    assert contents(folder).keys() == contents(tmp_path / "other" / "network").keys() | {"src/mine.c"}
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,8 +309,23 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pyte
         ({"kernels": "best"}, "kernels is 'best', expected one of compact, fast"),
         ({"target": "avr"}, "target is 'avr', expected one of cortex-m4"),
         ({"packages": ["nix"]}, "packages has 'nix'"),
+        ({"name": None}, "name is 'None', expected a name for C"),
+        ({"name": "x\n" * 99}, "name is 'x x .*', expected a name for C"),
+        *(
+            ({"name": name}, f"name is '{name}', as a file or a target of the build is called")
+            for name in ("debug", "Optimized", "PUBLIC", "LINK_INTERFACE_LIBRARIES", "edit_cache", "ALL_BUILD", "com1")
+        ),
         ({"packages": ["arduino"], "name": "Arduino_net"}, "Arduino's own libraries alone"),
         ({"samples": [np.zeros((2, 9), np.float32)]}, "expected float32"),
+        (
+            {"samples": np.zeros((2, 9), np.float32)},
+            r"samples of \"input_1\" are float32 \[2, 9\], expected float32 \[1, 8\]",
+        ),
+        ({"samples": np.zeros(8, np.float32)}, r"samples of \"input_1\" are float32 \[8\], expected"),
+        ({"samples": np.zeros((0, 8), np.float32)}, "0 samples, expected at least 1"),
+        ({"samples": []}, "0 arrays of samples, expected one for each of 1 inputs"),
+        ({"samples": {"x": np.zeros((2, 8), np.float32)}}, "samples: inputs x given, expected input_1"),
+        ({"samples": iter([])}, r"samples of \"input_1\" are object \[\], expected"),
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, object], message: str, tmp_path: Path) -> None:
@@ -266,8 +356,9 @@ def test_the_command_prints_steps_and_json(tmp_path: Path, capsys: pytest.Captur
     assert "dense_run(" in (tmp_path / "network" / "src" / "dense.h").read_text()
 
 
-def test_samples_are_the_vectors(tmp_path: Path) -> None:
-    exported(_dense(), tmp_path, samples=[np.full((2, 8), 0.3125, np.float32)])
+@pytest.mark.parametrize("given", [lambda array: [array], lambda array: array, lambda array: {"input_1": array}])
+def test_samples_are_the_vectors(given: Callable[[np.ndarray], object], tmp_path: Path) -> None:
+    exported(_dense(), tmp_path, samples=given(np.full((2, 8), 0.3125, np.float32)))
     text = (tmp_path / "network" / "model_vectors.h").read_text()
     assert "model_vectors_input[16]" in text
     assert text.count("0.3125f") > 16

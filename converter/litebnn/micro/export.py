@@ -6,12 +6,12 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from litebnn import __version__
-from litebnn.errors import ConversionError, boundary
+from litebnn.errors import ConversionError, boundary, shown
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, check_custom_ops
 from litebnn.micro.emit import Emitted, emit, in_comment, prototype
@@ -22,12 +22,20 @@ from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
 
-# Names that a network must not have. They are headers that C libraries have or include, and targets of CMake or of the
-# exported build.
+# Names that a network must not have, in lower case.
 _TAKEN = re.compile(
-    "assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|main|math|setjmp|signal|stdarg|stdbool|stddef|"
-    "stdint|stdio|stdlib|string|tgmath|time|wchar|wctype|alloca|corecrt|crtdefs|endian|features|ieeefp|newlib|picolibc|"
-    "pthread.*|reent|sched|strings|vadefs|xlocale|arm_acle|arm_mve|all|clean|help|install|package|selftest|test|litebnn.*"
+    # Headers of the C standard, and those that C libraries include.
+    "assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdatomic|"
+    "stdbit|stdbool|stdckdint|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|threads|time|uchar|wchar|wctype|"
+    "alloca|availability.*|concurrencysal|corecrt.*|crtdefs|endian|features|ieeefp|newlib|picolibc|pthread.*|reent|sal|"
+    "sched|strings|targetconditionals|vadefs|vcruntime.*|xlocale|arm_acle|arm_mve|"
+    # Targets of CMake's generators, and keywords of target_link_libraries.
+    "all|all_build|clean|cmake.*|codegen|depend|edit_cache|help|install|list_install_components|package|package_source|"
+    "preinstall|rebuild_cache|run_tests|test|zero_check|debug|general|interface|link_.*|optimized|private|public|"
+    # Files and targets of the exported build.
+    "main|selftest|litebnn.*|"
+    # Devices of Windows, which no file may be called.
+    r"aux|com\d|con|lpt\d|nul|prn"
 )
 
 
@@ -67,6 +75,7 @@ class Export:
         constant_bytes: the size of the constants in flash in bytes, without code.
         input_bytes, output_bytes: the size in bytes of the memory that the caller provides.
         exact: true if all results equal those of TFLite's reference kernels to the last bit.
+        files: the paths of the written files in the folder, with slashes; nothing for an estimate.
     """
 
     folder: str
@@ -79,6 +88,7 @@ class Export:
     input_bytes: int
     output_bytes: int
     exact: bool
+    files: tuple[str, ...] = ()
 
     @property
     def instructions(self) -> int:
@@ -103,7 +113,7 @@ def export_c(
     kernels: str = "compact",
     target: str = "cortex-m4",
     packages: Sequence[str] = (),
-    samples: Sequence[Array] | None = None,
+    samples: Array | Sequence[Array] | Mapping[str, Array] | None = None,
     title: str = "",
 ) -> Export:
     """Writes a `.tflite` model as a folder of C99 that compiles for any microcontroller.
@@ -113,17 +123,21 @@ def export_c(
 
     Args:
         model: the model's bytes, or the path of its file.
-        folder: the folder to write. It is new, empty, or an earlier export.
+        folder: the folder to write. It is new, empty, or an earlier export, whose files are replaced; other files in it
+            stay.
         name: the network's name in C: the function is `NAME_run` in `NAME.h`.
         kernels: "compact" for the least flash, "fast" for the fewest instructions.
         target: the microcontroller for which kernels are selected: cortex-m4, cortex-m7, cortex-m55 or rv32imc.
         packages: wrappers to add: arduino, platformio, zephyr, esp-idf.
-        samples: inputs of the self-test, an array [samples, ...] for each of the model's inputs; by default random.
+        samples: inputs of the self-test, an array [samples, ...] for each of the model's inputs, or a dictionary of
+            them by the tensors' names; by default random.
         title: the model's name in comments; by default the file's name.
 
     Raises:
         ConversionError: the model cannot be read, converted or exported; the message names op and layer.
-        ValueError: an option has a value that it cannot have, or the folder contains other files.
+        TypeError: `packages` is a text.
+        ValueError: an option has a value that it cannot have, or the folder is neither empty nor an earlier export. Or
+            a file of the user's would be replaced.
         OSError: the folder cannot be written.
 
     Example:
@@ -154,19 +168,18 @@ def export_c(
     listed = [file for file in (f"src/{name}.c", *code) if file.endswith(".c")]
     values["CMAKE_SOURCES"] = "".join(f"  {file}\n" for file in listed)
     values["ZEPHYR_SOURCES"] = "".join(f"    ../{file}\n" for file in listed)
-    write_folder(
-        where,
-        {
-            f"src/{name}.h": emitted.header,
-            f"src/{name}.c": emitted.source,
-            **code,
-            f"{name}_vectors.h": vectors_header(vectors, placement, name),
-            "main.c": filled("main.c.in", values),
-            **package_files(packages, values),
-            "LICENSE": license_text(),
-            MARK: json.dumps(export.to_dict(), indent=1) + "\n",
-        },
-    )
+    values["MAKE_SOURCES"] = " \\\n  ".join(listed)
+    files = {
+        f"src/{name}.h": emitted.header,
+        f"src/{name}.c": emitted.source,
+        **code,
+        f"{name}_vectors.h": vectors_header(vectors, placement, name),
+        "main.c": filled("main.c.in", values),
+        **package_files(packages, values),
+        "LICENSE": license_text(),
+    }
+    export = replace(export, files=(*files, MARK))
+    write_folder(where, {**files, MARK: json.dumps(export.to_dict(), indent=1) + "\n"})
     return export
 
 
@@ -198,17 +211,19 @@ def _is_exact(placement: Placement) -> bool:
 
 
 def _check(name: str, kernels: str, target: str, packages: Sequence[str]) -> None:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name):
-        raise ValueError(f"name is {name!r}, expected a name for C of up to 41 letters, digits and _")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name):
+        raise ValueError(f"name is {shown(name)!r}, expected a name for C of up to 41 letters, digits and _")
     # Names are compared in lower case, because some systems do not distinguish upper and lower case in file names.
     if _TAKEN.fullmatch(name.lower()) or any(sources_folder().rglob(f"{name.lower()}.[ch]")):
         raise ValueError(f"name is {name!r}, as a file or a target of the build is called: expected another name")
     for option, value, known in (("kernels", kernels, KERNELS), ("target", target, TARGETS)):
-        if value not in known:
-            raise ValueError(f"{option} is {value!r}, expected one of {', '.join(known)}")
+        if not isinstance(value, str) or value not in known:
+            raise ValueError(f"{option} is {shown(value)!r}, expected one of {', '.join(known)}")
+    if isinstance(packages, str):
+        raise TypeError(f"packages is {shown(packages)!r}, expected a list of names")
     for package in packages:
-        if package not in PACKAGES:
-            raise ValueError(f"packages has {package!r}, expected {', '.join(PACKAGES)}")
+        if not isinstance(package, str) or package not in PACKAGES:
+            raise ValueError(f"packages has {shown(package)!r}, expected {', '.join(PACKAGES)}")
     if "arduino" in packages and name.lower().startswith("arduino"):
         raise ValueError(f"name is {name!r}: Arduino's own libraries alone may have names that start with Arduino")
 

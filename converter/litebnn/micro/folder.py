@@ -1,16 +1,22 @@
-"""The folder of an exported network. It is written completely under another name, then renamed."""
+"""The folder of an exported network.
+
+A new folder is written completely under another name, then renamed. In the folder of an earlier export, that export's
+files are replaced one by one. All other files stay as they are, even after a crash.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 
 from litebnn.errors import printable
 
-# The name of the file that marks a folder as an exported network. A later export may replace such a folder.
+# The name of the file that marks a folder as an exported network, and lists the files that a later export may replace.
 MARK = "litebnn-export.json"
 
 
@@ -43,10 +49,10 @@ def _shipped(installed: str, checked_out: str) -> Path:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuses a folder that an export may not replace.
+    """Refuses a folder to which an export may not write.
 
     Raises:
-        ValueError: the path is a file, the folder holds something that no export has written, or its parent folder is
+        ValueError: the path is a file, the folder is neither empty nor an earlier export, or its parent folder is
             missing.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
@@ -58,36 +64,94 @@ def check_folder(folder: Path) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, str]) -> None:
-    """Replaces a folder by a new one with these files. `files` has the content of each file by its path in the folder.
+    """Writes files to a new folder, or replaces those of an earlier export.
+
+    `files` has the content of each file by its path in the folder. The JSON of the file MARK lists all paths under
+    "files".
 
     Raises:
-        ValueError: the folder may not be replaced.
-        OSError: a file cannot be written; an earlier folder is unchanged.
+        ValueError: the folder may not be written, or a file in it is not of an earlier export and would be replaced.
+        OSError: a file cannot be written; each file of an earlier export is complete, an old or a new one.
     """
     check_folder(folder)
     folder = folder.absolute()
+    is_new = not folder.exists()
+    former = _check_files(folder, files)
     try:
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name[:64]}.") as temporary:
-            _replace(folder, Path(temporary), files)
+        # The temporary folder is where its files can be renamed from: a folder may be the root of a disk.
+        beside = folder.parent if is_new else folder
+        with tempfile.TemporaryDirectory(dir=beside, prefix=f".{folder.name[:64]}.") as temporary:
+            made = Path(temporary) / "new"
+            for name, text in files.items():
+                _write(made / name, text)
+            if is_new:
+                made.rename(folder)
+            else:
+                _replace(folder, made, files, former)
     except OSError as error:
         # The message names the final folder, because the name of the temporary folder would mean nothing to the user.
         raise OSError(error.errno, os.strerror(error.errno or 0), printable(folder)) from None
 
 
-def _replace(folder: Path, temporary: Path, files: Mapping[str, str]) -> None:
-    made, old = temporary / "new", temporary / "old"
-    for name, text in files.items():
-        path = made / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
-    if folder.exists():
-        folder.rename(old)
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _check_files(folder: Path, files: Mapping[str, str]) -> set[str]:
+    """The paths of an earlier export's files that `files` does not have.
+
+    Raises:
+        ValueError: a file in the folder is not of an earlier export, or leads out of the folder, and would be replaced.
+    """
+    former = _former_files(folder)
+    for name in files:
+        path = folder / name
+        if (os.path.lexists(path) and name not in (MARK, *former)) or path.is_dir():
+            raise ValueError(f"{path} is not of an earlier export: move it, or name another folder")
+        if any(parent.is_symlink() or parent.is_file() for parent in _parents(folder, name)):
+            raise ValueError(f"{path.parent} is no folder of an earlier export: move it, or name another folder")
+    return former - set(files)
+
+
+def _former_files(folder: Path) -> set[str]:
+    """The paths of the files that an earlier export has written to a folder."""
     try:
-        made.rename(folder)
-    except OSError:
-        if old.exists():
-            old.rename(folder)
-        raise
+        listed = json.loads((folder / MARK).read_text(encoding="utf-8"))["files"]
+        return {name for name in listed if isinstance(name, str) and _is_inside(name)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _is_inside(name: str) -> bool:
+    """True for a relative path as an export lists it. Anyone may have written the list."""
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not name.startswith("/") and ".." not in parts and not re.search(r"[:\\\0]", name)
+
+
+def _parents(folder: Path, name: str) -> list[Path]:
+    """The folders between an exported folder and a file in it, the innermost first."""
+    return [folder / parent for parent in PurePosixPath(name).parents if parent.parts]
+
+
+def _replace(folder: Path, made: Path, files: Mapping[str, str], former: set[str]) -> None:
+    """Moves files to a folder, and removes those of an earlier export that are `former`."""
+    # Until all files are moved, the list has those of both exports. If this one breaks off, the next one knows them.
+    both = {"files": [*files, *former]}
+    _write(made / "list", json.dumps(both))
+    (made / "list").replace(folder / MARK)
+    for name in files:
+        if name != MARK:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).replace(folder / name)
+    for name in former:
+        parents = _parents(folder, name)
+        if not any(parent.is_symlink() for parent in parents) and not (folder / name).is_dir():
+            (folder / name).unlink(missing_ok=True)
+            for parent in parents:
+                with suppress(OSError):  # it has other files
+                    parent.rmdir()
+    (made / MARK).replace(folder / MARK)
 
 
 def filled(template: str, values: Mapping[str, object]) -> str:

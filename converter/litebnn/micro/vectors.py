@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from litebnn.micro.placement import Placement, argument_names
 from litebnn.micro.program import C_TYPES
 from litebnn.micro.reference import check_shapes, reference_interpreter, run_reference
 from litebnn.report.op_properties import channels_of_bits
+from litebnn.runtime.predictor import arrays_of
 
 MOST_VECTORS = 3
 # The largest number of bytes of all test vectors together. A network on large images gets fewer vectors, so that a
@@ -52,7 +53,7 @@ def _random(tensor: Tensor, bits: Mapping[Tensor, int], rng: np.random.Generator
     return pack_bits(rng.random((*tensor.shape[:-1], channels)) < 0.5)
 
 
-def make_vectors(model: bytes, graph: Graph, is_exact: bool, samples: Sequence[Array] | None, seed: int = 0) -> Vectors:
+def make_vectors(model: bytes, graph: Graph, is_exact: bool, samples: Any, seed: int = 0) -> Vectors:
     """Makes test vectors by running the reference on random inputs, or on the caller's samples.
 
     Raises:
@@ -62,7 +63,7 @@ def make_vectors(model: bytes, graph: Graph, is_exact: bool, samples: Sequence[A
     size = sum(C_TYPES[t.type][2] * int(np.prod(t.shape, dtype=np.int64)) for t in (*graph.inputs, *graph.outputs))
     count = max(1, min(MOST_VECTORS, MOST_BYTES // max(size, 1)))
     rng = np.random.default_rng(seed)
-    inputs = _checked(graph, samples)[:count] if samples else [random_inputs(graph, rng) for _ in range(count)]
+    inputs = [random_inputs(graph, rng) for _ in range(count)] if samples is None else _checked(graph, samples)[:count]
     try:
         check_shapes(graph)
         interpreter = reference_interpreter(model, with_library=True)
@@ -75,18 +76,32 @@ def make_vectors(model: bytes, graph: Graph, is_exact: bool, samples: Sequence[A
     return Vectors(tuple(np.stack(column) for column in zip(*inputs, strict=True)), stacked, tolerance)
 
 
-def _checked(graph: Graph, samples: Sequence[Array]) -> list[list[Array]]:
+def _checked(graph: Graph, given: Any) -> list[list[Array]]:
+    """The samples as the inputs of one run each.
+
+    Raises:
+        ConversionError: they do not have the model's shapes and types.
+    """
+    try:
+        samples = arrays_of(given, [tensor.name for tensor in graph.inputs])
+    except ValueError as error:
+        raise ConversionError(f"samples: {error}") from None
     if len(samples) != len(graph.inputs):
         raise ConversionError(f"{len(samples)} arrays of samples, expected one for each of {len(graph.inputs)} inputs")
     for array, tensor in zip(samples, graph.inputs, strict=True):
         expected = np.dtype("bool" if tensor.type == "BOOL" else tensor.type.lower())
-        if array.shape[1:] != tensor.shape[1:] or array.dtype != expected or not len(array):
+        if array.ndim != max(1, len(tensor.shape)) or array.shape[1:] != tensor.shape[1:] or array.dtype != expected:
             found = f"{array.dtype} {list(array.shape)}"
             raise ConversionError(f'samples of "{tensor.name}" are {found}, expected {expected} {list(tensor.shape)}')
-    batches = [tensor.shape[0] for tensor in graph.inputs]
+    batches = [tensor.shape[0] if tensor.shape else 1 for tensor in graph.inputs]
     count = min(len(array) // batch for array, batch in zip(samples, batches, strict=True))
+    if not count:
+        raise ConversionError(f"{min(map(len, samples))} samples, expected at least {max(batches)}")
     return [
-        [array[i * batch : (i + 1) * batch] for array, batch in zip(samples, batches, strict=True)]
+        [
+            array[i * batch : (i + 1) * batch].reshape(tensor.shape)
+            for array, batch, tensor in zip(samples, batches, graph.inputs, strict=True)
+        ]
         for i in range(count)
     ]
 

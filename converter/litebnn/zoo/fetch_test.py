@@ -255,7 +255,7 @@ def test_a_connection_that_is_reset_or_silent_is_tried_again(
             ended.wait(5)
             return
         request.wfile.write(sends)
-        # With a linger time of 0, closing a socket resets the connection.
+        # Closing a socket with a linger time of 0 resets the connection.
         request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         os.close(request.connection.detach())
 
