@@ -1,5 +1,6 @@
 #include "common/error.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <new>
@@ -19,6 +20,13 @@ std::string Format(const char* format, ...) {
   return text;
 }
 
+std::string Printable(std::string text) {
+  constexpr size_t kHalf = 2000;
+  if (text.size() > 2 * kHalf) text.replace(kHalf, text.size() - 2 * kHalf, "...");
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
+}
+
 int RunProgram(void (*program)(int argc, char** argv), int argc, char** argv) {
   try {
     program(argc, argv);
@@ -27,7 +35,7 @@ int RunProgram(void (*program)(int argc, char** argv), int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     std::fputs("error: out of memory\n", stderr);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
+    std::fprintf(stderr, "error: %s\n", Printable(error.what()).c_str());
   }
   return 1;
 }

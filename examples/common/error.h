@@ -14,6 +14,10 @@ struct Error : std::runtime_error {
 // Formats a string as printf does, and returns it.
 [[gnu::format(printf, 1, 2)]] std::string Format(const char* format, ...);
 
+// Makes text of a model or of a file safe to print. Control characters, which can command a terminal, become question
+// marks. Megabytes lose their middle.
+std::string Printable(std::string text);
+
 // Calls the main function of a program and returns its exit code. If the function throws an exception, prints a line to
 // stderr and returns 1.
 int RunProgram(void (*program)(int argc, char** argv), int argc, char** argv);

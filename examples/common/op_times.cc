@@ -31,12 +31,13 @@ std::string FormatOpTimes(const std::vector<OpTime>& times) {
 
   std::string text = Format("%5s %9s %6s  %-24s %s\n", "node", "ms", "%", "op", "output");
   for (const OpTime& time : times) {
-    text += Format("%5d %9.3f %6.2f  %-24s %s\n", time.node, per_run(time), share(per_run(time)), time.op.c_str(),
-                   time.output.c_str());
+    text += Format("%5d %9.3f %6.2f  %-24s %s\n", time.node, per_run(time), share(per_run(time)),
+                   Printable(time.op).c_str(), Printable(time.output).c_str());
   }
   text += Format("\n%5s %9s %6s  %s\n", "nodes", "ms", "%", "op");
   for (const Kind& kind : kinds) {
-    text += Format("%5d %9.3f %6.2f  %s\n", kind.nodes, kind.milliseconds, share(kind.milliseconds), kind.op.c_str());
+    text += Format("%5d %9.3f %6.2f  %s\n", kind.nodes, kind.milliseconds, share(kind.milliseconds),
+                   Printable(kind.op).c_str());
   }
   return text;
 }

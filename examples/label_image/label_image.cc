@@ -83,15 +83,18 @@ size_t CheckOutput(const Session& session, const std::string& model) {
   return static_cast<size_t>(outputs[0].shape.back());
 }
 
-std::vector<std::string> SplitLabels(const std::string& text) {
+// Splits the text of the file `name` into labels, one a line. Skips the byte order mark of UTF-8, which some editors
+// write.
+std::vector<std::string> SplitLabels(const std::string& text, const std::string& name) {
+  if (text.rfind("\xff\xfe", 0) == 0 || text.rfind("\xfe\xff", 0) == 0 || text.find('\0') != std::string::npos) {
+    throw Error(name + " is no text in UTF-8");
+  }
   std::vector<std::string> labels;
-  for (size_t begin = 0; begin < text.size();) {
+  for (size_t begin = text.rfind("\xef\xbb\xbf", 0) == 0 ? 3 : 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string label = text.substr(begin, end - begin);
     if (!label.empty() && label.back() == '\r') label.pop_back();
-    // A label may come from an untrusted model, so control characters, which can command a terminal, are replaced.
-    std::replace_if(label.begin(), label.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-    labels.push_back(std::move(label));
+    labels.push_back(Printable(std::move(label)));
     begin = end + 1;
   }
   while (!labels.empty() && labels.back().empty()) labels.pop_back();
@@ -262,13 +265,13 @@ void Run(const Settings& settings) {
   const InputFormat format = CheckInput(session, model);
   const bool labels_given = !settings.labels.empty();
   const std::string labels_name = labels_given ? settings.labels : metadata.labels_name;
-  const std::vector<std::string> labels =
-      SplitLabels(labels_given ? ReadFile(settings.labels, "labels file", kLargestLabelsFile) : metadata.labels);
+  const std::vector<std::string> labels = SplitLabels(
+      labels_given ? ReadFile(settings.labels, "labels file", kLargestLabelsFile) : metadata.labels, labels_name);
   const Normalization normalization = NormalizationOf(settings, metadata, format);
   const Image image = ReadImage(settings.image, format.channels);
   if (settings.verbose) {
     std::printf("%s, litebnn %s\n", RuntimeName().c_str(), litebnn_version());
-    std::printf("input: %s %s\n", session.inputs()[0].name.c_str(), Describe(session.inputs()[0]).c_str());
+    std::printf("input: %s %s\n", Printable(session.inputs()[0].name).c_str(), Describe(session.inputs()[0]).c_str());
     std::printf("image: %d x %d, %d channels\n", image.width, image.height, image.channels);
   }
   FillInput(session, image, metadata, format, normalization);
@@ -285,7 +288,8 @@ void Run(const Settings& settings) {
                        num_scores, model.c_str()));
   }
   if (settings.verbose) {
-    std::printf("output: %s %s\n", session.outputs()[0].name.c_str(), Describe(session.outputs()[0]).c_str());
+    std::printf("output: %s %s\n", Printable(session.outputs()[0].name).c_str(),
+                Describe(session.outputs()[0]).c_str());
   }
   std::printf("average time: %.3f ms\n", milliseconds / settings.count);
   if (settings.session.profiling) std::printf("%s", FormatOpTimes(session.op_times()).c_str());

@@ -310,6 +310,24 @@ def test_labels_must_be_as_many_as_outputs(label_image, files, count, says):
     assert message == f"{files['labels']} has {says}, expected 12: one for each output of {files['tflite_model']}"
 
 
+def test_labels_may_begin_with_a_byte_order_mark(label_image, files):
+    files["labels"].write_text("".join(f"thing {11 - i}\n" for i in range(12)), encoding="utf-8-sig")
+    assert run(label_image, **files, **RAW, num_results=12).stdout.splitlines()[-1] == "0: 0 thing 11"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_labels_in_utf_16_are_one_line(label_image, files, encoding):
+    files["labels"].write_text("".join(f"thing {i}\n" for i in range(12)), encoding=encoding)
+    assert error_of(run(label_image, **files)) == f"{files['labels']} is no text in UTF-8"
+
+
+def test_a_name_that_could_command_a_terminal_is_one_line(label_image, files):
+    message = error_of(run(label_image, **files | {"labels": "a\n\x1b[31m" + "b" * 9000}))
+    assert message.startswith("cannot read the labels file a??[31mbbb")
+    assert message.endswith("File name too long")
+    assert len(message) < 4100
+
+
 @pytest.mark.parametrize("which", ["tflite_model", "image", "labels"])
 def test_an_empty_file_is_one_line(label_image, files, which):
     files[which].write_bytes(b"")
