@@ -52,6 +52,18 @@ def shown(value: object) -> str:
     return printable(_without_middle(" ".join(text.split()), _VALUE))
 
 
+def check_type(name: str, value: Any, expected: str, *types: type) -> None:
+    """Refuses an argument of a type that it cannot have.
+
+    Raises:
+        TypeError: the argument is of none of these types.
+
+    >>> check_type("partial", "kept.partial", "the path of a file", str, os.PathLike)
+    """
+    if not isinstance(value, types):
+        raise TypeError(f"{name} is {type(value).__name__}, expected {expected}")
+
+
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
     """The value of an argument that is a whole number, of Python or of NumPy.
 

@@ -98,7 +98,7 @@ class DaskCluster:
             client = distributed.Client(self.scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, ImportError) as error:
             reason = " ".join(str(error).split())
-            raise ConnectionError(f"no scheduler answers at {self.scheduler}: {printable(reason)}") from None
+            raise ConnectionError(printable(f"no scheduler answers at {self.scheduler}: {reason}")) from None
         try:
             try:
                 with _asking_scheduler(distributed):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from litebnn.errors import ConversionError, reason_with_file, warn
+from litebnn.errors import ConversionError, check_type, reason_with_file, warn, whole_number
 from litebnn.evaluate.batches import Array
 from litebnn.evaluate.executors import executor_of
 from litebnn.evaluate.in_process import Work
@@ -29,6 +29,10 @@ class DataSet:
         data, preprocess, batch_size, workers, scheduler: the arguments of `litebnn.evaluate_models` with these names.
             The model must have one input.
 
+    Raises:
+        ValueError: `batch_size` is less than 1, or `workers` is negative.
+        TypeError: an argument is of a type that it cannot have.
+
     Example:
         >>> calibration = DataSet("imagenet/train", preprocess="zoo")
         >>> int8 = litebnn.convert_tflite("float.tflite", representative_dataset=calibration)  # doctest: +SKIP
@@ -39,6 +43,15 @@ class DataSet:
     batch_size: int = 32
     workers: int | None = None
     scheduler: str | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.data):
+            check_type("data", self.data, "a path or a function that yields batches", str, os.PathLike)
+        if not callable(self.preprocess):
+            check_type("preprocess", self.preprocess, "a text or a function", str)
+        whole_number("batch_size", self.batch_size, 1)
+        if self.workers is not None:
+            whole_number("workers", self.workers, 0)
 
     def results(self, purpose: str, work_of: Callable[[Recipe], Work]) -> list[Result]:
         """Runs work on every batch and returns the results in order. Warns of samples that cannot be read.

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,3 +77,17 @@ def test_mistakes_are_conversion_errors(source: bytes, tmp_path: Path) -> None:
         with pytest.raises(litebnn.ConversionError, match="^representative_dataset: ") as error:
             litebnn.convert_tflite(source, representative_dataset=DataSet(tmp_path / name, workers=0))
         assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        ({"batch_size": 0}, ValueError, "batch_size is 0, expected a whole number of at least 1"),
+        ({"workers": 1.5}, TypeError, "workers is 1.5, expected a whole number of at least 0"),
+        ({"preprocess": 3}, TypeError, "preprocess is int, expected a text or a function"),
+        ({"data": samples()}, TypeError, "data is list, expected a path or a function that yields batches"),
+    ],
+)
+def test_a_wrong_argument_is_named(arguments: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=f"^{message}$"):
+        DataSet(**{"data": "images", **arguments})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from litebnn.errors import check_type, whole_number
 from litebnn.evaluate.batches import Batch
 from litebnn.evaluate.dask_cluster import DaskCluster
 from litebnn.evaluate.in_process import run_in_process
@@ -24,6 +25,7 @@ def executor_of(
 
     Raises:
         ValueError: more than one executor is chosen, or `workers` is negative.
+        TypeError: `workers` is no whole number, or `scheduler` is no text.
     """
     named = {"workers": workers, "scheduler": scheduler, "boards": boards}
     chosen = [name for name, value in named.items() if value is not None]
@@ -31,8 +33,8 @@ def executor_of(
         raise ValueError(f"{' and '.join(chosen)} exclude each other: batches run at one place")
     if boards is not None:
         return boards.executor(on_warning)
+    check_type("scheduler", scheduler, "an address", str, type(None))
+    workers = cores() if workers is None else whole_number("workers", workers, 0)
     if scheduler is None and workers == 0:
         return run_in_process
-    if workers is not None and workers < 0:
-        raise ValueError(f"workers is {workers}, expected 0 or more")
-    return DaskCluster(cores() if workers is None else workers, scheduler, on_warning).run
+    return DaskCluster(workers, scheduler, on_warning).run

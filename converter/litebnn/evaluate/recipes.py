@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from litebnn.errors import check_type, shown
 from litebnn.evaluate.batches import Array
 from litebnn.evaluate.extras import failures_named, fingerprint_of, import_function, is_function_name, name_of
 from litebnn.evaluate.images import resize, with_channels
@@ -89,6 +90,7 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
 
     Raises:
         ValueError: `preprocess` is none of these.
+        TypeError: `preprocess` is neither a text nor a function.
 
     Example:
         >>> open_recipe("127.5/127.5").prepared()(np.full((1, 1, 1), 255, np.uint8), (1, 1, 1))
@@ -96,6 +98,7 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
     """
     if callable(preprocess):
         return Recipe(name_of(preprocess), folder, fingerprint_of(preprocess), preprocess)
+    check_type("preprocess", preprocess, "a text or a function", str)
     if is_function_name(preprocess):
         return Recipe(preprocess, folder, fingerprint_of(import_function(preprocess, folder)))
     _numbers(preprocess.removeprefix(_AUTO))
@@ -156,7 +159,7 @@ def _numbers(name: str) -> tuple[Any, ...]:
             raise ValueError
     except ValueError:
         expected = f"{', '.join(NAMES)}, MEAN/STD such as 127.5/127.5, MEAN/STD/CROP, or module:function"
-        raise ValueError(f"preprocess is {name}, expected {expected}") from None
+        raise ValueError(f"preprocess is {shown(name)}, expected {expected}") from None
     return mean, std, *(float(share[0]) for share in crop)
 
 

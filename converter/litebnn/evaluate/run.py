@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn import __version__
-from litebnn.errors import warn
+from litebnn.errors import check_type, warn, whole_number
 from litebnn.evaluate.batches import Array, Batch
 from litebnn.evaluate.executors import Executor, executor_of
 from litebnn.evaluate.metrics import Counts, Evaluation, ModelCounts
@@ -78,6 +78,7 @@ def evaluate_models(
 
     Raises:
         ValueError: an argument is invalid, a model or a batch cannot be run, or the partial file is another job's.
+        TypeError: an argument is of a type that it cannot have; the message names the argument.
         OSError: a file cannot be read, or a scheduler or board cannot be reached.
         ImportError: Dask, Pillow or pyarrow is needed and missing.
 
@@ -86,18 +87,19 @@ def evaluate_models(
         >>> found.counts.samples, 0 <= found.top_1() <= found.top_5() <= 1
         (100, True)
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}, expected 1 or more")
-    given = [models] if isinstance(models, bytes | str | os.PathLike) else list(models)
+    batch_size = whole_number("batch_size", batch_size, 1)
+    is_one = isinstance(models, bytes | str | os.PathLike) or not isinstance(models, Iterable)
+    given: list[Any] = [models] if is_one else list(models)
     if not given:
         raise ValueError("no model is given")
-    files = tuple(_model(model) for model in given)
+    files = tuple(Model(*read_content(model)) for model in given)
     source, recipe = _source_and_recipe(files, data, preprocess)
     say = on_warning or (
         lambda line: warn(line, __name__, "litebnn.evaluate.dask_cluster", "litebnn.evaluate.on_boards")
     )
     counts = Counts([ModelCounts() for _ in files])
     job = _job(files, source, recipe, batch_size)
+    check_type("partial", partial, "the path of a file, True or False", str, os.PathLike, bool)
     path = _own_name(job) if partial is True else Path(partial) if partial else None
     executor, started = executor_of(workers, scheduler, boards, say), time.perf_counter()
     scored = results(executor, Scoring(files, recipe), source.batches(batch_size), path, job, say)
@@ -148,12 +150,6 @@ def _count(
             on_warning(f"the results of {done} samples are kept in {path}, where the same command goes on")
         raise
     return kept
-
-
-def _model(model: Any) -> Model:
-    if isinstance(model, str | os.PathLike):
-        return Model(*read_content(Path(model)))
-    return Model(*read_content(model))
 
 
 def _job(models: Sequence[Model], source: Source, recipe: Recipe, batch_size: int) -> dict[str, Any]:

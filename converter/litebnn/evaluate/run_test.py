@@ -176,6 +176,13 @@ def test_images_that_cannot_be_read_are_told_of_and_left_out(tmp_path: Path) -> 
         ({"workers": -1}, "workers is -1"),
         ({"batch_size": 0}, "batch_size is 0"),
         ({"model": []}, "no model is given"),
+        ({"model": 3}, "model is int, expected bytes or the path of a .tflite file"),
+        ({"batch_size": True}, "batch_size is True, expected a whole number of at least 1"),
+        ({"workers": "2"}, "workers is 2, expected a whole number of at least 0"),
+        ({"scheduler": 3, "workers": None}, "scheduler is int, expected an address"),
+        ({"partial": 3}, "partial is int, expected the path of a file, True or False"),
+        ({"preprocess": None}, "preprocess is NoneType, expected a text or a function"),
+        ({"data": None}, "data is NoneType, expected a path or a function that yields batches"),
         ({"model": b"nothing"}, "the model is no .tflite file"),
         ({"preprocess": "x"}, "preprocess is x"),
         ({"data": lambda: [(IMAGES, LABELS + 5)]}, "the data set has the label 1"),
@@ -187,7 +194,7 @@ def test_images_that_cannot_be_read_are_told_of_and_left_out(tmp_path: Path) -> 
     ],
 )
 def test_mistakes_are_one_line(tmp_path: Path, options: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=".") as error:
+    with pytest.raises((ValueError, TypeError), match=".") as error:
         evaluated(**{"data": batches, **options})
     assert message in str(error.value)
     assert "\n" not in str(error.value)

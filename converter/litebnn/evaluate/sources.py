@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.errors import naming, printable
+from litebnn.errors import check_type, naming, printable
 from litebnn.evaluate.batches import Array, ArraysPart, Batch, Samples, Unreadable, as_labels
 from litebnn.evaluate.extras import (
     failures_named,
@@ -67,11 +67,13 @@ def open_source(
 
     Raises:
         ValueError: `data` is none of these, is empty, or has no images; the message says what was expected.
+        TypeError: `data` is neither a path nor a function.
         OSError: the data set cannot be read.
         ImportError: parquet files need pyarrow, which is not installed.
     """
     if callable(data):
         return FunctionSource(name_of(data), None, fingerprint_of(data), function=data)
+    check_type("data", data, "a path or a function that yields batches", str, os.PathLike)
     text, path = os.fspath(data), Path(data)
     # An empty text is refused, because Path("") would mean the current folder.
     if text and path.is_dir():

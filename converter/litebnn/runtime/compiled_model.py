@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from litebnn.errors import whole_number
 from litebnn.graph import NUMPY_TYPES
 from litebnn.model_files import read_content
 from litebnn.runtime.delegate import load_delegate
@@ -61,7 +62,8 @@ class CompiledModel(Predictor):
         environment: Any = None,
     ) -> None:
         self._name, self._content = read_content(model)
-        load_delegate(num_threads, isa=isa, runtime="ai-edge-litert")  # refuses wrong options
+        num_threads = whole_number("num_threads", num_threads, 1)
+        load_delegate(num_threads, isa=isa, runtime="ai-edge-litert")  # refuses a wrong isa
         if environment is None:
             environment = make_environment(
                 isa=isa, compiler_plugin_path=NO_LIBRARIES, dispatch_library_path=NO_LIBRARIES

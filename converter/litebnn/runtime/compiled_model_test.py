@@ -262,6 +262,8 @@ def test_wrong_options_are_errors(environment: Any, tmp_path: Path) -> None:
     path, _ = golden("bias")
     with pytest.raises(ValueError, match="num_threads is 0"):
         litebnn.CompiledModel(path, 0)
+    with pytest.raises(TypeError, match="num_threads is None, expected a whole number of at least 1"):
+        litebnn.CompiledModel(path, None)
     with pytest.raises(ValueError, match="option num_threads: expected an integer from 1 to 256, found '257'"):
         litebnn.CompiledModel(path, 257)
     with pytest.raises(ValueError, match="option isa: .* found 'sparc'"):

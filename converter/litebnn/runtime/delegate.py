@@ -4,7 +4,9 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
+from litebnn.errors import whole_number
 from litebnn.runtime.find import find_library, find_runtime
+from litebnn.runtime.predictor import reason
 
 
 def load_delegate(
@@ -35,6 +37,7 @@ def load_delegate(
 
     Raises:
         ValueError: an option is refused, and the message lists the known values; or the library is not litebnn's.
+        TypeError: `num_threads` is no whole number.
         FileNotFoundError: the library is not found.
         ImportError: no runtime is installed.
 
@@ -42,8 +45,8 @@ def load_delegate(
         >>> from ai_edge_litert.interpreter import Interpreter
         >>> interpreter = Interpreter("model.tflite", experimental_delegates=[litebnn.load_delegate()])
     """
-    if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 1):
-        raise ValueError(f"num_threads is {num_threads!r}, expected a whole number of at least 1")
+    if num_threads is not None:  # the library refuses too many
+        num_threads = whole_number("num_threads", num_threads, 1)
     options = {"num_threads": num_threads, "isa": isa, "verbose": "1" if verbose else None}
     path = find_library() if library is None else Path(library)
     if not path.is_file():
@@ -60,4 +63,4 @@ def load_delegate(
     try:
         return module.load_delegate(str(path), {key: str(value) for key, value in options.items() if value is not None})
     except ValueError as error:
-        raise ValueError(" ".join(str(error).split())) from error
+        raise ValueError(reason(error)) from error

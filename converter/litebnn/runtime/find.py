@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
+from litebnn.errors import shown
 from litebnn.system import HERE
 
 LIBRARY_NAME = HERE.library
@@ -42,7 +43,7 @@ def find_runtime(name: str | None = None) -> ModuleType:
         'ai_edge_litert.interpreter'
     """
     if name is not None and name not in [*RUNTIMES]:
-        raise ValueError(f"runtime is {name!r}, expected one of {', '.join(RUNTIMES)}")
+        raise ValueError(f"runtime is {shown(name)}, expected one of {', '.join(RUNTIMES)}")
     for package in [name] if name else RUNTIMES:
         if importlib.util.find_spec(RUNTIMES[package].partition(".")[0]):
             _check_numpy(package)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from litebnn.errors import whole_number
 from litebnn.model_files import read_content
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import RUNTIMES, find_runtime
@@ -51,6 +52,8 @@ class Interpreter(Predictor):
     ) -> None:
         self._name, content = read_content(model)
         module = find_runtime(runtime)
+        if num_threads is not None:  # as TensorFlow Lite's interpreter has it
+            num_threads = whole_number("num_threads", num_threads, 1)
         delegate = load_delegate(num_threads, isa=isa, runtime=runtime)
         try:
             if module.__name__ == RUNTIMES["tflite-runtime"]:

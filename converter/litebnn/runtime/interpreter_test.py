@@ -219,6 +219,9 @@ def test_a_refused_option_is_one_line() -> None:
 def test_wrong_options_are_errors() -> None:
     with pytest.raises(ValueError, match="num_threads is 0"):
         litebnn.load_delegate(num_threads=0)
+    for wrong in (True, 2.0, "2"):
+        with pytest.raises(TypeError, match=f"num_threads is {wrong}, expected a whole number of at least 1"):
+            litebnn.load_delegate(num_threads=wrong)
     with pytest.raises(ValueError, match="sparc"):
         litebnn.load_delegate(isa="sparc")
 
