@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +80,10 @@ def _observed(model: Model, tensors: list[Tensor], dataset: Dataset) -> Iterator
             yield _DATASET, result["limits"]
         return
     interpreter = interpreter_for("a representative dataset", content)
-    for number, sample in enumerate(dataset() if callable(dataset) else dataset):
+    samples = dataset() if callable(dataset) else dataset
+    if not isinstance(samples, Iterable):
+        raise ConversionError(f"{_DATASET} returns {type(samples).__name__}, expected a function that yields samples")
+    for number, sample in enumerate(samples):
         what = f"{_DATASET}: sample {number}"
         try:
             arrays = arrays_of(sample, model.input_names)

@@ -88,8 +88,8 @@ def evaluate_models(
         (100, True)
     """
     batch_size = whole_number("batch_size", batch_size, 1)
-    is_one = isinstance(models, bytes | str | os.PathLike) or not isinstance(models, Iterable)
-    given: list[Any] = [models] if is_one else list(models)
+    several: Any = None if isinstance(models, bytes | str | os.PathLike) else models
+    given: list[Any] = list(several) if isinstance(several, Iterable) else [models]
     if not given:
         raise ValueError("no model is given")
     files = tuple(Model(*read_content(model)) for model in given)
