@@ -51,7 +51,7 @@ def test_a_sample_may_be_a_dictionary_by_the_signatures_names() -> None:
     [
         ([], "gave no sample"),
         (lambda: iter([]), "gave no sample"),
-        (lambda: 3, "representative_dataset returns int, expected a function that yields samples"),
+        (lambda: 3, " returns int, expected a function that yields samples"),
         ([[np.zeros((1, 2), np.float32)]], "sample 0: 1 inputs given, expected 2"),
         ([[np.zeros((1, 2), np.float32), np.full((1, 2), np.inf, np.float32)]], 'sample 0: tensor ".*" is not finite'),
     ],

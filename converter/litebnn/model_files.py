@@ -24,8 +24,10 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Raises:
         OSError: the file cannot be opened, or reading it fails inside the `with` statement.
-        ConversionError: it is not a regular file.
+        ConversionError: it is not a regular file, or no name of a file.
     """
+    if "\0" in os.fsdecode(path):  # Python's own error does not name the file
+        raise ConversionError(f"{os.fsdecode(path)} is no name of a file: it has a null character")
     # Opening a pipe without O_NONBLOCK would wait until another process writes to it.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

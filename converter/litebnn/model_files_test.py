@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from litebnn import cli
-from litebnn.model_files import write_whole
+from litebnn.errors import ConversionError
+from litebnn.model_files import read_file, write_whole
 
 SOURCE = Path(__file__).resolve().parents[2] / "tests" / "golden" / "1x1.float.tflite"
 
@@ -68,3 +69,8 @@ def test_what_cannot_be_written_has_the_name_that_it_was_to_have(tmp_path: Path)
         write_whole(tmp_path / "none" / "file", b"content")
     assert missing.value.filename == str(tmp_path / "none" / "file")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_name_with_a_null_character_is_named() -> None:
+    with pytest.raises(ConversionError, match=r"^a\\x00b is no name of a file: it has a null character$"):
+        read_file("a\0b")

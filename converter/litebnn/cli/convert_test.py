@@ -64,6 +64,7 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert "invalid choice" in fails(capsys, "convert", source, "-o", out, "--inference-input-type", "int4")
     assert "is not quantized" in fails(capsys, "convert", source, "-o", out, "--inference-input-type", "int8")
     assert "cannot be read" in fails(capsys, "convert", source, "-o", out, "--representative-data", source)
+    assert "cannot be read: File name too long" in fails(capsys, "convert", "x" * 5000, "-o", out)
     assert out.read_bytes() == b"before"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["out.tflite", *(path.name for path in cases)])
 

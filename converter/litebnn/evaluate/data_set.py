@@ -11,7 +11,7 @@ from typing import Any
 
 from litebnn.errors import ConversionError, check_type, reason_with_file, warn, whole_number
 from litebnn.evaluate.batches import Array
-from litebnn.evaluate.executors import executor_of
+from litebnn.evaluate.executors import checked_workers, executor_of
 from litebnn.evaluate.in_process import Work
 from litebnn.evaluate.recipes import Recipe, open_recipe
 from litebnn.evaluate.scoring import Result
@@ -30,7 +30,7 @@ class DataSet:
             The model must have one input.
 
     Raises:
-        ValueError: `batch_size` is less than 1, or `workers` is negative.
+        ValueError: `batch_size` is less than 1, or `workers` is negative or too large.
         TypeError: an argument is of a type that it cannot have.
 
     Example:
@@ -51,7 +51,7 @@ class DataSet:
             check_type("preprocess", self.preprocess, "a text or a function", str)
         whole_number("batch_size", self.batch_size, 1)
         if self.workers is not None:
-            whole_number("workers", self.workers, 0)
+            checked_workers(self.workers)
 
     def results(self, purpose: str, work_of: Callable[[Recipe], Work]) -> list[Result]:
         """Runs work on every batch and returns the results in order. Warns of samples that cannot be read.

@@ -83,7 +83,7 @@ def test_mistakes_are_conversion_errors(source: bytes, tmp_path: Path) -> None:
     ("arguments", "kind", "message"),
     [
         ({"batch_size": 0}, ValueError, "batch_size is 0, expected a whole number of at least 1"),
-        ({"workers": 1.5}, TypeError, "workers is 1.5, expected a whole number of at least 0"),
+        ({"workers": 1.5}, TypeError, "workers is 1.5, expected 0 to 1024"),
         ({"preprocess": 3}, TypeError, "preprocess is int, expected a text or a function"),
         ({"data": samples()}, TypeError, "data is list, expected a path or a function that yields batches"),
     ],

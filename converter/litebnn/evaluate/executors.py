@@ -15,7 +15,19 @@ from litebnn.system import cores
 if TYPE_CHECKING:
     from litebnn.evaluate.on_boards import Boards
 
+_MOST_WORKERS = 1024
+
 Executor = Callable[[Any, Iterable[Batch]], Iterator[tuple[Batch, Result]]]
+
+
+def checked_workers(workers: Any) -> int:
+    """The number of processes that the user has chosen.
+
+    Raises:
+        ValueError: it is negative, or larger than any machine could run.
+        TypeError: it is no whole number.
+    """
+    return whole_number("workers", workers, 0, _MOST_WORKERS)
 
 
 def executor_of(
@@ -24,7 +36,7 @@ def executor_of(
     """The executor that the user has chosen.
 
     Raises:
-        ValueError: more than one executor is chosen, or `workers` is negative.
+        ValueError: more than one executor is chosen, or `workers` is negative or too large.
         TypeError: `workers` is no whole number, or `scheduler` is no text.
     """
     named = {"workers": workers, "scheduler": scheduler, "boards": boards}
@@ -34,7 +46,7 @@ def executor_of(
     if boards is not None:
         return boards.executor(on_warning)
     check_type("scheduler", scheduler, "an address", str, type(None))
-    workers = cores() if workers is None else whole_number("workers", workers, 0)
+    workers = cores() if workers is None else checked_workers(workers)
     if scheduler is None and workers == 0:
         return run_in_process
     return DaskCluster(workers, scheduler, on_warning).run

@@ -31,15 +31,17 @@ def file_to_tflite(path: Path) -> bytes:
     Raises:
         ConversionError: the path does not exist, or is not a model; the message says what was expected.
     """
-    if path.is_dir():
-        return saved_model_to_tflite(path)
     try:
-        with open_file(path) as file:
-            head = file.read(8)
-        if head[4:8] == _TFLITE_IDENTIFIER:
-            return read_file(path)
+        is_folder = path.is_dir()
+        if not is_folder:
+            with open_file(path) as file:
+                head = file.read(8)
+            if head[4:8] == _TFLITE_IDENTIFIER:
+                return read_file(path)
     except OSError as error:
         raise ConversionError(f"{path} cannot be read: {error.strerror}") from None
+    if is_folder:
+        return saved_model_to_tflite(path)
     if head.startswith(_HDF5_MAGIC):
         return keras_to_tflite(_load_keras(path, _version_of_hdf5(path)))
     if zipfile.is_zipfile(path):
