@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 # The most characters of a message, of a word in it, and of a value of an argument.
-_MESSAGE, _WORD, _VALUE = 4000, 300, 100
+_MESSAGE, _WORD, _VALUE = 1200, 300, 100
 
 
 def printable(text: object) -> str:
@@ -23,15 +23,16 @@ def printable(text: object) -> str:
 
     >>> printable("conv\n\x1b[31m")
     'conv\\n\\x1b[31m'
-    >>> printable("a" * 1000 + "z") == "a" * 150 + "..." + "a" * 149 + "z"
+    >>> printable("a" * 1000 + "z") == 150 * "a" + "..." + 149 * "a" + "z"
     True
     """
-    text = str(text)
-    if len(text) > _WORD:
-        text = _without_middle(
-            re.sub(rf"\S{{{_WORD + 1},}}", lambda word: _without_middle(word[0], _WORD), text), _MESSAGE
-        )
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    kept = _cut(str(text))
+    return _cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in kept))
+
+
+def _cut(text: str) -> str:
+    words = re.sub(rf"\S{{{_WORD + 1},}}", lambda word: _without_middle(word[0], _WORD), text)
+    return _without_middle(words, _MESSAGE)
 
 
 def _without_middle(text: str, most: int) -> str:
