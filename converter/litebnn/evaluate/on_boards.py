@@ -4,6 +4,7 @@ this machine."""
 from __future__ import annotations
 
 import io
+import math
 import queue
 import shlex
 import threading
@@ -18,6 +19,7 @@ import numpy as np
 from litebnn.boards.board import Board
 from litebnn.boards.host_keys import BoardError
 from litebnn.boards.program import Program
+from litebnn.errors import shown, whole_number
 from litebnn.evaluate.batches import Batch
 from litebnn.evaluate.scoring import Model, Result, Scoring
 from litebnn.runtime.interpreter import Interpreter
@@ -44,6 +46,10 @@ class Boards:
         seconds: the time in seconds for which a board may be silent, while it loads or runs a model, until it is given
             up.
 
+    Raises:
+        ValueError: `num_threads` is less than 1, or `seconds` is no number above 0.
+        TypeError: `hosts` is a text, or `num_threads` is no whole number.
+
     Example:
         >>> boards = Boards(["pi@kitchen", "pi@garden"])
         >>> litebnn.evaluate_models("model.tflite", "images", boards=boards).top_1()  # doctest: +SKIP
@@ -56,6 +62,13 @@ class Boards:
     folder: str = "."
     num_threads: int = 1
     seconds: float = 60
+
+    def __post_init__(self) -> None:
+        if isinstance(self.hosts, str):
+            raise TypeError(f"hosts is {shown(self.hosts)}, expected a list of addresses")
+        whole_number("num_threads", self.num_threads, 1)
+        if not (isinstance(self.seconds, int | float) and 0 < self.seconds < math.inf):
+            raise ValueError(f"seconds is {shown(self.seconds)}, expected a number above 0")
 
     def executor(
         self, on_warning: Callable[[str], None]

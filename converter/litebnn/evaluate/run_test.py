@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import litebnn
 from litebnn.evaluate.run import evaluate_models
 from litebnn.graph import constant
 from tests.evaluate.data_sets import MODEL, class_folders, counted, expected_counts, noise, npz
@@ -199,6 +200,23 @@ def test_mistakes_are_one_line(tmp_path: Path, options: dict, message: str) -> N
         evaluated(**{"data": batches, **options})
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hosts": "pi@kitchen"}, "hosts is pi@kitchen, expected a list of addresses"),
+        ({"num_threads": 0}, "num_threads is 0, expected a whole number of at least 1"),
+        ({"num_threads": True}, "num_threads is True, expected a whole number of at least 1"),
+        *(
+            ({"seconds": wrong}, f"seconds is {wrong}, expected a number above 0")
+            for wrong in (0, np.nan, np.inf, "60")
+        ),
+    ],
+)
+def test_mistakes_about_boards_are_one_line(options: dict, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"^{message}$"):
+        litebnn.Boards(**{"hosts": ["pi@kitchen"], **options})
 
 
 @pytest.mark.parametrize(
