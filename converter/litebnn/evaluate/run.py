@@ -88,11 +88,7 @@ def evaluate_models(
         (100, True)
     """
     batch_size = whole_number("batch_size", batch_size, 1)
-    several: Any = None if isinstance(models, bytes | str | os.PathLike) else models
-    given: list[Any] = list(several) if isinstance(several, Iterable) else [models]
-    if not given:
-        raise ValueError("no model is given")
-    files = tuple(Model(*read_content(model)) for model in given)
+    files = _read_models(models)
     source, recipe = _source_and_recipe(files, data, preprocess)
     say = on_warning or (
         lambda line: warn(line, __name__, "litebnn.evaluate.dask_cluster", "litebnn.evaluate.on_boards")
@@ -113,6 +109,14 @@ def evaluate_models(
     return Evaluation(
         names, source.name, recipe.name, source.classes, counts, seconds, (counts.samples - kept) / seconds
     )
+
+
+def _read_models(models: Any) -> tuple[Model, ...]:
+    several = None if isinstance(models, bytes | str | os.PathLike) else models
+    given = list(several) if isinstance(several, Iterable) else [models]
+    if not given:
+        raise ValueError("no model is given")
+    return tuple(Model(*read_content(model)) for model in given)
 
 
 def _source_and_recipe(files: Sequence[Model], data: Any, preprocess: Any) -> tuple[Source, Recipe]:
