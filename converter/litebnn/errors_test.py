@@ -3,6 +3,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from litebnn.errors import ConversionError, Defect, boundary, printable, shortened, shown, told_by, whole_number
 
@@ -33,6 +35,20 @@ def test_names_of_megabytes_lose_their_middle(name: str) -> None:
     assert printable(message) == message
     assert message.isprintable()
     assert len(printable(f'CONV_2D reads "{"conv/" * 10**6}" and writes "{"b" * 999}"')) < 1000
+
+
+LONG_TEXTS = st.lists(st.tuples(st.text(max_size=8), st.integers(0, 200)), max_size=4).map(
+    lambda parts: "".join(text * count for text, count in parts)
+)
+
+
+@given(LONG_TEXTS)
+def test_any_text_becomes_a_short_line(text: str) -> None:
+    line = printable(text)
+    assert line.isprintable()
+    assert len(line) <= 1203
+    assert printable(line) == line
+    assert line == text or len(text) > 300 or not text.isprintable()
 
 
 class Unprintable:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from litebnn.zoo.preprocessing import MEAN, STD, center_crop, preprocessed, resized_bicubic
 
@@ -22,6 +24,19 @@ def test_the_crop_is_the_square_in_the_middle(height: int, width: int, side: int
     cropped = center_crop(np.stack([rows, columns, rows], axis=-1))
     assert cropped.shape == (side, side, 3)
     assert tuple(cropped[0, 0]) == (top, left, top)
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.floats(1e-30, 1))
+def test_a_crop_is_a_square_of_the_images_pixels(height: int, width: int, share: float) -> None:
+    pixels = np.arange(height * width).reshape(height, width, 1)
+    cropped = center_crop(pixels, share)
+    side = len(cropped)
+    assert cropped.shape == (side, side, 1)
+    assert 1 <= side <= min(height, width)
+    assert side <= max(1, share * min(height, width) * (1 + 1e-6))
+    top, left = divmod(int(cropped[0, 0, 0]), width)
+    assert abs(2 * top + side - height) <= 1
+    assert abs(2 * left + side - width) <= 1
 
 
 def test_a_resize_to_the_same_size_changes_nothing() -> None:
