@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.errors import ConversionError, boundary, whole_number
+from litebnn.errors import ConversionError, boundary, shown, whole_number
 from litebnn.evaluate.batches import Array, Samples
 from litebnn.evaluate.recipes import automatic_recipe, open_recipe
 from litebnn.evaluate.scoring import Ready
@@ -68,7 +68,10 @@ class Classifier:
             TypeError: `top` is no whole number.
         """
         top = whole_number("top", top, 1)
-        pixels = np.asarray(pixels)
+        try:
+            pixels = np.asarray(pixels)
+        except ValueError:
+            raise ValueError(f"an image is {shown(pixels)}, expected uint8 [height, width, 3]") from None
         if pixels.ndim != 3 or pixels.dtype != np.uint8 or not pixels.size:
             raise ValueError(f"an image is {pixels.dtype} {list(pixels.shape)}, expected uint8 [height, width, 3]")
         output = self._interpreter.predict(self._ready.inputs(Samples([pixels], None)))

@@ -52,6 +52,11 @@ def test_a_quantized_model_gets_levels_and_gives_real_scores(dtype: str, scale: 
     np.testing.assert_allclose([found[label] for label in labels], real, atol=0.51 * scale + 1e-6)
 
 
+def test_rows_of_different_lengths_are_no_image(classify: litebnn.Classifier) -> None:
+    with pytest.raises(ValueError, match="^an image is \\[\\[1, 2\\], \\[3\\]\\], expected uint8"):
+        classify([[1, 2], [3]])
+
+
 @pytest.mark.parametrize("shape", [(28, 28), (0, 28, 1), (1, 28, 28, 1)])
 def test_other_arrays_are_refused(shape: tuple[int, ...], classify: litebnn.Classifier) -> None:
     with pytest.raises(ValueError, match="expected uint8 \\[height, width, 3\\]"):

@@ -309,6 +309,9 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pyte
         ({"kernels": "best"}, "kernels is 'best', expected one of compact, fast"),
         ({"target": "avr"}, "target is 'avr', expected one of cortex-m4"),
         ({"packages": ["nix"]}, "packages has 'nix'"),
+        ({"packages": "arduino"}, "packages is 'arduino', expected a list of names"),
+        ({"packages": None}, "packages is 'None', expected a list of names"),
+        ({"packages": iter(["arduino"]), "name": "Arduino_net"}, "Arduino's own libraries alone"),
         ({"name": None}, "name is 'None', expected a name for C"),
         ({"name": "x\n" * 99}, "name is 'x x .*', expected a name for C"),
         *(
@@ -329,7 +332,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pyte
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, object], message: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         exported(_dense(), tmp_path, **options)
     assert not (tmp_path / "network").exists()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -135,7 +135,7 @@ def export_c(
 
     Raises:
         ConversionError: the model cannot be read, converted or exported; the message names op and layer.
-        TypeError: `packages` is a text.
+        TypeError: `packages` is no list.
         ValueError: an option has a value that it cannot have, or the folder is neither empty nor an earlier export. Or
             a file of the user's would be replaced.
         OSError: the folder cannot be written.
@@ -143,7 +143,7 @@ def export_c(
     Example:
         >>> litebnn.export_c("binary.tflite", "network", target="cortex-m7")  # doctest: +SKIP
     """
-    _check(name, kernels, target, packages)
+    packages = _check(name, kernels, target, packages)
     where = Path(folder)
     check_folder(where)
     content, title = _converted(model, title)
@@ -210,7 +210,8 @@ def _is_exact(placement: Placement) -> bool:
     return all(lowered.exact for step in placement.steps for _, lowered in step.ops)
 
 
-def _check(name: str, kernels: str, target: str, packages: Sequence[str]) -> None:
+def _check(name: str, kernels: str, target: str, packages: Iterable[str]) -> list[str]:
+    """Refuses options that cannot be; returns the packages."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name):
         raise ValueError(f"name is {shown(name)!r}, expected a name for C of up to 41 letters, digits and _")
     # Names are compared in lower case, because some systems do not distinguish upper and lower case in file names.
@@ -219,13 +220,15 @@ def _check(name: str, kernels: str, target: str, packages: Sequence[str]) -> Non
     for option, value, known in (("kernels", kernels, KERNELS), ("target", target, TARGETS)):
         if not isinstance(value, str) or value not in known:
             raise ValueError(f"{option} is {shown(value)!r}, expected one of {', '.join(known)}")
-    if isinstance(packages, str):
+    if isinstance(packages, str) or not isinstance(packages, Iterable):
         raise TypeError(f"packages is {shown(packages)!r}, expected a list of names")
+    packages = list(packages)
     for package in packages:
         if not isinstance(package, str) or package not in PACKAGES:
             raise ValueError(f"packages has {shown(package)!r}, expected {', '.join(PACKAGES)}")
     if "arduino" in packages and name.lower().startswith("arduino"):
         raise ValueError(f"name is {name!r}: Arduino's own libraries alone may have names that start with Arduino")
+    return packages
 
 
 def _converted(model: bytes | str | os.PathLike[str], title: str) -> tuple[bytes, str]:

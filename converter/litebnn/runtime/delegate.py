@@ -4,7 +4,7 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from litebnn.errors import whole_number
+from litebnn.errors import printable, whole_number
 from litebnn.runtime.find import find_library, find_runtime
 from litebnn.runtime.predictor import reason
 
@@ -50,7 +50,7 @@ def load_delegate(
     options = {"num_threads": num_threads, "isa": isa, "verbose": "1" if verbose else None}
     path = find_library() if library is None else Path(library)
     if not path.is_file():
-        raise FileNotFoundError(f"library {path} is no file")
+        raise FileNotFoundError(f"library {printable(path)} is no file")
     # Without a folder in the library's path, Windows would search only its system folders.
     path = path.absolute()
     module = find_runtime(runtime)

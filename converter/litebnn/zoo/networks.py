@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from litebnn.errors import check_type, shown
+
 CLASSES = 1000
 RELEASES = "https://github.com/larq/zoo/releases/download"
 
@@ -91,10 +93,12 @@ def find_network(name: str) -> Network:
 
     Raises:
         ValueError: no network has this name.
+        TypeError: the name is no text.
     """
+    check_type("the network's name", name, "a text", str)
     wanted = name.lower().replace("_", "").replace("-", "")
     found = next((network for network in NETWORKS.values() if network.command == wanted), None)
     if found is None:
         names = ", ".join(network.command for network in NETWORKS.values())
-        raise ValueError(f'the zoo has no network "{name}", expected one of {names}')
+        raise ValueError(f'the zoo has no network "{shown(name)}", expected one of {names}')
     return found
