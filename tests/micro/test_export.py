@@ -206,6 +206,8 @@ def test_a_folder_of_another_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not empty and has no litebnn-export.json"):
         exported(_dense(), tmp_path)
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
+    (folder / "thesis.txt").unlink()
+    exported(_dense(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["network"]
 
 
@@ -234,6 +236,18 @@ def test_an_export_replaces_its_own_files_and_keeps_all_others(tmp_path: Path) -
     assert not (folder / "examples").exists()
     made = subprocess.run(["make", "-C", folder, "check"], check=True, capture_output=True, text=True)
     assert "passed\n" in made.stdout
+
+
+def test_an_export_without_a_list_of_files_is_replaced(tmp_path: Path) -> None:
+    exported(_dense(), tmp_path)
+    folder = tmp_path / "network"
+    whole = contents(folder)
+    mark = json.loads(whole[MARK])
+    del mark["files"]
+    (folder / MARK).write_text(json.dumps(mark))
+    (folder / "main.c").write_text("")
+    exported(_dense(), tmp_path)
+    assert contents(folder) == whole
 
 
 def test_a_file_in_the_way_is_named_and_nothing_changes(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def _check_files(folder: Path, files: Mapping[str, str]) -> set[str]:
     Raises:
         ValueError: a file in the folder is not of an earlier export, or leads out of the folder, and would be replaced.
     """
-    former = _former_files(folder)
+    former = _former_files(folder, files)
     for name in files:
         path = folder / name
         if (os.path.lexists(path) and name not in (MARK, *former)) or path.is_dir():
@@ -114,13 +114,17 @@ def _check_files(folder: Path, files: Mapping[str, str]) -> set[str]:
     return former - set(files)
 
 
-def _former_files(folder: Path) -> set[str]:
+def _former_files(folder: Path, files: Mapping[str, str]) -> set[str]:
     """The paths of the files that an earlier export has written to a folder."""
     try:
-        listed = json.loads((folder / MARK).read_text(encoding="utf-8"))["files"]
-        return {name for name in listed if isinstance(name, str) and _is_inside(name)}
-    except (OSError, ValueError, KeyError, TypeError):
+        mark = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return set()
+    # Earlier exports have no list. All that is known of such a folder is that these files are replaced.
+    listed = mark.get("files", [*files]) if isinstance(mark, dict) else []
+    return (
+        {name for name in listed if isinstance(name, str) and _is_inside(name)} if isinstance(listed, list) else set()
+    )
 
 
 def _is_inside(name: str) -> bool:
