@@ -99,6 +99,14 @@ def test_zoo_is_what_larq_zoo_does() -> None:
         assert np.allclose(result[y, x], expected, atol=5e-3), (y, x)
 
 
+@pytest.mark.parametrize("recipe", ["zoo", "auto=zoo", "0/1/0.01"])
+@pytest.mark.parametrize("size", [(1, 1), (1, 9), (9, 1), (2, 3)])
+def test_a_crop_of_less_than_a_pixel_is_a_pixel(recipe: str, size: tuple[int, int]) -> None:
+    pixel = np.array([7, 80, 200], np.uint8)
+    single = made(recipe, pixel.reshape(1, 1, 3), (4, 6, 3))
+    np.testing.assert_allclose(made(recipe, np.tile(pixel, (*size, 1)), (4, 6, 3)), single, rtol=1e-5, atol=1e-5)
+
+
 ZOO = {
     (0, 0): (-1.861, 0.8179, -1.2293),
     (17, 200): (1.6495, 0.7829, 2.2217),

@@ -118,6 +118,9 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         assert "\n" not in reason
     path = parquet(tmp_path / "a.parquet", [png(noise(1)[0][0]), b"no image", None, b""], [1, 2, 3, 4])
     assert [name for name, _ in loaded(path)[2]] == [f"{path}, row {row} of group 0" for row in (1, 2, 3)]
+    lists = pa.array([[1, 2], [], [3, 4]], pa.list_(pa.uint8()))
+    path = parquet(tmp_path / "b.parquet", lists, [1, 2, 3])
+    assert loaded(path)[1:] == ([1, 3], [(f"{path}, row 1 of group 0", "it has no image")])
 
 
 def test_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
