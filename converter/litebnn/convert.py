@@ -59,9 +59,10 @@ def convert_tflite(
             faster, and results change by about 1 %.
         assume_nonzero: True to treat sign(x), which is 0 for x = 0, as a sign that is +1 there. The report names each
             such sign. The sign functions of PyTorch and TensorFlow need this option.
-        verify: True to run source and result on random inputs in the installed runtime, and compare the outputs.
-            Instead of True, the inputs themselves: an array, or a list or dictionary with one for each input, batch
-            first; or a `litebnn.DataSet`.
+        verify: True to run source and result in the installed runtime on the samples of `representative_dataset`, else
+            on random inputs, and compare the outputs. Instead of True, the inputs themselves: an array, or a list or
+            dictionary with one for each input, batch first; or a `litebnn.DataSet`. By default, conversions with
+            `assume_nonzero` are verified, with a warning instead of an error if the models cannot be run.
         return_report: True to return (bytes, ConversionReport) instead of bytes.
         progress: called with the name of each step.
 
@@ -196,7 +197,8 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
         options["progress"]("writing")
         with boundary():
             result = write_result(model, source)
-        verification = verification_of(source, result, names, options)
+        if status == "converted" or asks_to_verify(options):
+            verification = verification_of(source, result, names, notes.layers, options)
     elif asks_to_verify(options):
         warn("nothing is verified: the result is the source itself", __name__)
     with boundary():

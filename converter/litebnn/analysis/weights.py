@@ -106,8 +106,8 @@ def binary_weights(weights: Array, *, assume_nonzero: bool = False) -> tuple[Arr
     Args:
         assume_nonzero: True to take few zeros in other channels for +1.
     Returns:
-        bool [O, ...], true where negative, the magnitudes float32 [O], and the number of zeros taken for +1; or the
-        reason why the weights are not binary.
+        bool [O, ...], true where negative, the magnitudes float32 [O], and the number of zeros taken for +1. If the
+        weights are not binary, the reason.
     """
     flat = weights.reshape(weights.shape[0], -1)
     if flat.shape[1] == 0:
