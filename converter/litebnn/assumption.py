@@ -1,4 +1,6 @@
-"""Makes the model that a conversion with `assume_nonzero` should compute, for verification."""
+"""Applies the option `assume_nonzero` to a source model, for verification, and counts the layers that are binary only
+with it.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,15 @@ import numpy as np
 from litebnn.analysis.signs import find_sign
 from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.weights import binary_weights, layer_weights
-from litebnn.build.notes import Layer, Notes
+from litebnn.build.notes import Layer, Notes, Request
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Graph, Op, begin_rewriting, builtin_op, constant, derived, facts, like
 from litebnn.report.differences.exact_zeros import Assumed, AssumedSign
+from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.assume_nonzero import assume_nonzero
+
+# The phases after which it is settled which layers are binary.
+_UP_TO_BINARY = BINARY_PHASES[: BINARY_PHASES.index("binarize") + 1]
 
 
 def as_assumed(source: bytes, layers: Collection[Layer]) -> Assumed:
@@ -38,6 +44,25 @@ def as_assumed(source: bytes, layers: Collection[Layer]) -> Assumed:
             if facts(op).layer and op.output.name in names:
                 _replace_zeros(graph, op)
     return Assumed(write_model(model), tuple(signs), sum(layer.zero_weights for layer in layers))
+
+
+def layers_by_assumption(source: bytes, notes: Notes) -> int:
+    """The number of layers that are binary with `assume_nonzero`, and float without it. The layers are counted in a
+    second run of the rules, if what the first one noted mentions the option.
+
+    Args:
+        source: a `.tflite` file.
+        notes: the notes of its conversion, with the option or without it.
+    """
+    said = (*notes.warnings, *(reason for layer in notes.layers for reason in layer.reasons))
+    if not any("assume_nonzero" in line for line in said):
+        return 0
+    model = read_model(source)
+    begin_rewriting(model)
+    others = Notes(model, Request(assume_nonzero=not notes.request.assume_nonzero))
+    run_phases(model, _UP_TO_BINARY, others)
+    binary = [sum(layer.binary for layer in each.layers) for each in (notes, others)]
+    return abs(binary[0] - binary[1])
 
 
 def _described(graph: Graph, select: Op) -> AssumedSign:

@@ -77,6 +77,7 @@ def test_without_the_option_the_reason_counts_the_zeros(layer: str) -> None:
     reason = f"2 of its {weights.size:,} weights are 0; with assume_nonzero they count as +1"
     assert list(report.layers[0].reasons) == [reason]
     assert report.layers[0].zero_weights == 0
+    assert str(report).startswith("assume_nonzero would make 1 more of 1 layers binary\n")
 
 
 def test_a_ternary_layer_stays_what_it_is() -> None:
@@ -89,3 +90,31 @@ def test_a_ternary_layer_stays_what_it_is() -> None:
         )
     [reason] = report.layers[0].reasons
     assert reason.endswith("weights are 0 (ternary or pruned)")
+
+
+def network() -> bytes:
+    """Layers that read, in this order: where(x >= 0, 1, -1), sign(x), sign(x) with a weight of 0, and no sign."""
+    rng = np.random.default_rng(0)
+    weights = [sign_weights(rng, 32, 3, 3, 32) for _ in range(4)]
+    weights[2][0, 0, 0, 0] = 0
+    model = FloatModel()
+    x = model.conv(image(model), weights[0])
+    x = model.conv(model.elementwise("SIGN", x), weights[1], same=True)
+    x = model.conv(model.elementwise("SIGN", x), weights[2], same=True)
+    return model.finish(model.conv(x, weights[3], same=True))
+
+
+def test_the_report_begins_with_the_layers_that_the_option_makes_binary() -> None:
+    binary = [True, False, False, False]
+    for assume_nonzero, verb in ((False, "would make 2 more"), (True, "makes 2")):
+        _, report = litebnn.convert_tflite(network(), assume_nonzero=assume_nonzero, verify=False, return_report=True)
+        assert [layer.binary for layer in report.layers] == binary
+        assert str(report).splitlines()[0] == f"assume_nonzero {verb} of 4 layers binary"
+        assert report.to_dict()["assume_nonzero"] == {"is_given": assume_nonzero, "layers": 2}
+        binary[1:3] = [True, True]
+    model = FloatModel()
+    source = model.finish(model.conv(image(model), sign_weights(np.random.default_rng(0), 8, 3, 3, 32)))
+    _, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.headlines() == []
+    _, report = litebnn.convert_tflite(source, assume_nonzero=True, verify=False, return_report=True)
+    assert report.headlines() == ["assume_nonzero makes 0 of 1 layers binary"]

@@ -215,6 +215,8 @@ def _print_report(report: ConversionReport) -> None:
     from litebnn.cli.output import print_table
     from litebnn.report.conversion import COLUMNS, row_of
 
+    for line in report.headlines():
+        print(line)
     print_table(COLUMNS, map(row_of, report.layers), numbers=("MACs", "bytes"))
     for remark in report.remarks():
         print(f"· {remark}")
