@@ -213,9 +213,8 @@ def _with_operand(graph: Graph, pair: Pair) -> Pair:
 
 
 def _measured_upstream(graph: Graph, pair: Pair) -> Pair:
-    """Returns the pair with the operand and the thresholds before clamps and scales, if there are such ops between the
-    operand and the signs or levels.
-    """
+    """Returns the pair with the operand and the thresholds before all clamps and scales that lead to the signs or
+    levels."""
     operand, thresholds = pair.operand, pair.thresholds
     if operand is not None and (pair.is_of_signs or thresholds):
         operand, thresholds = where_computed(graph, operand, thresholds or (0.0,))
