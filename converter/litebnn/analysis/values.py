@@ -69,8 +69,7 @@ def _after(graph: Graph, op: Op, kind: str) -> Values | None:
     keeps_grid = all(each is not None and same_parameters(each, tensor) for each in op.inputs)
     if op.name in CLAMPS and (kind != "tensors" or not keeps_grid):
         transfer = elementwise
-    levels = rounded_values(graph, tensor) if op.name in TO_INTEGERS and kind == "tensors" else None
-    if levels is not None:
+    if op.name in TO_INTEGERS and kind == "tensors" and (levels := rounded_values(graph, tensor)) is not None:
         return levels
     operands = [_QUESTIONS[kind](graph, op.input(i)) for i in range(len(op.inputs))]
     if transfer is comparison:
@@ -78,6 +77,10 @@ def _after(graph: Graph, op: Op, kind: str) -> Values | None:
     result = _computed(graph, op, transfer, operands)
     if result is None and is_quantized(tensor) and any(part.x is not None for part in operands):
         result = _computed(graph, op, transfer, [_at_levels(graph, part) for part in operands])
+    # The op may bound a rounding to any number of values.
+    may_bound = kind == "tensors" and (result is None or not result.is_known)
+    if may_bound and (levels := rounded_values(graph, tensor)) is not None:
+        return levels
     if result is None:
         return None
     before = () if transfer is comparison else operands  # the result of a comparison is exact
