@@ -73,7 +73,7 @@ def _after(graph: Graph, op: Op, kind: str) -> Values | None:
         return levels
     operands = [_QUESTIONS[kind](graph, op.input(i)) for i in range(len(op.inputs))]
     if transfer is comparison:
-        operands = [_with_own_term(graph, part) for part in operands]
+        operands = [with_own_term(graph, part) for part in operands]
     result = _computed(graph, op, transfer, operands)
     if result is None and is_quantized(tensor) and any(part.x is not None for part in operands):
         result = _computed(graph, op, transfer, [_at_levels(graph, part) for part in operands])
@@ -117,7 +117,7 @@ def _on_common_edges(parts: Sequence[Values]) -> list[Values] | None:
     return None if len(sources) > 1 else [part.with_edges(next(iter(sources), None), edges) for part in parts]
 
 
-def _with_own_term(graph: Graph, part: Values) -> Values:
+def with_own_term(graph: Graph, part: Values) -> Values:
     """Simplifies `part`, a step function of x plus a weighted sum of tensors (the linear terms). If this sum is a
     multiple of x plus a constant, returns the function with x as its only linear term, otherwise `part` itself.
     """
