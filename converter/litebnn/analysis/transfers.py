@@ -67,6 +67,12 @@ class Values:
         edges = np.unique(np.concatenate([self.edges, more])).astype(np.float32)
         return self._at(x, edges, np.searchsorted(self.edges, np.concatenate([[-np.inf], edges]), side="right"))
 
+    def of_magnitude(self, x: Tensor) -> Values:
+        """Returns the function f(|x|) as a function of x, where f is this function."""
+        edges = self.edges[self.edges > 0]
+        places = len(self.edges) - len(edges) + np.abs(np.arange(-len(edges), len(edges) + 1))
+        return self._at(x, np.concatenate([next_level(-edges[::-1], up=True), edges]), places)
+
     def _at(self, x: Tensor | None, edges: Array, places: Array) -> Values:
         terms = {tensor: factors[places] for tensor, factors in self.linear_terms.items()}
         return Values(x, edges, self.values[places], terms, self.step)

@@ -133,7 +133,7 @@ def with_own_term(graph: Graph, part: Values) -> Values:
 def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
     """Returns the same functions, rewritten as functions of one common tensor x.
 
-    All functions must depend on x, or on the packed or rounded form of x.
+    All functions must depend on x, or on the packed or rounded form or the magnitude of x.
     """
     if all(part.x is None for part in parts):
         return parts
@@ -142,7 +142,7 @@ def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
     sources = read | {op.input(0) for op in rounding if op is not None}
     packed = [_of_what_is_packed(graph, part, sources) for part in parts]
     sources = {part.x for part in packed}
-    return [_of_what_is_rounded(graph, part, sources) for part in packed]
+    return [_of_magnitude(graph, _of_what_is_rounded(graph, part, sources), sources) for part in packed]
 
 
 def _of_what_is_packed(graph: Graph, part: Values, sources: set[Tensor | None]) -> Values:
@@ -166,6 +166,14 @@ def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | No
         return function
     is_float = rounding.input(0).type == "FLOAT32"
     return replace(function, x=rounding.input(0), edges=first_rounded_to(function.edges, x)) if is_float else function
+
+
+def _of_magnitude(graph: Graph, function: Values, sources: set[Tensor | None]) -> Values:
+    """Converts a function of |x| to a function of x, if another function in the same computation depends on x."""
+    magnitude = graph.producer(function.x, "ABS")
+    if magnitude is None or magnitude.output.type != "FLOAT32" or magnitude.input(0) not in sources:
+        return function
+    return function.of_magnitude(magnitude.input(0))
 
 
 def _at_levels(graph: Graph, part: Values) -> Values:
