@@ -20,7 +20,6 @@ _MOST_LEVELS = 4
 # Each iteration of the search evaluates a function at this many numbers at once. NumPy takes hardly more time for them
 # than for one number.
 _AT_ONCE = 257
-_STEPPING = (*TO_INTEGERS, "FLOOR_DIV", "SIGN")
 _OF_ONE = (*TO_INTEGERS, *RELUS, "CAST", "EXP", "LOGICAL_NOT", "LOGISTIC", "NEG", "SIGN", "TANH")
 # The ops of two operands, each with the indices of the operands with which the output falls.
 _OF_TWO: dict[str, tuple[int, ...]] = {
@@ -81,7 +80,7 @@ _range_of = Question(_range, _of_same_range)
 
 def _rounded(graph: Graph, tensor: Tensor) -> Values | None:
     x, _, ops = _monotone_in(graph, tensor)
-    if not any(map(_is_stepping, ops)) or x.type != "FLOAT32" or x.is_constant:
+    if not any(_rounds(op) or op.name == "SIGN" for op in ops) or x.type != "FLOAT32" or x.is_constant:
         return None
     found = _search(_described(x, ops), *_range_of(graph, x))
     return None if found is None else Values(x, *found)
@@ -92,6 +91,11 @@ def _rounded(graph: Graph, tensor: Tensor) -> Values | None:
 # arithmetic too. If the function is equal at two numbers, it is equal between them, so bisection finds the numbers at
 # which it changes.
 rounded_values = Question(_rounded)
+
+
+def is_rounded(graph: Graph, tensor: Tensor) -> bool:
+    """True if a tensor is computed from rounded numbers, perhaps by clamps and with numbers."""
+    return any(map(_rounds, _monotone_in(graph, tensor)[2]))
 
 
 # A step is one op of a function of x: its name, operands, activation, and the type of its output. An operand is an
@@ -196,8 +200,9 @@ def _rank_of(numbers: Array) -> Array:
     return ranks
 
 
-def _is_stepping(op: Op) -> bool:
-    return op.name in _STEPPING or (op.name == "CAST" and op.input(0).type == "FLOAT32" and op.output.type in _INTEGERS)
+def _rounds(op: Op) -> bool:
+    is_cast = op.name == "CAST" and op.input(0).type == "FLOAT32" and op.output.type in _INTEGERS
+    return is_cast or op.name in (*TO_INTEGERS, "FLOOR_DIV")
 
 
 def _moving(op: Op) -> tuple[int, ...]:

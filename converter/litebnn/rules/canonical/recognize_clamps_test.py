@@ -72,6 +72,22 @@ def test_any_limits(low: float, high: float, names: list[str], library: None) ->
     np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.parametrize("shifts", ["SUB", "ADD"])
+@pytest.mark.parametrize(
+    ("low", "high", "names"),
+    [(0, 0.75, ["RELU", "MINIMUM"]), (-1, 1, ["RELU_N1_TO_1"]), (-3, -1, ["MAXIMUM", "MINIMUM"])],
+)
+def test_magnitudes_are_clamps(low: float, high: float, names: list[str], shifts: str) -> None:
+    """PACT is written as 0.5 * (|x| - |x - alpha| + alpha), a hardtanh as 0.5 * (|x + 1| - |x - 1|)."""
+    model = FloatModel()
+    x = model.input(1, 8)
+    numbers = [model.const(limit if shifts == "SUB" else -limit) for limit in (low, high)]
+    above_low, above_high = (model.elementwise("ABS", model.elementwise(shifts, x, number)) for number in numbers)
+    both = model.elementwise("SUB", above_low, above_high)
+    both = model.elementwise("ADD", both, model.const(low + high))
+    assert ops_of(model, model.elementwise("MUL", both, model.const(0.5))) == names
+
+
 def test_a_clamp_of_a_sum_keeps_the_sum() -> None:
     model = FloatModel()
     total = model.elementwise("ADD", model.input(1, 8), model.input(1, 8))
@@ -94,7 +110,9 @@ def test_the_greater_of_two_is_no_clamp() -> None:
     model = FloatModel()
     x = model.input(1, 8)
     assert ops_of(model, limited(model, x, "LESS", 1)) == ["MAXIMUM"]
-    clamp = model.op("SELECT_V2", [model.elementwise("LESS", x, model.const(1), type="BOOL"), x, model.input(8)], x.dims)
+    clamp = model.op(
+        "SELECT_V2", [model.elementwise("LESS", x, model.const(1), type="BOOL"), x, model.input(8)], x.dims
+    )
     assert find_clamp(model.graph, model.graph.producer(clamp)) is None
 
 
