@@ -84,14 +84,14 @@ def between(model: FloatModel, x: Tensor, low: float, high: float, form: str = "
     return model.elementwise("MINIMUM", x, model.const(high))
 
 
-def clamped_last(model: FloatModel, x: Tensor) -> Tensor:
+def clamped_last(model: FloatModel, x: Tensor, most: int = 3) -> Tensor:
     """Appends the quantizer of LSQ and BiT, which rounds before it clamps."""
-    return model.elementwise("MUL", between(model, rounded(model, x, 4), 0, 3), model.const(0.25))
+    return model.elementwise("MUL", between(model, rounded(model, x, 4), 0, most), model.const(0.25))
 
 
-def clamped_last_by_selects(model: FloatModel, x: Tensor) -> Tensor:
+def clamped_last_by_selects(model: FloatModel, x: Tensor, most: int = 3) -> Tensor:
     """Appends the quantizer of Brevitas."""
-    return model.elementwise("MUL", between(model, rounded(model, x, 2), 0, 3, "SELECT"), model.const(0.5))
+    return model.elementwise("MUL", between(model, rounded(model, x, 2), 0, most, "SELECT"), model.const(0.5))
 
 
 def straight_through_clamped_last(model: FloatModel, x: Tensor) -> Tensor:
@@ -105,16 +105,16 @@ def ternary_clamped_last(model: FloatModel, x: Tensor) -> Tensor:
     return model.elementwise("RELU_N1_TO_1", ceiled)
 
 
-def truncated(model: FloatModel, x: Tensor) -> Tensor:
+def truncated(model: FloatModel, x: Tensor, most: int = 3) -> Tensor:
     """Appends torch.trunc as PyTorch's exporter writes it, and a clamp."""
     negative = model.elementwise("LESS", x, model.const(0), type="BOOL")
     parts = [model.elementwise(name, x) for name in ("CEIL", "FLOOR")]
-    return between(model, model.op("SELECT", [negative, *parts], x.dims), 0, 3)
+    return between(model, model.op("SELECT", [negative, *parts], x.dims), 0, most)
 
 
-def cast_to_integers(model: FloatModel, x: Tensor) -> Tensor:
+def cast_to_integers(model: FloatModel, x: Tensor, most: int = 3) -> Tensor:
     number = model.op("CAST", [model.elementwise("MUL", x, model.const(2))], x.dims, type="INT32")
-    for name, limit in (("MAXIMUM", 0), ("MINIMUM", 3)):
+    for name, limit in (("MAXIMUM", 0), ("MINIMUM", most)):
         number = model.elementwise(name, number, model.const(limit, np.int32), type="INT32")
     return model.op("CAST", [number], x.dims)
 

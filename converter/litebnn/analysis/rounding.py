@@ -93,9 +93,16 @@ def _rounded(graph: Graph, tensor: Tensor) -> Values | None:
 rounded_values = Question(_rounded)
 
 
-def is_rounded(graph: Graph, tensor: Tensor) -> bool:
-    """True if a tensor is computed from rounded numbers, perhaps by clamps and with numbers."""
-    return any(map(_rounds, _monotone_in(graph, tensor)[2]))
+def _is_rounded(graph: Graph, tensor: Tensor) -> bool:
+    op = graph.producer(tensor)
+    if op is None or _rounds(op):
+        return op is not None
+    read = [index for index in _moving(op) if index or op.name not in SELECTS]
+    return bool(read) and all(is_rounded(graph, op.input(index)) for index in read)
+
+
+# is_rounded(graph, tensor) is True if a tensor is computed only from rounded numbers, perhaps by clamps and lines.
+is_rounded = Question(_is_rounded, lambda op: [op.input(index) for index in _moving(op)])
 
 
 # A step is one op of a function of x: its name, operands, activation, and the type of its output. An operand is an

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from litebnn.analysis.affine import next_level
+from litebnn.analysis.match import uniform
 from litebnn.analysis.transfers import CLAMPS
 from litebnn.analysis.values import values_of, with_own_term
 from litebnn.build.notes import Notes, lowers
@@ -41,9 +42,10 @@ def recognize_clamps(graph: Graph, notes: Notes) -> bool:
 
 
 def find_clamp(graph: Graph, op: Op) -> Clamp | None:
-    """Returns the range to which an op limits a tensor. None if the op does something else, or is one of the ops that
-    only clamp."""
-    if op.name in CLAMPS or len(op.outputs) != 1 or op.output.type != "FLOAT32":
+    """Returns the range to which an op limits a tensor. None if the op does something else, if it is one of the ops
+    that only clamp, or if it multiplies a tensor by a mask."""
+    masks = op.name == "MUL" and uniform(op.input(0)) is None and uniform(op.input(1)) is None
+    if op.name in CLAMPS or masks or len(op.outputs) != 1 or op.output.type != "FLOAT32":
         return None
     function = with_own_term(graph, values_of(graph, op.output))
     x, edges, values = function.x, function.edges, function.values
@@ -52,7 +54,7 @@ def find_clamp(graph: Graph, op: Op) -> Clamp | None:
     factors = function.linear_terms[x]
     own = int(np.argmax(factors))  # where the output is x itself
     below, above = own, len(edges) - own
-    if max(below, above) > 1 or factors[own] != 1 or np.count_nonzero(factors) > 1 or values[own] != 0:
+    if max(below, above) != 1 or factors[own] != 1 or np.count_nonzero(factors) > 1 or values[own] != 0:
         return None
     if (below and not _meet(values[0], edges[0])) or (above and not _meet(values[-1], edges[-1])):
         return None
