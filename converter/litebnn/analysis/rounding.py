@@ -141,7 +141,7 @@ def _search(steps: tuple[_Step, ...], low: float, high: float) -> tuple[Array, A
     """Returns the numbers in [low, high] at which a function changes, and the function's values around them; None if
     there are too many."""
     largest = np.finfo(np.float32).max
-    ends = _rank_of(np.clip(np.float32([low, high]), -largest, largest))
+    ends = _rank_of(np.clip(np.array([low, high], np.float32), -largest, largest))
     breaks = np.zeros(0, np.int64)
     for name, (first, *_), _, _ in steps:
         if name in SELECTS and isinstance(first, int):
@@ -161,17 +161,17 @@ def _changes(steps: tuple[_Step, ...], ends: Array, breaks: Array) -> tuple[Arra
     The function is monotone between two `breaks`, so it is constant between two numbers with the same value. All
     intervals whose ends have different values are halved together, until the ends are neighbouring floats.
     """
-    ranks = np.unique(np.concatenate([np.linspace(*ends, _AT_ONCE).astype(np.int64), breaks, breaks - 1]))
-    values = _values(steps, ranks)
+    begins, ends = ends[:1], ends[1:]
     while True:
-        changes = np.zeros(0) if values is None else np.flatnonzero(values[1:] != values[:-1])
+        inside = np.linspace(begins, ends, _AT_ONCE).astype(np.int64).reshape(-1)
+        ranks = np.unique(np.concatenate([inside, breaks, breaks - 1]))
+        values = _values(steps, ranks)
+        changes = np.zeros(0, np.int64) if values is None else np.flatnonzero(values[1:] != values[:-1])
         if values is None or len(changes) > _MOST_LEVELS:
             return None
-        intervals = list(zip(ranks[changes], ranks[changes + 1], strict=True))
-        if all(end - begin == 1 for begin, end in intervals):
-            return ranks[changes + 1], np.concatenate([values[:1], values[changes + 1]])
-        ranks = np.unique(np.concatenate([np.linspace(*ends, _AT_ONCE).astype(np.int64) for ends in intervals]))
-        values = _values(steps, ranks)
+        begins, ends = ranks[changes], ranks[changes + 1]
+        if np.all(ends - begins == 1):
+            return ends, np.concatenate([values[:1], values[changes + 1]])
 
 
 def _values(steps: tuple[_Step, ...], ranks: Array) -> Array | None:

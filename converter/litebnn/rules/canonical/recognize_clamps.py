@@ -63,7 +63,8 @@ def find_clamp(graph: Graph, op: Op) -> Clamp | None:
 
 def _meet(limit: Array, edge: Array) -> bool:
     """True if a clamp may change to `limit` at `edge`: x is the limit there, or just before."""
-    return edge in (np.float32(limit), next_level(np.float32(limit), up=True))
+    limits = limit.astype(np.float32)
+    return bool(edge == limits or edge == next_level(limits, up=True))
 
 
 def _replace(graph: Graph, op: Op, clamp: Clamp) -> None:
