@@ -106,7 +106,7 @@ is_rounded = Question(_is_rounded, lambda op: [op.input(index) for index in _mov
 
 
 # A step is one op of a function of x: its name, operands, activation, and the type of its output. An operand is an
-# index (0 stands for x, and n for the result of the n-th op) or a constant number, as its type and bytes. Bytes
+# index, or the type and bytes of a constant number. Index 0 stands for x, and n for the result of the n-th op. Bytes
 # distinguish numbers, such as 0 and -0, that compare equal but compute differently.
 _Operand: TypeAlias = "int | tuple[str, bytes]"
 _Step: TypeAlias = tuple[str, tuple[_Operand, ...], Activation, str]
