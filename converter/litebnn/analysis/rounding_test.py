@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import litebnn
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.values import values_of
 from litebnn.graph import Array, Tensor
@@ -49,7 +50,7 @@ def _rounding(model: FloatModel, now: Both, name: str) -> Both:
         number = model.op("CAST", [tensor], tensor.dims, type="INT32")
         return model.op("CAST", [number], tensor.dims), np.trunc(np.clip(values, -(2.0**31), 2.0**31)).astype(F)
     if name == "FLOOR_DIV":
-        return model.elementwise(name, tensor, model.const(0.37)), np.floor(values / F(0.37))
+        return model.elementwise(name, tensor, model.const(0.37)), np.floor(values / float(F(0.37))).astype(F)
     return model.elementwise(name, tensor), {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil}[name](values)
 
 
@@ -108,6 +109,25 @@ def test_what_is_known_of_random_compositions_is_true(data: st.DataObject) -> No
         found = known_at(model, now[0], x, SAMPLES)
     if found is not None:
         np.testing.assert_allclose(found, now[1], rtol=1e-6)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("rounding", ["ROUND", "FLOOR", "CEIL", "TRUNC", "CAST", "FLOOR_DIV"])
+@pytest.mark.parametrize("step", [0.37, 1 / 3, 0.1])
+@pytest.mark.parametrize("clamps_first", [False, True])
+def test_the_runtime_steps_at_the_same_numbers(rounding: str, step: float, clamps_first: bool) -> None:
+    model = FloatModel()
+    x = model.input(1, 64)
+    scaled = model.elementwise("DIV", x, model.const(step))
+    clamped = between(model, scaled, -1, 2, "MAXIMUM") if clamps_first else scaled
+    rounded, _ = _rounding(model, (clamped, np.zeros(0)), rounding)
+    levels = model.elementwise("MUL", between(model, rounded, -1, 2, "MAXIMUM"), model.const(step))
+    found = values_of(model.graph, levels)
+    edges, each = found.edges, np.abs(found.edges[:1])
+    near = np.concatenate([edges, next_level(edges, up=True), next_level(edges, up=False), each * F(100), each * F(-9)])
+    sample = np.pad(near, (0, 64 - near.size))
+    actual = litebnn.Interpreter(model.finish(levels)).predict(sample[None])[0]
+    np.testing.assert_array_equal(actual, found.values[np.searchsorted(edges, sample, side="right")].astype(F))
 
 
 @pytest.mark.parametrize(("activation", "values"), [("relu", [0, 1]), ("relu6", [0, 1]), ("relu1", [-1, 0, 1])])
