@@ -11,14 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from litebnn.analysis.affine import next_level
-from litebnn.analysis.match import uniform
-from litebnn.analysis.transfers import CLAMPS
+from litebnn.analysis.match import floats, uniform
+from litebnn.analysis.transfers import CLAMPS, SELECTS
 from litebnn.analysis.values import values_of, with_own_term
 from litebnn.build.notes import Notes, lowers
 from litebnn.build.ops import OP_OF_ACTIVATION
 from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
 
+# True for the comparisons that hold if their first operand is the greater one.
+_GREATER_FIRST = {"GREATER": True, "GREATER_EQUAL": True, "LESS": False, "LESS_EQUAL": False}
 _OP_OF_RANGE = {ACTIVATION_RANGES[activation]: name for activation, name in OP_OF_ACTIVATION.items()}
 
 
@@ -35,9 +37,12 @@ def recognize_clamps(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in reversed(list(graph.ops)):  # of two selects, only the second one has both limits
         clamp = find_clamp(graph, op)
+        extreme = find_extreme(graph, op) if clamp is None else None
         if clamp is not None:
             _replace(graph, op, clamp)
-            changed = True
+        elif extreme is not None:
+            graph.replace(op, extreme)
+        changed |= clamp is not None or extreme is not None
     return changed
 
 
@@ -65,6 +70,37 @@ def _meet(limit: Array, edge: Array) -> bool:
     """True if a clamp may change to `limit` at `edge`: x is the limit there, or just before."""
     limits = limit.astype(np.float32)
     return bool(edge == limits or edge == next_level(limits, up=True))
+
+
+def find_extreme(graph: Graph, op: Op) -> Op | None:
+    """Returns the MAXIMUM or MINIMUM that a select computes if it compares the two tensors from which it selects; None
+    for other ops."""
+    if op.name not in SELECTS or op.output.type != "FLOAT32":
+        return None
+    condition, *picked = map(op.input, range(3))
+    while (inverse := graph.producer(condition, "LOGICAL_NOT")) is not None:
+        condition, picked = inverse.input(0), picked[::-1]
+    comparison = graph.producer(condition, *_GREATER_FIRST)
+    if comparison is None or condition.dims != op.output.dims:
+        return None
+    sides = [comparison.input(0), comparison.input(1)]
+    for is_first, order in ((True, picked), (False, picked[::-1])):
+        if all(map(_are_equal, sides, order)):
+            name = "MAXIMUM" if _GREATER_FIRST[comparison.name] == is_first else "MINIMUM"
+            return builtin_op(name, sides, op.output)
+    return None
+
+
+def _are_equal(left: Tensor, right: Tensor) -> bool:
+    """True if two tensors are the same, or constants that are broadcast to the same."""
+    one, other = floats(left), floats(right)
+    if one is None or other is None:
+        return left is right
+    number, ranks = uniform(left), max(one.ndim, other.ndim)
+    shapes = ((1,) * (ranks - each.ndim) + each.shape for each in (one, other))
+    return (number is not None and number == uniform(right)) or (
+        np.array_equal(one.reshape(-1), other.reshape(-1)) and len({*shapes}) == 1
+    )
 
 
 def _replace(graph: Graph, op: Op, clamp: Clamp) -> None:

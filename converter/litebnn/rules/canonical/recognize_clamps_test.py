@@ -1,14 +1,16 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.flatbuffer import read_model
+from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Tensor
 from litebnn.rules import rules_of
-from litebnn.rules.canonical.recognize_clamps import find_clamp, recognize_clamps
-from tests.support.float_models import FloatModel, op_names, rewritten
+from litebnn.rules.canonical.recognize_clamps import find_clamp, find_extreme, recognize_clamps
+from tests.support.float_models import FloatModel, op_names, rewritten, sign_weights
 
 _OPPOSITE = {"GREATER": "LESS_EQUAL", "GREATER_EQUAL": "LESS", "LESS": "GREATER_EQUAL", "LESS_EQUAL": "GREATER"}
 _MIRRORED = {"GREATER": "LESS", "GREATER_EQUAL": "LESS_EQUAL", "LESS": "GREATER", "LESS_EQUAL": "GREATER_EQUAL"}
@@ -65,7 +67,7 @@ def test_any_limits(low: float, high: float, names: list[str], library: None) ->
     y = y if np.isinf(high) else limited(model, y, "GREATER", high)
     y = y if np.isinf(low) else limited(model, y, "LESS", low)
     source = model.finish(y)
-    result = litebnn.flatbuffer.write_model(rewritten(source, recognize_clamps, *rules_of("tidy")))
+    result = write_model(rewritten(source, recognize_clamps, *rules_of("tidy")))
     assert op_names(result) == names
     x = np.random.default_rng(0).integers(-64, 64, (1, 64)).astype(np.float32) / 16
     expected, actual = (litebnn.Interpreter(each).predict(x) for each in (source, result))
@@ -106,14 +108,64 @@ def test_a_jump_is_no_clamp(compared: float, picked: float) -> None:
     assert find_clamp(model.graph, model.graph.ops[-1]) is None
 
 
-def test_the_greater_of_two_is_no_clamp() -> None:
+_LIMITS = np.arange(8) / 4
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("comparison", sorted(_OPPOSITE))
+@pytest.mark.parametrize("shapes", [((8,), (8,)), ((8,), (1, 1, 8)), ((1, 3, 8), (3, 8)), None])
+@pytest.mark.parametrize("form", ["", "not", "swapped"])
+def test_limits_of_channels_and_of_elements(comparison: str, shapes: Any, form: str) -> None:
+    """The last pair of shapes stands for two tensors that are not constant."""
     model = FloatModel()
-    x = model.input(1, 8)
-    assert ops_of(model, limited(model, x, "LESS", 1)) == ["MAXIMUM"]
-    clamp = model.op(
-        "SELECT_V2", [model.elementwise("LESS", x, model.const(1), type="BOOL"), x, model.input(8)], x.dims
-    )
-    assert find_clamp(model.graph, model.graph.producer(clamp)) is None
+    x = model.input(2, 3, 8)
+    if shapes is None:
+        compared = picked = model.elementwise("SQUARE", x)
+    else:
+        limits = _LIMITS if 3 not in (*shapes[0], *shapes[1]) else np.arange(24) / 16
+        compared, picked = (model.const(limits.reshape(shape)) for shape in shapes)
+    condition = model.elementwise(comparison, x, compared, type="BOOL")
+    order = (picked, x) if form == "swapped" else (x, picked)
+    if form == "not":
+        condition = model.elementwise("LOGICAL_NOT", condition, type="BOOL")
+    source = model.finish(model.op("SELECT_V2", [condition, *order], x.dims))
+    result = write_model(rewritten(source, recognize_clamps, *rules_of("tidy")))
+    is_greater = comparison.startswith("GREATER") == (form == "")
+    assert op_names(result)[-1] == ("MAXIMUM" if is_greater else "MINIMUM")
+    sample = np.random.default_rng(0).integers(-8, 8, (2, 3, 8)).astype(np.float32) / 4
+    expected, actual = (litebnn.Interpreter(each).predict(sample) for each in (source, result))
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("kind", ["others", "other order of axes", "equal", "vector"])
+def test_selects_of_others_than_what_is_compared_stay(kind: str) -> None:
+    model = FloatModel()
+    x = model.input(8, 8)
+    compared = model.const(_LIMITS.reshape(8, 1) if kind == "other order of axes" else _LIMITS)
+    picked = model.const(_LIMITS + 1 if kind == "others" else _LIMITS)
+    if kind == "vector":  # the older SELECT picks rows by a vector
+        x = model.input(8)
+        condition, x = model.elementwise("GREATER", x, model.const(_LIMITS), type="BOOL"), model.input(8, 8)
+    else:
+        condition = model.elementwise("EQUAL" if kind == "equal" else "GREATER", x, compared, type="BOOL")
+    model.op("SELECT" if kind == "vector" else "SELECT_V2", [condition, x, picked], x.dims)
+    assert find_extreme(model.graph, model.graph.ops[-1]) is None
+
+
+@pytest.mark.usefixtures("library")
+def test_a_threshold_includes_a_clamp_of_each_channel() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 4, 4, 32)), sign_weights(rng, 32, 3, 3, 32, alpha=False))
+    limits = model.const(np.arange(1, 33) / 8)
+    above = model.elementwise("GREATER", x, limits, type="BOOL")
+    clamped = model.op("SELECT_V2", [above, limits, x], x.dims)
+    source = model.finish(model.conv(model.sign(clamped, "where_ge"), sign_weights(rng, 8, 1, 1, 32, alpha=False)))
+    converted = litebnn.convert_tflite(source)
+    assert op_names(converted) == ["LceQuantize", "LceBconv2d", "LceBconv2d"]
+    sample = rng.standard_normal((1, 4, 4, 32)).astype(np.float32)
+    expected, actual = (litebnn.Interpreter(each).predict(sample) for each in (source, converted))
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.usefixtures("library")
