@@ -133,8 +133,8 @@ def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _limited(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Describes a MINIMUM or MAXIMUM of x and numbers, one for each channel, as x itself, if the numbers do not change
-    which outputs reach the threshold. Otherwise returns None.
+    """Describes a MINIMUM or MAXIMUM of x and a number, or a number for each channel, as x itself. Returns None if the
+    number changes which outputs reach the threshold.
     """
     limit = per_channel(next((tensor for tensor in op.inputs if tensor is not x), None), x.channels)
     is_free = limit is not None and np.all(level <= limit if op.name == "MINIMUM" else level > limit)
