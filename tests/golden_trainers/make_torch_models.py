@@ -79,6 +79,13 @@ def rounded_hard_sigmoid(x):
     return 2 * torch.round(torch.clamp((x + 1) / 2, 0, 1)) - 1
 
 
+def clamped_by_where(x):
+    """Brevitas' clamp."""
+    one = torch.tensor(1.0)
+    x = torch.where(x > one, one, x)
+    return torch.where(x < -one, -one, x)
+
+
 def with_zeros_replaced(x):
     return torch.where(x == 0, torch.ones_like(x), x).sign()
 
@@ -103,6 +110,9 @@ ACTIVATIONS: dict[str, Spelling] = {
     "detached_tanh": straight_through(where, torch.tanh),
     "detached_polynomial": straight_through(where, polynomial),
     "rounded_hard_sigmoid": rounded_hard_sigmoid,
+    "rounded_before_clamp": lambda x: torch.clamp(straight_through(torch.round, lambda x: x)(x / 0.37), 0, 1) * 0.37,
+    "rounded_pact": lambda x: torch.round(torch.clamp(x, 0, 0.7) / 0.7) * 0.7,
+    "behind_where": lambda x: 2 * (clamped_by_where(x) >= 0).float() - 1,
     "rounded_sigmoid": lambda x: 2 * torch.round(torch.sigmoid(x)) - 1,
     "after_hardtanh": lambda x: where(F.hardtanh(x)),
     "after_tanh": lambda x: where(torch.tanh(x)),

@@ -23,6 +23,7 @@ from litebnn.build.notes import Notes, Rule
 from litebnn.build.signs import holds_signs
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.rules.canonical.recognize_clamps import find_clamp, find_extreme
 from litebnn.rules.canonical.remove_dead_ops import _is_pure
 
 Measure: TypeAlias = Callable[[Graph], Any]
@@ -203,6 +204,9 @@ def _weight_bits(graph: Graph) -> int:
 
 
 MEASURES: dict[str, Measure] = {
+    "clamps in other forms": lambda graph: sum(
+        find_clamp(graph, op) is not None or find_extreme(graph, op) is not None for op in live(graph)
+    ),
     "constants": _constants,
     "distance of concatenations from inputs": _distance(_named("CONCATENATION"), upstream=True),
     "distance of layouts from inputs": lambda graph: [

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from litebnn.analysis.affine import AFFINE, affine_of, next_level, normal_level, per_channel
-from litebnn.analysis.match import SIGNS, fused_activation, uniform
+from litebnn.analysis.match import SIGNS, fused_activation
 from litebnn.contract import ACTIVATION_RANGES, LCE_QUANTIZE, Activation
 from litebnn.graph import Array, Op, Tensor, derived, facts
 
@@ -133,10 +133,10 @@ def _sloped(op: Op, x: Tensor, level: Array) -> _Line | None:
 
 
 def _limited(op: Op, x: Tensor, level: Array) -> _Line | None:
-    """Describes a MINIMUM or MAXIMUM of x and a number as x itself, if the number does not change which outputs reach
-    the threshold. Otherwise returns None.
+    """Describes a MINIMUM or MAXIMUM of x and a number, or a number for each channel, as x itself. Returns None if the
+    number changes which outputs reach the threshold.
     """
-    limit = uniform(op.input(1))
+    limit = per_channel(next((tensor for tensor in op.inputs if tensor is not x), None), x.channels)
     is_free = limit is not None and np.all(level <= limit if op.name == "MINIMUM" else level > limit)
     return _ONE if is_free else None
 
@@ -166,4 +166,5 @@ _INVERSES: dict[str, Callable[[Op, Tensor, Array], _Line | None]] = {
     **dict.fromkeys(AFFINE, lambda op, x, level: affine_of(op, x.channels, left=op.inputs[0] is x)),
     **dict.fromkeys(("LEAKY_RELU", "PRELU"), _sloped),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), _limited),
+    "RELU_0_TO_1": lambda op, x, level: _ONE if np.all((level > 0) & (level <= 1)) else None,
 }

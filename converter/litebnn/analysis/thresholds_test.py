@@ -56,6 +56,10 @@ def inverse(kind: str, *constants: object, level: float = 0.0, **options: object
         ("RELU6", [], 6.5, None),
         ("MAXIMUM", [0.5], 0.75, (0.75, False)),
         ("MAXIMUM", [0.5], 0.5, None),
+        ("MAXIMUM", [[0.0, 0.25, 0.5, -1.0]], 0.75, (0.75, False)),
+        ("MINIMUM", [[1.0, 0.5, 2.0, 1.0]], 0.75, None),
+        ("RELU_0_TO_1", [], 0.5, (0.5, False)),
+        ("RELU_0_TO_1", [], 0.0, None),
         ("ABS", [], 0.5, None),
     ],
 )

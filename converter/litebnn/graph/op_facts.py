@@ -109,6 +109,7 @@ FACTS: dict[str, Facts] = {
     "SUB": Facts(2, 2, "SubOptions", kinds=_NUMBERS, int8=Int8(3)),
     "MUL": Facts(2, 2, "MulOptions", kinds=_NUMBERS, int8=Int8(2)),
     "DIV": Facts(2, 2, "DivOptions", kinds=_NUMBERS),
+    "FLOOR_DIV": Facts(2, 2, "FloorDivOptions", kinds=_NUMBERS),
     "MAXIMUM": Facts(2, 2, "MaximumMinimumOptions", kinds=_NUMBERS),
     "MINIMUM": Facts(2, 2, "MaximumMinimumOptions", kinds=_NUMBERS),
     "NEG": Facts(1, 1, "NegOptions", kinds=_NUMBER),

@@ -5,6 +5,7 @@ import litebnn
 from litebnn.build.int8 import int8_constant
 from litebnn.graph import Tensor
 from tests.support.float_models import FloatModel, op_names, sign_weights
+from tests.support.level_spellings import between
 from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
@@ -29,6 +30,68 @@ def test_rounding_to_two_values_is_binary(rounding: str) -> None:
     source = model.finish(model.conv(x, WEIGHTS))
     converted = litebnn.convert_tflite(source)
     assert op_names(converted) == ["SUB", "LceQuantize", "LceBconv2d"]
+    x = SAMPLES.astype(np.float32) / 16
+    expected, actual = (litebnn.Interpreter(each).predict(x) for each in (source, converted))
+    np.testing.assert_array_equal(actual, expected)
+
+
+def lsq(model: FloatModel, x: Tensor, most: int, form: str) -> Tensor:
+    """Appends LSQ's quantizer with the step 0.5. The form names how it clamps, and whether it does so first or last."""
+    order, clamp = form.split()
+    x = model.elementwise("MUL", x, model.const(2))
+    if order == "first":
+        x = model.elementwise("ROUND", between(model, x, 0, most, clamp))
+    elif order == "last":
+        x = between(model, model.elementwise("ROUND", x), 0, most, clamp)
+    else:
+        rounded = model.elementwise("ROUND", x)
+        x = between(model, model.elementwise("ADD", model.elementwise("SUB", rounded, x), x), 0, most, clamp)
+    return model.elementwise("MUL", x, model.const(0.5))
+
+
+FORMS = [f"{order} {clamp}" for order in ("first", "last", "estimated") for clamp in ("RELU", "MAXIMUM", "SELECT")]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("most", [1, 3])
+def test_rounding_before_a_clamp_is_as_good_as_rounding_after_it(form: str, most: int) -> None:
+    model = FloatModel()
+    source = model.finish(model.conv(lsq(model, model.input(1, 6, 6, 32), most, form), WEIGHTS, same=True))
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert [layer.binary for layer in report.layers] == [True]
+    assert "ROUND" not in op_names(converted)
+    x = SAMPLES.astype(np.float32) / 16  # ties of the rounding among them
+    expected, actual = (litebnn.Interpreter(each).predict(x) for each in (source, converted))
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("layer", ["float", "binary", "dense", "sum", "pool"])
+@pytest.mark.parametrize(("activation", "most"), [("relu", 1.0), ("relu6", 3.0), ("relu6", 6.0), ("relu1", 1.0)])
+def test_the_clamp_of_a_quantizer_may_be_fused_into_the_layer_before(layer: str, activation: str, most: float) -> None:
+    """PyTorch's exporter writes PACT as CONV_2D with a RELU, MINIMUM, MUL and ROUND. If it clamps at 6, it writes
+    CONV_2D with a RELU6, MUL and ROUND."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    image = model.input(1, 6, 6, 32)
+    if layer == "sum":
+        x = model.elementwise("ADD", image, model.elementwise("ABS", image), activation=activation)
+    elif layer == "dense":
+        flat = model.dense(model.reshape(image, 36, 32), np.eye(32), activation=activation)
+        x = model.reshape(flat, 1, 6, 6, 32)
+    else:
+        x = model.sign(image) if layer == "binary" else image
+        weights = (
+            sign_weights(rng, 32, 3, 3, 32, alpha=False) if layer == "binary" else np.eye(32).reshape(32, 1, 1, 32)
+        )
+        x = model.conv(x, weights / 4, rng.integers(-4, 4, 32) / 4, same=True, activation=activation)
+        x = model.max_pool(x, 2, 2) if layer == "pool" else x
+    limited = x if most == 6 else model.elementwise("MINIMUM", x, model.const(most))
+    rounded = model.elementwise("ROUND", model.elementwise("MUL", limited, model.const(0.5 if most == 6 else 1)))
+    source = model.finish(model.conv(rounded, WEIGHTS))
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[-1].binary
     x = SAMPLES.astype(np.float32) / 16
     expected, actual = (litebnn.Interpreter(each).predict(x) for each in (source, converted))
     np.testing.assert_array_equal(actual, expected)

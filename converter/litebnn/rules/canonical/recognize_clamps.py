@@ -1,0 +1,124 @@
+"""Clamps in other forms become an activation, or a MAXIMUM and a MINIMUM. For example, Brevitas writes two selects, and
+PACT half of |x| - |x - alpha| + alpha.
+
+Each form is a constant below a number, then x itself, then another constant (`values.py`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from litebnn.analysis.affine import next_level
+from litebnn.analysis.match import floats, uniform
+from litebnn.analysis.transfers import CLAMPS, SELECTS
+from litebnn.analysis.values import values_of, with_own_term
+from litebnn.build.notes import Notes, lowers
+from litebnn.build.ops import OP_OF_ACTIVATION
+from litebnn.contract import ACTIVATION_RANGES
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
+
+# True for the comparisons that hold if their first operand is the greater one.
+_GREATER_FIRST = {"GREATER": True, "GREATER_EQUAL": True, "LESS": False, "LESS_EQUAL": False}
+_OP_OF_RANGE = {ACTIVATION_RANGES[activation]: name for activation, name in OP_OF_ACTIVATION.items()}
+
+
+class Clamp(NamedTuple):
+    """The values of x, limited to a range; `low` and `high` may be infinite."""
+
+    x: Tensor
+    low: float
+    high: float
+
+
+@lowers("clamps in other forms")
+def recognize_clamps(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    for op in reversed(list(graph.ops)):  # of two selects, only the second one has both limits
+        clamp = find_clamp(graph, op)
+        extreme = find_extreme(graph, op) if clamp is None else None
+        if clamp is not None:
+            _replace(graph, op, clamp)
+        elif extreme is not None:
+            graph.replace(op, extreme)
+        changed |= clamp is not None or extreme is not None
+    return changed
+
+
+def find_clamp(graph: Graph, op: Op) -> Clamp | None:
+    """Returns the range to which an op limits a tensor. None for the ops that only clamp, and for products with a mask,
+    whose readers name the MUL as their reason."""
+    masks = op.name == "MUL" and uniform(op.input(0)) is None and uniform(op.input(1)) is None
+    if op.name in CLAMPS or masks or len(op.outputs) != 1 or op.output.type != "FLOAT32":
+        return None
+    function = with_own_term(graph, values_of(graph, op.output))
+    x, edges, values = function.x, function.edges, function.values
+    if x is None or x.dims != op.output.dims or x.type != "FLOAT32" or [*function.linear_terms] != [x]:
+        return None
+    factors = function.linear_terms[x]
+    own = int(np.argmax(factors))  # where the output is x itself
+    below, above = own, len(edges) - own
+    if max(below, above) != 1 or factors[own] != 1 or np.count_nonzero(factors) > 1 or values[own] != 0:
+        return None
+    if (below and not _meet(values[0], edges[0])) or (above and not _meet(values[-1], edges[-1])):
+        return None
+    return Clamp(x, float(values[0]) if below else -np.inf, float(values[-1]) if above else np.inf)
+
+
+def _meet(limit: Array, edge: Array) -> bool:
+    """True if a clamp may change to `limit` at `edge`: x is the limit there, or just before."""
+    limits = limit.astype(np.float32)
+    return bool(edge == limits or edge == next_level(limits, up=True))
+
+
+def find_extreme(graph: Graph, op: Op) -> Op | None:
+    """Returns the MAXIMUM or MINIMUM that a select computes if it compares the two tensors from which it selects; None
+    for other ops."""
+    if op.name not in SELECTS or op.output.type != "FLOAT32":
+        return None
+    condition, *picked = map(op.input, range(3))
+    while (inverse := graph.producer(condition, "LOGICAL_NOT")) is not None:
+        condition, picked = inverse.input(0), picked[::-1]
+    comparison = graph.producer(condition, *_GREATER_FIRST)
+    if comparison is None or condition.dims != op.output.dims:
+        return None
+    sides = [comparison.input(0), comparison.input(1)]
+    for is_first, order in ((True, picked), (False, picked[::-1])):
+        if all(map(_are_equal, sides, order)):
+            name = "MAXIMUM" if _GREATER_FIRST[comparison.name] == is_first else "MINIMUM"
+            return builtin_op(name, sides, op.output)
+    return None
+
+
+def _are_equal(left: Tensor, right: Tensor) -> bool:
+    """True if two tensors are the same, or constants that are broadcast to the same."""
+    one, other = floats(left), floats(right)
+    if one is None or other is None:
+        return left is right
+    number, ranks = uniform(left), max(one.ndim, other.ndim)
+    shapes = ((1,) * (ranks - each.ndim) + each.shape for each in (one, other))
+    return (number is not None and number == uniform(right)) or (
+        np.array_equal(one.reshape(-1), other.reshape(-1)) and len({*shapes}) == 1
+    )
+
+
+def _replace(graph: Graph, op: Op, clamp: Clamp) -> None:
+    x, (*before, last) = clamp.x, _ops_of(clamp.low, clamp.high)
+    for name, limit in before:
+        low = like(x, derived(op.output.name, f"/{name.lower()}"))
+        x = graph.insert(_clamp_op(name, x, limit, low), before=op).output
+    graph.replace(op, _clamp_op(last[0], x, last[1], op.output))
+
+
+def _ops_of(low: float, high: float) -> list[tuple[str, float]]:
+    """Returns the names and limits of the one or two ops that limit values to a range."""
+    if (low, high) in _OP_OF_RANGE:
+        return [(_OP_OF_RANGE[low, high], high)]
+    both = (_OP_OF_RANGE.get((low, np.inf), "MAXIMUM"), low), ("MINIMUM", high)
+    return [(name, limit) for name, limit in both if np.isfinite(limit)]
+
+
+def _clamp_op(name: str, x: Tensor, limit: float, output: Tensor) -> Op:
+    number = constant(derived(output.name, "/limit"), np.asarray(limit, np.float32))
+    return builtin_op(name, [x] if name in _OP_OF_RANGE.values() else [x, number], output)
