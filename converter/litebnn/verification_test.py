@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,21 @@ def test_the_samples_of_a_conversion_are_those_of_its_verification() -> None:
     [zeros] = report.verification.exact_zeros
     assert (report.verification.samples, zeros.zeros, zeros.inputs) == (2, 3, 2 * SAMPLE.size)
     assert report.verification.in_integers
+
+
+def batches() -> Iterator[np.ndarray[Any, Any]]:
+    yield from (np.concatenate([with_zeros(zeros), SAMPLE]) for zeros in (2, 5, 7))
+
+
+@pytest.mark.usefixtures("library")
+def test_a_data_set_is_verified_as_a_whole_only_on_request() -> None:
+    images = litebnn.DataSet(batches, "none", workers=0)
+    for verify, samples, zeros in ((None, 2, 2), (True, 6, 14)):
+        _, report = litebnn.convert_tflite(
+            lone_signs(), assume_nonzero=True, representative_dataset=images, verify=verify, return_report=True
+        )
+        assert report.verification.samples == samples
+        assert report.verification.exact_zeros[0].zeros == zeros
 
 
 @pytest.mark.usefixtures("library")

@@ -258,3 +258,13 @@ def test_colours_of_precision_stand_out_and_differ_for_everyone(theme: int) -> N
         labs = [lab(np.asarray(seen) @ linear(colour)) for colour in precisions]
         distances = [np.linalg.norm(labs[i] - labs[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
         assert min(distances) > 20, f"{name}: {distances}"
+
+
+def test_the_page_says_what_assume_nonzero_would_make_binary() -> None:
+    model = FloatModel()
+    weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
+    source = model.finish(model.conv(model.elementwise("SIGN", model.input(1, 6, 6, 32)), weights))
+    with pytest.warns(UserWarning, match="no binary layer"):
+        converted, report = litebnn.convert_tflite(source, return_report=True)
+    page = Page(report_page(inspect_model(converted), report))
+    assert "assume_nonzero would make 1 more of 1 layers binary" in page.text
