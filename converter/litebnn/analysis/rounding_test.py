@@ -18,7 +18,8 @@ from tests.support.roundings import LINES, RANGES, ROUNDINGS, Both, clamp, line,
 F = np.float32
 # Ties, limits of clamps, their neighbours, and numbers that no rounding should meet.
 _TIES = np.arange(-64, 65, dtype=F) / F(16)
-SAMPLES = np.concatenate([_TIES, next_level(_TIES, up=True), next_level(_TIES, up=False), F([-1e30, -1e5, 1e5, 1e30])])
+_FAR = np.concatenate([np.linspace(-64, 64, 1025, dtype=F), F([-1e30, -1e5, 1e5, 1e30])])
+SAMPLES = np.concatenate([_TIES, next_level(_TIES, up=True), next_level(_TIES, up=False), _FAR])
 
 
 def known_at(model: FloatModel, tensor: Tensor, x: Tensor, numbers: Array) -> Array | None:
