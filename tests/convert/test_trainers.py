@@ -25,7 +25,8 @@ OUTPUTS = {
     "flatten": ["bits", "bits", "FLOAT32"],
     "flatten_norm": ["FLOAT32", "FLOAT32"],
     "react_blocks": ["FLOAT32", "FLOAT32"],
-    **dict.fromkeys(("rounded_before_clamp", "rounded_pact"), ["FLOAT32", "FLOAT32"]),  # falling signs behind a pool
+    "rounded_before_clamp": ["FLOAT32", "FLOAT32"],  # falling signs behind a pool
+    "rounded_pact": ["FLOAT32", "FLOAT32"],
     "strides": ["FLOAT32", "FLOAT32"],
 }
 # The number of TRANSPOSE ops that remain after conversion: one for the input, and one for an output if it is an image.

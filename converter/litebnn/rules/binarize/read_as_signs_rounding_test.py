@@ -1,12 +1,16 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import litebnn
 from litebnn.build.int8 import int8_constant
+from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Tensor
-from tests.support.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import ACTIVATIONS, FloatModel, op_names, sign_weights
 from tests.support.level_spellings import between
 from tests.support.quantized_models import EXACT_GRID, Int8Model
+from tests.support.roundings import RANGES, ROUNDINGS, Both, clamp, line, rounding
 
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 SAMPLES = np.random.default_rng(1).integers(-128, 128, (8, 6, 6, 32)).astype(np.int8)
@@ -95,6 +99,38 @@ def test_the_clamp_of_a_quantizer_may_be_fused_into_the_layer_before(layer: str,
     x = SAMPLES.astype(np.float32) / 16
     expected, actual = (litebnn.Interpreter(each).predict(x) for each in (source, converted))
     np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.filterwarnings("ignore:no binary layer")
+@settings(max_examples=20)
+@given(st.data())
+def test_layers_of_random_roundings_compute_the_same(data: st.DataObject) -> None:
+    """Layers of at most four even levels are binary, and right for all ties and limits, too."""
+    model = FloatModel()
+    x = model.input(1, 16, 4, 32)
+    numbers = np.arange(-1024, 1024).astype(np.float32).reshape(x.dims) / 64
+    now: Both = x, numbers
+    low, size, form = data.draw(RANGES)
+    lines, dyadic = st.sampled_from(["ADD", "SUB", "MUL", "DIV"]), st.sampled_from([-1.0, 0.25, 0.5, 2.0])
+    activation = data.draw(st.sampled_from(["none", "relu", "relu6", "relu1"]))
+    if activation != "none":
+        now = model.conv(x, np.eye(32).reshape(32, 1, 1, 32), activation=activation), numbers
+        now = now[0], np.clip(numbers, *ACTIVATION_RANGES[Activation(ACTIVATIONS[activation])])
+    parts = [
+        (rounding, (data.draw(ROUNDINGS),)),
+        (clamp, (low, low + size, form)),
+        (line, data.draw(st.tuples(lines, dyadic))),
+    ]
+    for part, arguments in data.draw(st.permutations(parts)):
+        now = part(model, now, *arguments)
+    source = model.finish(model.conv(now[0], WEIGHTS))
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    levels = np.unique(now[1])
+    are_even = levels.size > 1 and np.ptp(np.diff(levels)) < 1e-6
+    assert report.layers[-1].binary or levels.size > 4 or not are_even
+    expected, actual = (litebnn.Interpreter(each).predict(numbers) for each in (source, converted))
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.usefixtures("library")

@@ -28,8 +28,8 @@ from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, th
 # The kinds of ops, besides arithmetic, before which this rule or `compute_before_moving` can move a threshold.
 _FOLLOWED = ("CONCATENATION", "DEQUANTIZE", "MAX_POOL_2D")
 _NEGATIVE = (
-    "the signs behind its max pooling fall (negative scales, or 0 and 1 for ±1), and the next layer pads with ones: its "
-    "output stays float"
+    "the signs behind its max pooling fall (negative scales, or 0 and 1 for ±1), and the next layer pads with ones: "
+    "its output stays float"
 )
 
 
