@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from litebnn.analysis.layouts import copies_pixels
 from litebnn.analysis.match import SIGNS, THRESHOLD, fused_activation
 from litebnn.analysis.padding import PADS, without_zeros
 from litebnn.analysis.quantizable import activations
@@ -151,7 +152,7 @@ def _sign_forms(graph: Graph, *, assume_nonzero: bool = False) -> int:
 
 def _ops_on_unpacked_signs(graph: Graph) -> int:
     return sum(
-        (op.name in ("MAX_POOL_2D", "PADV2", "TRANSPOSE") or facts(op).reshapes)
+        (op.name in ("MAX_POOL_2D", "PADV2", "TRANSPOSE") or facts(op).reshapes or copies_pixels(op))
         and op.output.type == "FLOAT32"
         and (op.name == "PADV2" or holds_signs(graph, op.output))
         for op in live(graph)
@@ -237,6 +238,7 @@ MEASURES: dict[str, Measure] = {
     "reshapes to computed shapes": lambda graph: sum(
         op.name == "RESHAPE" and len(op.inputs) > 1 and not op.input(1).is_constant for op in live(graph)
     ),
+    "selections by constants": _count("GATHER_ND", "SELECT", "SELECT_V2"),
     "sign forms": _sign_forms,
     "sign forms with a third value": lambda graph: _sign_forms(graph, assume_nonzero=True) - _sign_forms(graph),
     "space-to-batch pairs": _count("BATCH_TO_SPACE_ND"),

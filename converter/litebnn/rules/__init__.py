@@ -20,6 +20,7 @@ from litebnn.graph import Graph, Model
 PHASES: dict[str, tuple[str, ...]] = {
     "canonical": (
         "canonical.fold_constants",
+        "canonical.recognize_borders",
         "canonical.sink_layouts",
         "canonical.permute_features",
         "canonical.remove_dead_ops",
