@@ -24,6 +24,7 @@ from litebnn.build.notes import Notes, Rule
 from litebnn.build.signs import holds_signs
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.rules.binarize.scale_behind_layers import scaled_input
 from litebnn.rules.canonical.remove_dead_ops import _is_pure
 
 Measure: TypeAlias = Callable[[Graph], Any]
@@ -169,6 +170,11 @@ def _reads_few_values(graph: Graph, layer: Op) -> bool:
     return values_read(graph, layer, source, is_padded=bool(np.any(zeros))) is not None
 
 
+def _scales_before_layers(graph: Graph) -> int:
+    layers = (op for op in graph.ops if op.name in ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV"))
+    return sum(len(found.scales) for op in layers if (found := scaled_input(graph, op)) is not None)
+
+
 def _work(graph: Graph) -> int:
     return sum(1 + bool(fused_activation(op)) for op in live(graph))
 
@@ -238,6 +244,7 @@ MEASURES: dict[str, Measure] = {
     "reshapes to computed shapes": lambda graph: sum(
         op.name == "RESHAPE" and len(op.inputs) > 1 and not op.input(1).is_constant for op in live(graph)
     ),
+    "scales before layers": _scales_before_layers,
     "selections by constants": _count("GATHER_ND", "SELECT", "SELECT_V2"),
     "sign forms": _sign_forms,
     "sign forms with a third value": lambda graph: _sign_forms(graph, assume_nonzero=True) - _sign_forms(graph),

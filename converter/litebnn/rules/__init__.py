@@ -33,6 +33,7 @@ PHASES: dict[str, tuple[str, ...]] = {
         "thresholds.recognize_signs",
         "canonical.recognize_prelu",
         "binarize.split_transposed_convs",
+        "binarize.scale_behind_layers",
         "binarize.read_as_signs",
         "canonical.absorb_mirror_padding",
         "thresholds.work_on_bits",

@@ -108,8 +108,8 @@ def _by_axis(places: Array, dims: tuple[int, ...]) -> tuple[list[Array], list[in
     """Describes copied elements as a transpose, indices along each axis, and zeros around them.
 
     Returns:
-        For each axis the indices of the rows that are not zeros, then the order of the transpose, then for each axis
-        the indices of the copied rows. None if the elements are not copied axis by axis.
+        The rows that are not zeros, the order of the transpose, and the rows that are copied. The rows are indices
+        along each axis. None if the elements are not copied axis by axis.
     """
     inside, axes = places >= 0, range(places.ndim)
     if places.ndim != len(dims) or np.any(places == _OTHER) or not np.any(inside):
