@@ -25,6 +25,7 @@ from litebnn.build.signs import holds_signs
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor, facts
 from litebnn.rules.binarize.scale_behind_layers import scaled_input
+from litebnn.rules.canonical.recognize_clamps import find_clamp
 from litebnn.rules.canonical.remove_dead_ops import _is_pure
 
 Measure: TypeAlias = Callable[[Graph], Any]
@@ -210,6 +211,7 @@ def _weight_bits(graph: Graph) -> int:
 
 
 MEASURES: dict[str, Measure] = {
+    "clamps in other forms": lambda graph: sum(find_clamp(graph, op) is not None for op in live(graph)),
     "constants": _constants,
     "distance of concatenations from inputs": _distance(_named("CONCATENATION"), upstream=True),
     "distance of layouts from inputs": lambda graph: [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from litebnn.graph import Tensor
 from tests.support.float_models import FloatModel
 
@@ -71,10 +73,68 @@ def booleans(model: FloatModel, x: Tensor) -> Tensor:
     return model.elementwise("ADD", model.elementwise("ADD", first, second), third)
 
 
+def between(model: FloatModel, x: Tensor, low: float, high: float, form: str = "RELU") -> Tensor:
+    """Limits x to a range by RELU and MINIMUM, by MAXIMUM and MINIMUM, or by two selects."""
+    if form == "SELECT":
+        above = model.elementwise("GREATER", x, model.const(high), type="BOOL")
+        x = model.op("SELECT_V2", [above, model.const(high), x], x.dims)
+        below = model.elementwise("LESS", x, model.const(low), type="BOOL")
+        return model.op("SELECT_V2", [below, model.const(low), x], x.dims)
+    x = model.elementwise("RELU", x) if form == "RELU" else model.elementwise("MAXIMUM", x, model.const(low))
+    return model.elementwise("MINIMUM", x, model.const(high))
+
+
+def clamped_last(model: FloatModel, x: Tensor, most: int = 3) -> Tensor:
+    """Appends the quantizer of LSQ and BiT, which rounds before it clamps."""
+    return model.elementwise("MUL", between(model, rounded(model, x, 4), 0, most), model.const(0.25))
+
+
+def clamped_last_by_selects(model: FloatModel, x: Tensor, most: int = 3) -> Tensor:
+    """Appends the quantizer of Brevitas."""
+    return model.elementwise("MUL", between(model, rounded(model, x, 2), 0, most, "SELECT"), model.const(0.5))
+
+
+def straight_through_clamped_last(model: FloatModel, x: Tensor) -> Tensor:
+    scaled = model.elementwise("MUL", x, model.const(2))
+    clamped = between(model, model.elementwise("ROUND", scaled), 0, 3, "MAXIMUM")
+    return model.elementwise("ADD", model.elementwise("SUB", clamped, scaled), scaled)
+
+
+def ternary_clamped_last(model: FloatModel, x: Tensor) -> Tensor:
+    ceiled = model.elementwise("CEIL", model.elementwise("SUB", x, model.const(0.5)))
+    return model.elementwise("RELU_N1_TO_1", ceiled)
+
+
+def truncated(model: FloatModel, x: Tensor, most: int = 3) -> Tensor:
+    """Appends torch.trunc as PyTorch's exporter writes it, and a clamp."""
+    negative = model.elementwise("LESS", x, model.const(0), type="BOOL")
+    parts = [model.elementwise(name, x) for name in ("CEIL", "FLOOR")]
+    return between(model, model.op("SELECT", [negative, *parts], x.dims), 0, most)
+
+
+def cast_to_integers(model: FloatModel, x: Tensor, most: int = 3) -> Tensor:
+    number = model.op("CAST", [model.elementwise("MUL", x, model.const(2))], x.dims, type="INT32")
+    for name, limit in (("MAXIMUM", 0), ("MINIMUM", most)):
+        number = model.elementwise(name, number, model.const(limit, np.int32), type="INT32")
+    return model.op("CAST", [number], x.dims)
+
+
+def floor_divided(model: FloatModel, x: Tensor) -> Tensor:
+    return between(model, model.elementwise("FLOOR_DIV", x, model.const(0.5)), 0, 3)
+
+
+def ternary_of_magnitudes(model: FloatModel, x: Tensor) -> Tensor:
+    """Appends sign(x) * (|x| > 0.5), as of ternary weight networks."""
+    large = model.elementwise("GREATER", model.elementwise("ABS", x), model.const(0.5), type="BOOL")
+    return model.elementwise("MUL", model.elementwise("SIGN", x), model.op("CAST", [large], x.dims))
+
+
 LEVELS: dict[str, Callable[[FloatModel, Tensor], Tensor]] = {
     one.__name__: one
     for one in (
         *(dorefa, divided, floored, of_relu6, fused_relu6, straight_through, falling),
-        *(ternary, ternary_rounded, ternary_selected, booleans),
+        *(clamped_last, clamped_last_by_selects, straight_through_clamped_last, truncated, cast_to_integers),
+        *(floor_divided, ternary, ternary_rounded, ternary_selected, ternary_clamped_last, ternary_of_magnitudes),
+        booleans,
     )
 }

@@ -35,6 +35,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name.lower()) for name in _NAMED_AS_IN_NUMPY.split()},
     **{name: _clamp(known.clamp) for name, known in FACTS.items() if known.clamp is not None},
     "DIV": np.divide,
+    "FLOOR_DIV": lambda left, right: np.floor(np.divide(left, right)),
     "LOGISTIC": lambda values: 1 / (1 + np.exp(-values)),
     "MUL": np.multiply,
     "NEG": np.negative,

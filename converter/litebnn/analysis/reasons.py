@@ -10,15 +10,16 @@ import numpy as np
 from litebnn.analysis.grids import is_quantized
 from litebnn.analysis.match import fused_activation, uniform
 from litebnn.analysis.padding import PADDING, PADS, constant_padding
+from litebnn.analysis.rounding import is_rounded
 from litebnn.analysis.signs import find_two_values, is_never_negative
 from litebnn.analysis.sums import handed_on
-from litebnn.analysis.transfers import TO_INTEGERS
 from litebnn.analysis.values import values_of
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Question, Tensor, facts
 
 NO_SIGN = "its input is not the output of a sign"
+_SEVERAL = "its input takes several levels (as of a DoReFa quantizer), not ±1"
 # The arithmetic ops that may occur between a quantizer (a sign) and a layer. Ops that only move values may occur there
 # too.
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
@@ -62,7 +63,7 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
         return NO_SIGN
     if read.reason is None:
         return next(filter(None, map(_obstacle, read.passed)), None) or _between(read.passed, is_sign)
-    keeps = _keeps_levels if read.source.name in TO_INTEGERS else _keeps_values
+    keeps = _keeps_levels if read.reason == _SEVERAL else _keeps_values
     changing = [op.name for op in read.passed if not keeps(op)]
     is_ternary = read.source.name == "SIGN" and _takes_values_of_sign(graph, tensor)
     return f"{changing[-1]} {_STANDS_BETWEEN}" if changing and not is_ternary else read.reason
@@ -114,8 +115,7 @@ def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
         return _why_sign_is_none(graph, op)
     if (value := values_of(graph, tensor).constant) is not None:
         return f"its input is {value:g}, whatever the model's is"
-    several = "its input takes several levels (as of a DoReFa quantizer), not ±1"
-    return several if op.name in TO_INTEGERS else None
+    return _SEVERAL if is_rounded(graph, tensor) else None
 
 
 def _why_sign_is_none(graph: Graph, sign: Op) -> str:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -6,6 +8,7 @@ from litebnn.analysis.grids import parameters
 from litebnn.analysis.reasons import NO_SIGN, why_no_sign
 from litebnn.analysis.signs import find_sign
 from tests.support.float_models import FloatModel
+from tests.support.level_spellings import cast_to_integers, clamped_last, clamped_last_by_selects, truncated
 
 
 def test_the_quantizer_is_named() -> None:
@@ -62,3 +65,13 @@ def test_the_activation_of_a_pool_of_signs_is_named(layer: str, factor: float, a
     if activation != "none":
         assert list(found.reasons) == ["the activation of MAX_POOL_2D stands between the sign and it"]
     assert NO_SIGN not in found.reasons
+
+
+@pytest.mark.parametrize("spelling", [clamped_last, clamped_last_by_selects, truncated, cast_to_integers])
+def test_more_than_four_levels_are_named_however_they_are_written(spelling: Any) -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    eight = spelling(model, x, 7)
+    assert "several levels" in why_no_sign(model.graph, eight)
+    channels = model.elementwise("MUL", eight, model.const(1 + np.arange(32)))
+    assert why_no_sign(model.graph, channels) == "MUL stands between the sign and it"

@@ -67,6 +67,12 @@ class Values:
         edges = np.unique(np.concatenate([self.edges, more])).astype(np.float32)
         return self._at(x, edges, np.searchsorted(self.edges, np.concatenate([[-np.inf], edges]), side="right"))
 
+    def of_magnitude(self, x: Tensor) -> Values:
+        """Returns the function f(|x|) as a function of x, where f is this function."""
+        edges = self.edges[self.edges > 0]
+        places = len(self.edges) - len(edges) + np.abs(np.arange(-len(edges), len(edges) + 1))
+        return self._at(x, np.concatenate([next_level(-edges[::-1], up=True), edges]), places)
+
     def _at(self, x: Tensor | None, edges: Array, places: Array) -> Values:
         terms = {tensor: factors[places] for tensor, factors in self.linear_terms.items()}
         return Values(x, edges, self.values[places], terms, self.step)
@@ -139,6 +145,22 @@ def _cast(op: Op, parts: list[Values]) -> Values | None:
     return replace(part, values=part.values.astype(dtype).astype(np.float64))
 
 
+def _magnitude(op: Op, parts: list[Values]) -> Values | None:
+    """Returns |a · x + b| as a function with an edge where a · x + b is zero."""
+    part, *_ = parts
+    x = next(iter(part.linear_terms), None)
+    if x is None or len(part.linear_terms) > 1 or x.type != "FLOAT32" or x.is_constant or part.x not in (None, x):
+        return elementwise(op, parts)
+    factors = part.linear_terms[x]
+    zeros = (-part.values / factors)[factors != 0].astype(np.float32)
+    if not np.all(np.isfinite(zeros)):
+        return None
+    part = part.with_edges(x, zeros)
+    ends = part.edges[0] - abs(part.edges[0]) - 1, part.edges[-1] + abs(part.edges[-1]) + 1
+    middles = np.convolve(np.concatenate([ends[:1], part.edges, ends[1:]]), [0.5, 0.5], "valid")
+    return _scaled(part, np.where(part.values + middles * part.linear_terms[x] < 0, -1.0, 1.0))
+
+
 def elementwise(op: Op, parts: list[Values]) -> Values | None:
     if not all(part.is_known for part in parts):
         return None
@@ -206,6 +228,7 @@ TRANSFER: dict[str, Transfer] = {
     **dict.fromkeys((*_COMPARISONS, *TO_INTEGERS, *CLAMPS, "SIGN"), comparison),
     **dict.fromkeys(ROUNDING, lambda op, parts: parts[0]),
     **dict.fromkeys(SELECTS, _picked),
+    "ABS": _magnitude,
     "ADD": _sum,
     "SUB": _sum,
     "NEG": lambda op, parts: _scaled(parts[0], -np.ones_like(parts[0].values)),

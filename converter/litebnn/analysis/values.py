@@ -69,15 +69,18 @@ def _after(graph: Graph, op: Op, kind: str) -> Values | None:
     keeps_grid = all(each is not None and same_parameters(each, tensor) for each in op.inputs)
     if op.name in CLAMPS and (kind != "tensors" or not keeps_grid):
         transfer = elementwise
-    levels = rounded_values(graph, tensor) if op.name in TO_INTEGERS and kind == "tensors" else None
-    if levels is not None:
+    if op.name in TO_INTEGERS and kind == "tensors" and (levels := rounded_values(graph, tensor)) is not None:
         return levels
     operands = [_QUESTIONS[kind](graph, op.input(i)) for i in range(len(op.inputs))]
     if transfer is comparison:
-        operands = [_with_own_term(graph, part) for part in operands]
+        operands = [with_own_term(graph, part) for part in operands]
     result = _computed(graph, op, transfer, operands)
     if result is None and is_quantized(tensor) and any(part.x is not None for part in operands):
         result = _computed(graph, op, transfer, [_at_levels(graph, part) for part in operands])
+    # The op may bound a rounding to any number of values.
+    may_bound = kind == "tensors" and (result is None or not result.is_known)
+    if may_bound and (levels := rounded_values(graph, tensor)) is not None:
+        return levels
     if result is None:
         return None
     before = () if transfer is comparison else operands  # the result of a comparison is exact
@@ -114,7 +117,7 @@ def _on_common_edges(parts: Sequence[Values]) -> list[Values] | None:
     return None if len(sources) > 1 else [part.with_edges(next(iter(sources), None), edges) for part in parts]
 
 
-def _with_own_term(graph: Graph, part: Values) -> Values:
+def with_own_term(graph: Graph, part: Values) -> Values:
     """Simplifies `part`, a step function of x plus a weighted sum of tensors (the linear terms). If this sum is a
     multiple of x plus a constant, returns the function with x as its only linear term, otherwise `part` itself.
     """
@@ -130,7 +133,7 @@ def _with_own_term(graph: Graph, part: Values) -> Values:
 def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
     """Returns the same functions, rewritten as functions of one common tensor x.
 
-    All functions must depend on x, or on the packed or rounded form of x.
+    All functions must depend on x, or on the packed or rounded form or the magnitude of x.
     """
     if all(part.x is None for part in parts):
         return parts
@@ -139,7 +142,7 @@ def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
     sources = read | {op.input(0) for op in rounding if op is not None}
     packed = [_of_what_is_packed(graph, part, sources) for part in parts]
     sources = {part.x for part in packed}
-    return [_of_what_is_rounded(graph, part, sources) for part in packed]
+    return [_of_magnitude(graph, _of_what_is_rounded(graph, part, sources), sources) for part in packed]
 
 
 def _of_what_is_packed(graph: Graph, part: Values, sources: set[Tensor | None]) -> Values:
@@ -163,6 +166,14 @@ def _of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | No
         return function
     is_float = rounding.input(0).type == "FLOAT32"
     return replace(function, x=rounding.input(0), edges=first_rounded_to(function.edges, x)) if is_float else function
+
+
+def _of_magnitude(graph: Graph, function: Values, sources: set[Tensor | None]) -> Values:
+    """Converts a function of |x| to a function of x, if another function in the same computation depends on x."""
+    magnitude = graph.producer(function.x, "ABS")
+    if magnitude is None or magnitude.output.type != "FLOAT32" or magnitude.input(0) not in sources:
+        return function
+    return function.of_magnitude(magnitude.input(0))
 
 
 def _at_levels(graph: Graph, part: Values) -> Values:

@@ -30,6 +30,8 @@ PHASES: dict[str, tuple[str, ...]] = {
         "canonical.fold_reshape_shapes",
         "canonical.remove_empty_padding",
         "canonical.raise_layouts",
+        "canonical.recognize_clamps",
+        "canonical.skip_straight_through",
         "thresholds.recognize_signs",
         "canonical.recognize_prelu",
         "binarize.split_transposed_convs",

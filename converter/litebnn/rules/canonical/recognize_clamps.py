@@ -1,0 +1,87 @@
+"""A clamp that is written with comparisons and selects, such as where(x > 1, 1, where(x < -1, -1, x)), becomes an
+activation, or a MAXIMUM and a MINIMUM.
+
+However it is written, it is a constant below a number, then x itself, then another constant (`values.py`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from litebnn.analysis.affine import next_level
+from litebnn.analysis.match import uniform
+from litebnn.analysis.transfers import CLAMPS
+from litebnn.analysis.values import values_of, with_own_term
+from litebnn.build.notes import Notes, lowers
+from litebnn.build.ops import OP_OF_ACTIVATION
+from litebnn.contract import ACTIVATION_RANGES
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
+
+_OP_OF_RANGE = {ACTIVATION_RANGES[activation]: name for activation, name in OP_OF_ACTIVATION.items()}
+
+
+class Clamp(NamedTuple):
+    """The values of x, limited to a range; `low` and `high` may be infinite."""
+
+    x: Tensor
+    low: float
+    high: float
+
+
+@lowers("clamps in other forms")
+def recognize_clamps(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    for op in reversed(list(graph.ops)):  # of two selects, only the second one has both limits
+        clamp = find_clamp(graph, op)
+        if clamp is not None:
+            _replace(graph, op, clamp)
+            changed = True
+    return changed
+
+
+def find_clamp(graph: Graph, op: Op) -> Clamp | None:
+    """Returns the range to which an op limits a tensor. None if the op does something else, if it is one of the ops
+    that only clamp, or if it multiplies a tensor by a mask."""
+    masks = op.name == "MUL" and uniform(op.input(0)) is None and uniform(op.input(1)) is None
+    if op.name in CLAMPS or masks or len(op.outputs) != 1 or op.output.type != "FLOAT32":
+        return None
+    function = with_own_term(graph, values_of(graph, op.output))
+    x, edges, values = function.x, function.edges, function.values
+    if x is None or x.dims != op.output.dims or x.type != "FLOAT32" or [*function.linear_terms] != [x]:
+        return None
+    factors = function.linear_terms[x]
+    own = int(np.argmax(factors))  # where the output is x itself
+    below, above = own, len(edges) - own
+    if max(below, above) != 1 or factors[own] != 1 or np.count_nonzero(factors) > 1 or values[own] != 0:
+        return None
+    if (below and not _meet(values[0], edges[0])) or (above and not _meet(values[-1], edges[-1])):
+        return None
+    return Clamp(x, float(values[0]) if below else -np.inf, float(values[-1]) if above else np.inf)
+
+
+def _meet(limit: Array, edge: Array) -> bool:
+    """True if a clamp may change to `limit` at `edge`: x is the limit there, or just before."""
+    return edge in (np.float32(limit), next_level(np.float32(limit), up=True))
+
+
+def _replace(graph: Graph, op: Op, clamp: Clamp) -> None:
+    x, (*before, last) = clamp.x, _ops_of(clamp.low, clamp.high)
+    for name, limit in before:
+        low = like(x, derived(op.output.name, f"/{name.lower()}"))
+        x = graph.insert(_clamp_op(name, x, limit, low), before=op).output
+    graph.replace(op, _clamp_op(last[0], x, last[1], op.output))
+
+
+def _ops_of(low: float, high: float) -> list[tuple[str, float]]:
+    """Returns the names and limits of the one or two ops that limit values to a range."""
+    if (low, high) in _OP_OF_RANGE:
+        return [(_OP_OF_RANGE[low, high], high)]
+    both = (_OP_OF_RANGE.get((low, np.inf), "MAXIMUM"), low), ("MINIMUM", high)
+    return [(name, limit) for name, limit in both if np.isfinite(limit)]
+
+
+def _clamp_op(name: str, x: Tensor, limit: float, output: Tensor) -> Op:
+    number = constant(derived(output.name, "/limit"), np.asarray(limit, np.float32))
+    return builtin_op(name, [x] if name in _OP_OF_RANGE.values() else [x, number], output)
