@@ -13,10 +13,11 @@ from typing import TypeAlias
 import numpy as np
 
 from litebnn.analysis.layouts import gathered_axis
-from litebnn.analysis.match import fused_activation, transpose_order, uniform
+from litebnn.analysis.match import broadcast_factor, fused_activation, transpose_order, uniform
 from litebnn.analysis.padding import PADS, constant_padding, layer_padding
+from litebnn.analysis.signs import find_scaled_step
 from litebnn.analysis.sums import few_values
-from litebnn.analysis.values import values_of
+from litebnn.analysis.transfers import Values
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.analysis.weights import BINARY_LAYERS, binary_parts
 from litebnn.build.notes import Notes, each
@@ -43,19 +44,10 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Step:
-    """A step function of `x`, which takes the first value below the edge and the second one from it on."""
-
-    x: Tensor
-    edge: float
-    values: tuple[float, float]
-
-
-@dataclass(frozen=True)
 class Scaled:
-    """The input of a layer: a tensor of few values, multiplied by scales."""
+    """The input of a layer: a tensor of few values, or a step function of two values, multiplied by scales."""
 
-    source: Tensor | Step
+    source: Tensor | Values
     scales: tuple[Scale, ...] = ()
     # The ops that move the values on their way to the layer, in order of execution.
     ops: tuple[Op, ...] = ()
@@ -67,7 +59,7 @@ def scale_behind_layers(graph: Graph, op: Op, notes: Notes) -> bool:
     if found is None or isinstance(parts, str):
         return False
     source = found.source
-    if isinstance(source, Step):
+    if isinstance(source, Values):
         source = _selected(graph, source, op)
     for move in found.ops:
         source = copy_of(graph, move, source, "/unscaled", before=op)
@@ -119,8 +111,9 @@ def _behind(graph: Graph, layer: Op, scale: Scale) -> Tensor:
     return graph.insert(slices, before=layer).output
 
 
-def _selected(graph: Graph, step: Step, before: Op) -> Tensor:
-    condition = compared(graph, step.x, step.edge, before.output.name, before=before)
+def _selected(graph: Graph, step: Values, before: Op) -> Tensor:
+    assert step.x is not None
+    condition = compared(graph, step.x, float(step.edges[0]), before.output.name, before=before)
     values, (low, high) = like(step.x, derived(before.output.name, "/unscaled_input")), step.values
     return graph.insert(select_op(condition, high, low, values), before=before).output
 
@@ -157,18 +150,19 @@ def _scaled(graph: Graph, tensor: Tensor) -> Scaled | None:
         if holds_signs(graph, tensor) or few_values(graph, tensor) is not None:
             return Scaled(tensor, tuple(scales), tuple(reversed(ops)))
         op = graph.producer(tensor)
-        step = _step(graph, tensor) if (factor := _factor(op)) is None else None
-        if step is not None:
-            of_step = _moved(Scale(step[1], _wide(step[1], tensor)), ops)
-            return None if of_step is None else Scaled(step[0], (*scales, of_step), tuple(reversed(ops)))
         if op is None:
             return None
+        factor = broadcast_factor(op)
+        if factor is None and (step := find_scaled_step(graph, tensor)) is not None:
+            function, factors = step
+            scale = _moved(Scale(factors, _wide(factors, tensor)), ops)
+            return None if scale is None else Scaled(function, (*scales, scale), tuple(reversed(ops)))
         if factor is not None:
-            tensor, scale = factor
-            moved = _moved(scale, ops)
-            if moved is None:
+            scale = _moved(Scale(op.input(factor), _wide(op.input(factor), op.output), op.name), ops)
+            if scale is None:
                 return None
-            scales.append(moved)
+            scales.append(scale)
+            tensor = op.input(1 - factor)
         elif op.name in _MOVING or facts(op).reshapes or _multiplies(op):
             ops.append(op)
             tensor = op.input(0)
@@ -182,41 +176,8 @@ def _multiplies(op: Op) -> bool:
     return op.name in ("MUL", "DIV") and fused_activation(op) == 0 and uniform(op.inputs[1]) is not None
 
 
-def _factor(op: Op | None) -> tuple[Tensor, Scale] | None:
-    """Returns the operands of a product with fewer computed numbers, which are broadcast; None for other ops."""
-    if op is None or op.name not in ("MUL", "DIV") or fused_activation(op) != 0:
-        return None
-    for index in (1, 0) if op.name == "MUL" else (1,):
-        factor, values = op.input(index), op.input(1 - index)
-        if _is_broadcast(factor, op.output) and values.dims == op.output.dims and not values.is_constant:
-            return values, Scale(factor, _wide(factor, op.output), op.name)
-    return None
-
-
-def _is_broadcast(factor: Tensor, whole: Tensor) -> bool:
-    if factor.is_constant or factor.type != "FLOAT32" or len(factor.dims) > len(whole.dims):
-        return False
-    return _wide(factor, whole) != whole.dims
-
-
 def _wide(factor: Tensor, whole: Tensor) -> Dims:
     return (*(1,) * (len(whole.dims) - len(factor.dims)), *factor.dims)
-
-
-def _step(graph: Graph, tensor: Tensor) -> tuple[Step, Tensor] | None:
-    """Returns the step function, and its scale, of a tensor that selects between multiples of a smaller tensor, as
-    `where(x >= 0, k, -k)` does. Straight-through estimators may be around it.
-    """
-    function = values_of(graph, tensor)
-    if function.x is None or len(function.edges) != 1 or len(function.linear_terms) != 1 or np.any(function.values):
-        return None
-    [(scale, factors)] = function.linear_terms.items()
-    if (op := graph.producer(scale, "BROADCAST_TO")) is not None:
-        scale = op.input(0)
-    plain = function.x.type == "FLOAT32" and function.x.dims == tensor.dims and np.all(np.isfinite(factors))
-    if not plain or not _is_broadcast(scale, tensor):
-        return None
-    return Step(function.x, float(function.edges[0]), (float(factors[0]), float(factors[1]))), scale
 
 
 def _moved(scale: Scale, ops: list[Op]) -> Scale | None:
