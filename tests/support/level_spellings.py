@@ -129,12 +129,19 @@ def ternary_of_magnitudes(model: FloatModel, x: Tensor) -> Tensor:
     return model.elementwise("MUL", model.elementwise("SIGN", x), model.op("CAST", [large], x.dims))
 
 
+def ternary_of_signs_and_magnitudes(model: FloatModel, x: Tensor) -> Tensor:
+    """Appends the ternary quantizer of Brevitas, whose sign takes two values."""
+    large = model.elementwise("GREATER_EQUAL", model.elementwise("ABS", x), model.const(0.5), type="BOOL")
+    mask = model.op("CAST", [large], x.dims)
+    return model.elementwise("MUL", model.elementwise("MUL", mask, model.sign(x, "where_ge")), model.const(0.75))
+
+
 LEVELS: dict[str, Callable[[FloatModel, Tensor], Tensor]] = {
     one.__name__: one
     for one in (
         *(dorefa, divided, floored, of_relu6, fused_relu6, straight_through, falling),
         *(clamped_last, clamped_last_by_selects, straight_through_clamped_last, truncated, cast_to_integers),
         *(floor_divided, ternary, ternary_rounded, ternary_selected, ternary_clamped_last, ternary_of_magnitudes),
-        booleans,
+        *(ternary_of_signs_and_magnitudes, booleans),
     )
 }

@@ -116,7 +116,7 @@ def count_of_levels(graph: Graph, tensor: Tensor) -> int | None:
 
 
 # A step is one op of a function of x: its name, operands, activation, and the type of its output. An operand is an
-# index (0 stands for x, and n for the result of the n-th op) or a constant number, as its type and bytes. Bytes
+# index, or the type and bytes of a constant number. Index 0 stands for x, and n for the result of the n-th op. Bytes
 # distinguish numbers, such as 0 and -0, that compare equal but compute differently.
 _Operand: TypeAlias = "int | tuple[str, bytes]"
 _Step: TypeAlias = tuple[str, tuple[_Operand, ...], Activation, str]
@@ -147,13 +147,11 @@ def _number(tensor: Tensor) -> tuple[str, bytes]:
 # The results are cached, because many layers of a network round in the same way, and several rules need the result for
 # each of them.
 @functools.lru_cache(maxsize=1 << 10)
-def _search(
-    steps: tuple[_Step, ...], low: float, high: float, most: int = _MOST_LEVELS
-) -> tuple[Array, Array] | None:
+def _search(steps: tuple[_Step, ...], low: float, high: float, most: int = _MOST_LEVELS) -> tuple[Array, Array] | None:
     """Returns the numbers in [low, high] at which a function changes, and the function's values around them; None if
     there are more than `most`."""
     largest = np.finfo(np.float32).max
-    ends = _rank_of(np.clip(np.float32([low, high]), -largest, largest))
+    ends = _rank_of(np.clip(np.array([low, high], np.float32), -largest, largest))
     breaks = np.zeros(0, np.int64)
     for name, (first, *_), _, _ in steps:
         if name in SELECTS and isinstance(first, int):
@@ -173,17 +171,17 @@ def _changes(steps: tuple[_Step, ...], ends: Array, breaks: Array, most: int) ->
     The function is monotone between two `breaks`, so it is constant between two numbers with the same value. All
     intervals whose ends have different values are halved together, until the ends are neighbouring floats.
     """
-    ranks = np.unique(np.concatenate([np.linspace(*ends, _AT_ONCE).astype(np.int64), breaks, breaks - 1]))
-    values = _values(steps, ranks)
+    begins, ends = ends[:1], ends[1:]
     while True:
-        changes = np.zeros(0) if values is None else np.flatnonzero(values[1:] != values[:-1])
+        inside = np.linspace(begins, ends, _AT_ONCE).astype(np.int64).reshape(-1)
+        ranks = np.unique(np.concatenate([inside, breaks, breaks - 1]))
+        values = _values(steps, ranks)
+        changes = np.zeros(0, np.int64) if values is None else np.flatnonzero(values[1:] != values[:-1])
         if values is None or len(changes) > most:
             return None
-        intervals = list(zip(ranks[changes], ranks[changes + 1], strict=True))
-        if all(end - begin == 1 for begin, end in intervals):
-            return ranks[changes + 1], np.concatenate([values[:1], values[changes + 1]])
-        ranks = np.unique(np.concatenate([np.linspace(*ends, _AT_ONCE).astype(np.int64) for ends in intervals]))
-        values = _values(steps, ranks)
+        begins, ends = ranks[changes], ranks[changes + 1]
+        if np.all(ends - begins == 1):
+            return ends, np.concatenate([values[:1], values[changes + 1]])
 
 
 def _values(steps: tuple[_Step, ...], ranks: Array) -> Array | None:

@@ -123,6 +123,21 @@ def _of_comparison(graph: Graph, tensor: Tensor) -> Sign | None:
     return None
 
 
+def find_scaled_step(graph: Graph, tensor: Tensor) -> tuple[Values, Tensor] | None:
+    """Returns a step function of two numbers and the scale by which a tensor multiplies it. The scale is computed when
+    the model runs, and broadcast, as in `where(x >= 0, k, -k)`. Straight-through estimators may be around it.
+    """
+    function = values_of(graph, tensor)
+    if function.x is None or len(function.edges) != 1 or len(function.linear_terms) != 1 or np.any(function.values):
+        return None
+    [(scale, factors)] = function.linear_terms.items()
+    if (op := graph.producer(scale, "BROADCAST_TO")) is not None:
+        scale = op.input(0)
+    plain = function.x.type == "FLOAT32" and function.x.dims == tensor.dims and np.all(np.isfinite(factors))
+    step = replace(function, values=factors, linear_terms={})
+    return (step, scale) if plain and is_broadcast(scale, tensor) else None
+
+
 def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     """Returns the two values of a float or quantized tensor, if a boolean, a sign or a threshold of a tensor selects
     them.
@@ -161,21 +176,6 @@ def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
     if max(map(np.ptp, sides)) > 2 * step or not abs(high - low) > 4 * step:
         return None
     return replace(function, edges=edges[jump : jump + 1], values=np.array([low, high]))
-
-
-def find_scaled_step(graph: Graph, tensor: Tensor) -> tuple[Values, Tensor] | None:
-    """Returns a step function of two numbers and the scale by which a tensor multiplies it. The scale is computed when
-    the model runs, and broadcast, as in `where(x >= 0, k, -k)`. Straight-through estimators may be around it.
-    """
-    function = values_of(graph, tensor)
-    if function.x is None or len(function.edges) != 1 or len(function.linear_terms) != 1 or np.any(function.values):
-        return None
-    [(scale, factors)] = function.linear_terms.items()
-    if (op := graph.producer(scale, "BROADCAST_TO")) is not None:
-        scale = op.input(0)
-    plain = function.x.type == "FLOAT32" and function.x.dims == tensor.dims and np.all(np.isfinite(factors))
-    step = replace(function, values=factors, linear_terms={})
-    return (step, scale) if plain and is_broadcast(scale, tensor) else None
 
 
 def _keeps_range(op: Op) -> bool:

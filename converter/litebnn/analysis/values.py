@@ -138,8 +138,8 @@ def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
     if all(part.x is None for part in parts):
         return parts
     read = {part.x for part in parts} | {each for part in parts for each in part.linear_terms if is_quantized(each)}
-    rounding = (graph.producer(tensor, "QUANTIZE") for tensor in read)
-    sources = read | {op.input(0) for op in rounding if op is not None}
+    before = (graph.producer(tensor, "QUANTIZE", "ABS") for tensor in read)
+    sources = read | {op.input(0) for op in before if op is not None}
     packed = [_of_what_is_packed(graph, part, sources) for part in parts]
     sources = {part.x for part in packed}
     return [_of_magnitude(graph, _of_what_is_rounded(graph, part, sources), sources) for part in packed]

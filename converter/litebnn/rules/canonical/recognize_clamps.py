@@ -1,7 +1,7 @@
-"""A clamp that is written with comparisons and selects, such as where(x > 1, 1, where(x < -1, -1, x)), becomes an
-activation, or a MAXIMUM and a MINIMUM.
+"""Clamps in other forms become an activation, or a MAXIMUM and a MINIMUM. For example, Brevitas writes two selects, and
+PACT half of |x| - |x - alpha| + alpha.
 
-However it is written, it is a constant below a number, then x itself, then another constant (`values.py`).
+Each form is a constant below a number, then x itself, then another constant (`values.py`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def recognize_clamps(graph: Graph, notes: Notes) -> bool:
 
 
 def find_clamp(graph: Graph, op: Op) -> Clamp | None:
-    """Returns the range to which an op limits a tensor. None if the op does something else, if it is one of the ops
-    that only clamp, or if it multiplies a tensor by a mask."""
+    """Returns the range to which an op limits a tensor. None for the ops that only clamp, and for products with a mask,
+    whose readers name the MUL as their reason."""
     masks = op.name == "MUL" and uniform(op.input(0)) is None and uniform(op.input(1)) is None
     if op.name in CLAMPS or masks or len(op.outputs) != 1 or op.output.type != "FLOAT32":
         return None
@@ -63,7 +63,8 @@ def find_clamp(graph: Graph, op: Op) -> Clamp | None:
 
 def _meet(limit: Array, edge: Array) -> bool:
     """True if a clamp may change to `limit` at `edge`: x is the limit there, or just before."""
-    return edge in (np.float32(limit), next_level(np.float32(limit), up=True))
+    limits = limit.astype(np.float32)
+    return bool(edge == limits or edge == next_level(limits, up=True))
 
 
 def _replace(graph: Graph, op: Op, clamp: Clamp) -> None:

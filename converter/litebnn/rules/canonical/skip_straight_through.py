@@ -7,17 +7,25 @@ removed, because its values are known (`values.py`).
 
 from __future__ import annotations
 
-from litebnn.analysis.transfers import TO_INTEGERS
+from litebnn.analysis.match import fused_activation
+from litebnn.analysis.transfers import TO_INTEGERS, TRANSFER
 from litebnn.analysis.values import values_of
 from litebnn.build.notes import Notes, each
-from litebnn.graph import Graph, Op
+from litebnn.build.ops import OP_OF_ACTIVATION
+from litebnn.graph import Graph, Op, builtin_op
 
 
 @each("ADD", "SUB", lowers="live ops and fused activations")
 def skip_straight_through(graph: Graph, op: Op, notes: Notes) -> bool:
-    function = values_of(graph, op.output)
-    terms = [(tensor, factors.tolist()) for tensor, factors in function.linear_terms.items()]
-    if len(terms) != 1 or terms[0][1] != [1.0] or function.values[0] != 0:
+    parts, activation = [values_of(graph, op.input(index)) for index in (0, 1)], fused_activation(op)
+    total = None if any(len(part.edges) for part in parts) else TRANSFER[op.name](op, parts)
+    if total is None or activation is None or len(total.linear_terms) != 1 or total.values[0] != 0:
         return False
-    rounded = graph.producer(terms[0][0], *TO_INTEGERS)
-    return rounded is not None and rounded.output.dims == op.output.dims and graph.bypass(op, rounded.output)
+    [(tensor, [factor])] = total.linear_terms.items()
+    rounding = graph.producer(tensor, *TO_INTEGERS)
+    if rounding is None or factor != 1 or rounding.output.dims != op.output.dims:
+        return False
+    if not activation:
+        return graph.bypass(op, tensor)
+    graph.replace(op, builtin_op(OP_OF_ACTIVATION[activation], [tensor], op.output))
+    return True

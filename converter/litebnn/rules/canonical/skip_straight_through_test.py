@@ -30,6 +30,16 @@ def test_what_is_left_is_the_rounding(form: str, name: str, library: None) -> No
     np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.parametrize("activation", ["relu", "relu1", "relu6"])
+def test_an_activation_stays(activation: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 8)
+    rest = model.elementwise("SUB", model.elementwise("ROUND", x), x)
+    source = model.finish(model.elementwise("ADD", rest, x, activation=activation))
+    result = op_names(rewritten(source, skip_straight_through, *rules_of("tidy")))
+    assert result == ["ROUND", {"relu1": "RELU_N1_TO_1"}.get(activation, activation.upper())]
+
+
 @pytest.mark.parametrize("kind", ["other term", "shift", "twice", "output"])
 def test_other_sums_stay(kind: str) -> None:
     model = FloatModel()
