@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from litebnn.analysis.reasons import TERNARY
 from litebnn.analysis.weights import computed_weights
 from litebnn.build.notes import Notes, Request
 from litebnn.calibration import find_ranges
@@ -186,6 +187,9 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
         notes = Notes(model, _request(options))
         folds = any(list(computed_weights(graph, op)) for graph in model.graphs for op in graph.ops)
     status = _rewrite(model, notes, options)
+    if options["return_report"]:
+        with boundary():
+            _settle_reasons(source, notes)
     is_changed = status == "converted"
     if status == "no binary layer" and folds:
         with boundary():
@@ -230,6 +234,29 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     with boundary():
         finish_rewriting(model)
     return "converted"
+
+
+def _settle_reasons(source: bytes, notes: Notes) -> None:
+    """Replaces reasons that advise `assume_nonzero` by those that remain with the option. If none remains, the option
+    is the only reason.
+    """
+    advice = {layer: [reason for reason in layer.reasons if "assume_nonzero" in reason] for layer in notes.layers}
+    if notes.request.assume_nonzero or not any(advice.values()):
+        return
+    model = read_model(source)
+    begin_rewriting(model)
+    with_option = Notes(model, replace(notes.request, assume_nonzero=True))
+    run_phases(model, BINARY_PHASES[: BINARY_PHASES.index("binarize") + 1], with_option)
+    with_option.finish(model.graphs)
+    found = {layer.name: layer for layer in with_option.layers}
+    for layer, advised in advice.items():
+        other = found.get(layer.name)
+        if other is None or layer.binary:
+            continue
+        if other.binary:
+            layer.reasons = dict.fromkeys(advised or [TERNARY])
+        elif advised and other.reasons:
+            layer.reasons = dict(other.reasons)
 
 
 def _fold_weights(model: Model, options: ConvertOptions) -> bool:

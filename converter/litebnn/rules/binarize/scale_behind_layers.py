@@ -55,9 +55,12 @@ class Scaled:
 
 @each(*BINARY_LAYERS, "TRANSPOSE_CONV", lowers="scales before layers")
 def scale_behind_layers(graph: Graph, op: Op, notes: Notes) -> bool:
-    found, parts = scaled_input(graph, op), binary_parts(graph, op)
-    if found is None or isinstance(parts, str):
+    found = scaled_input(graph, op)
+    if found is None:
         return False
+    parts = binary_parts(graph, op)
+    if isinstance(parts, str):
+        return notes.left_alone(op, parts)
     source = found.source
     if isinstance(source, Values):
         source = _selected(graph, source, op)
@@ -124,7 +127,7 @@ def scaled_input(graph: Graph, layer: Op) -> Scaled | None:
     found = _scaled(graph, data) if layer.output.type == data.type == "FLOAT32" else None
     if found is None or not found.scales or not all(_is_shared(layer, scale) for scale in found.scales):
         return None
-    return None if isinstance(binary_parts(graph, layer), str) else found
+    return found
 
 
 def _is_shared(layer: Op, scale: Scale) -> bool:
