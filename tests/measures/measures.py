@@ -247,7 +247,7 @@ MEASURES: dict[str, Measure] = {
         op.name == "RESHAPE" and len(op.inputs) > 1 and not op.input(1).is_constant for op in live(graph)
     ),
     "scales before layers": _scales_before_layers,
-    "selections by constants": _count("GATHER_ND", "SELECT", "SELECT_V2"),
+    "selections by constants": _count("CONCATENATION", "GATHER_ND", "SELECT", "SELECT_V2"),
     "sign forms": _sign_forms,
     "sign forms with a third value": lambda graph: _sign_forms(graph, assume_nonzero=True) - _sign_forms(graph),
     "space-to-batch pairs": _count("BATCH_TO_SPACE_ND"),

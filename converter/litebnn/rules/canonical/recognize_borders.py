@@ -1,7 +1,7 @@
 """Copies of parts of a tensor, assembled by masks or coordinates, become one GATHER for each axis.
 
 PyTorch's exporter writes circular padding as pads and slices, between which SELECTs with constant masks choose. It pads
-a Conv1D by repeated or reflected values with a GATHER_ND between transposes.
+a Conv1D by repeated or reflected values with a GATHER_ND between transposes. Other authors concatenate slices.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from litebnn.build.ops import transposed
 from litebnn.build.signs import pad_with
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
 
+# The ops with which the copying ends.
+_LAST = (*SELECTS, "CONCATENATION", "GATHER_ND")
 # The place of an element that is copied is its index in the flattened source. An element may also be a constant.
 _ZERO, _OTHER = -1, -2
 _MOST_PLACES = 1 << 22
@@ -30,7 +32,7 @@ _MOST_PLACES = 1 << 22
 def recognize_borders(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in reversed(graph.ops):
-        if graph.holds(op) and (op.name in SELECTS or op.name == "GATHER_ND") and not graph.is_output(op.output):
+        if graph.holds(op) and op.name in _LAST and not graph.is_output(op.output):
             changed |= _recognized(graph, op)
     return changed
 
@@ -43,6 +45,9 @@ def _recognized(graph: Graph, op: Op) -> bool:
     if source is None or axes is None:
         return False
     kept, order, indices = axes
+    grows = any(len(taken) > source.dims[axis] for axis, taken in zip(order, indices, strict=True))
+    if op.name == "CONCATENATION" and not grows:  # channel shuffles
+        return False
     copied = transposed(graph, source, order, before=op)
     for axis, taken in enumerate(indices):
         copied = _gathered(graph, copied, axis, taken, before=op)
@@ -143,6 +148,20 @@ def _sliced(op: Op, data: list[Array]) -> Array:
     return data[0][tuple(slice(begin, begin + size) for begin, size in zip(begins, sizes, strict=True))]
 
 
+def _strided(op: Op, data: list[Array]) -> Array | None:
+    if any(getattr(op.options, f"{name}_mask", 0) for name in ("ellipsis", "new_axis", "shrink_axis")):
+        return None
+    masks = [int(getattr(op.options, f"{name}_mask", 0)) for name in ("begin", "end")]
+    numbers = [np.asarray(op.input(index).array).ravel().tolist() for index in (1, 2, 3)]
+    bounds = enumerate(zip(*numbers, strict=True))
+    return data[0][
+        tuple(
+            slice(None if masks[0] >> axis & 1 else begin, None if masks[1] >> axis & 1 else end, stride)
+            for axis, (begin, end, stride) in bounds
+        )
+    ]
+
+
 def _selected(op: Op, data: list[Array]) -> Array | None:
     mask, whole = np.asarray(op.input(0).array), op.output.dims
     shapes = {array.shape for array in data[1:]}
@@ -178,5 +197,6 @@ _COPIES: dict[str, Callable[[Op, list[Array]], Array | None]] = {
     "GATHER": _gathered_places,
     "GATHER_ND": _gathered_by_coordinates,
     "SLICE": _sliced,
+    "STRIDED_SLICE": _strided,
     "TRANSPOSE": _turned,
 }

@@ -69,6 +69,26 @@ def _mask(x: Tensor, axis: int, rows: np.ndarray) -> Tensor:
     return FloatModel().const(np.broadcast_to(rows.reshape(shape), x.dims), np.bool_)
 
 
+def concatenated(model: FloatModel, x: Tensor, amounts: Amounts) -> Tensor:
+    """Pads as `circular` does, by concatenations of slices."""
+    for axis, (before, after) in enumerate(amounts):
+        parts = [_end(model, x, axis, -before), x, _end(model, x, axis, after)]
+        kept = [part for part in parts if part is not None]
+        dims = [sum(part.dims[i] for part in kept) if i == axis else size for i, size in enumerate(x.dims)]
+        if len(kept) > 1:
+            x = model.op("CONCATENATION", kept, dims, axis=axis, fused_activation_function=0)
+    return x
+
+
+def _end(model: FloatModel, x: Tensor, axis: int, count: int) -> Tensor | None:
+    """Appends a slice of the first rows of an axis, or of the last ones if the count is negative."""
+    bounds, dims, others = np.zeros((3, len(x.dims)), np.int32), list(x.dims), (1 << len(x.dims)) - 1 - (1 << axis)
+    bounds[0 if count < 0 else 1, axis], bounds[2], dims[axis] = count, 1, abs(count)
+    masks = {"begin_mask": others, "end_mask": others | (1 << axis if count < 0 else 0)}
+    inputs = [x, *(model.const(row, np.int32) for row in bounds)]
+    return model.op("STRIDED_SLICE", inputs, dims, **masks) if count else None
+
+
 def taken(model: FloatModel, x: Tensor, rows: Sequence[int]) -> Tensor:
     """Takes rows of the last axis of [n, channels, length], by coordinates of a transposed tensor."""
     batch, channels, _ = x.dims
@@ -86,10 +106,14 @@ def test_copied_rows_of_any_axes_are_gathered(data: st.DataObject) -> None:
     """Circular padding, zeros, transposes and rows in any order, one after the other."""
     model = FloatModel()
     x = model.elementwise("ABS", model.input(data.draw(st.integers(1, 2)), 3, data.draw(st.integers(2, 4))))
-    for kind in data.draw(st.lists(st.sampled_from(["circular", "zeros", "turn", "rows"]), min_size=1, max_size=3)):
+    for kind in data.draw(
+        st.lists(st.sampled_from(["circular", "slices", "zeros", "turn", "rows"]), min_size=1, max_size=3)
+    ):
         amounts = data.draw(st.tuples(st.just((0, 0)), AROUND, AROUND))
         if kind == "circular":
             x = circular(model, x, amounts)
+        elif kind == "slices":
+            x = concatenated(model, x, amounts)
         elif kind == "zeros":
             x = zeros_around(model, x, amounts)
         elif kind == "turn":
@@ -143,6 +167,10 @@ def checkered(model: FloatModel, x: Tensor) -> Tensor:
     return model.op("SELECT_V2", [model.const(mask, np.bool_), x, model.const(0)], x.dims)
 
 
+def shuffled(model: FloatModel, x: Tensor) -> Tensor:
+    return model.concatenated(*(_end(model, x, 2, count) or x for count in (-2, 2)))
+
+
 def diagonal(model: FloatModel, x: Tensor) -> Tensor:
     places = model.const([(0, i, i) for i in range(4)], np.int32)
     return model.op("GATHER_ND", [x, places], (4,))
@@ -152,7 +180,7 @@ def by_computed_mask(model: FloatModel, x: Tensor) -> Tensor:
     return model.op("SELECT_V2", [model.elementwise("LESS", x, model.const(0), type="BOOL"), x, model.const(0)], x.dims)
 
 
-@pytest.mark.parametrize("build", [of_two, with_ones, checkered, diagonal, by_computed_mask])
+@pytest.mark.parametrize("build", [of_two, with_ones, checkered, shuffled, diagonal, by_computed_mask])
 def test_other_selections_stay(build) -> None:
     model = FloatModel()
     x = model.elementwise("ABS", model.input(1, 4, 4))
@@ -204,6 +232,8 @@ def reflection(model: FloatModel, x: Tensor) -> Tensor:
 PADS = {
     "circular": (around((1, 1), (1, 1)), (8, 8)),
     "circular of two amounts": (around((1, 2), (0, 3)), (6, 7)),
+    "circular, of slices": (lambda m, x: concatenated(m, x, [(0, 0), (0, 0), (1, 1), (2, 1)]), (6, 7)),
+    "circular rows, of slices": (lambda m, x: concatenated(m, x, [(0, 0), (0, 0), (2, 1)]), (9,)),
     "circular rows": (around((1, 1)), (9,)),
     "replicated rows": (edges, (9,)),
     "reflected rows": (reflection, (9,)),
