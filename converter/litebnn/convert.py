@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from litebnn.analysis.reasons import TERNARY
 from litebnn.analysis.weights import computed_weights
+from litebnn.assumption import layers_by_assumption
 from litebnn.build.notes import Notes, Request
 from litebnn.calibration import find_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
@@ -19,7 +19,7 @@ from litebnn.frontends.torch import torch_to_tflite
 from litebnn.graph import Model, begin_rewriting, check_loads, finish_rewriting
 from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
-from litebnn.report.conversion import make_report
+from litebnn.report.conversion import Nonzero, make_report
 from litebnn.rules import BINARY_PHASES, FINAL_PHASES, PHASES_WITHOUT_BITS, run_phases
 from litebnn.verification import verification_of
 
@@ -60,9 +60,10 @@ def convert_tflite(
             faster, and results change by about 1 %.
         assume_nonzero: True to treat sign(x), which is 0 for x = 0, as a sign that is +1 there. The report names each
             such sign. The sign functions of PyTorch and TensorFlow need this option.
-        verify: True to run source and result on random inputs in the installed runtime, and compare the outputs.
-            Instead of True, the inputs themselves: an array, or a list or dictionary with one for each input, batch
-            first; or a `litebnn.DataSet`.
+        verify: True to run source and result in the installed runtime on the samples of `representative_dataset`, else
+            on random inputs, and compare the outputs. Instead of True, the inputs themselves: an array, or a list or
+            dictionary with one for each input, batch first; or a `litebnn.DataSet`. By default, conversions with
+            `assume_nonzero` are verified, with a warning instead of an error if the models cannot be run.
         return_report: True to return (bytes, ConversionReport) instead of bytes.
         progress: called with the name of each step.
 
@@ -187,9 +188,6 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
         notes = Notes(model, _request(options))
         folds = any(list(computed_weights(graph, op)) for graph in model.graphs for op in graph.ops)
     status = _rewrite(model, notes, options)
-    if options["return_report"]:
-        with boundary():
-            _settle_reasons(source, notes)
     is_changed = status == "converted"
     if status == "no binary layer" and folds:
         with boundary():
@@ -200,12 +198,15 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
         options["progress"]("writing")
         with boundary():
             result = write_result(model, source)
-        verification = verification_of(source, result, names, options)
+        if status == "converted" or asks_to_verify(options):
+            verification = verification_of(source, result, names, notes.layers, options)
     elif asks_to_verify(options):
         warn("nothing is verified: the result is the source itself", __name__)
+    if not options["return_report"]:
+        return result
     with boundary():
-        report = make_report(notes, model, len(source), len(result), status, verification)
-    return (result, report) if options["return_report"] else result
+        nonzero = Nonzero(options["assume_nonzero"], layers_by_assumption(source, notes))
+        return result, make_report(notes, model, len(source), len(result), status, verification, nonzero)
 
 
 def _read(source: bytes, name: str) -> Model:
@@ -234,29 +235,6 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     with boundary():
         finish_rewriting(model)
     return "converted"
-
-
-def _settle_reasons(source: bytes, notes: Notes) -> None:
-    """Replaces reasons that advise `assume_nonzero` by those that remain with the option. If none remains, the option
-    is the only reason.
-    """
-    advice = {layer: [reason for reason in layer.reasons if "assume_nonzero" in reason] for layer in notes.layers}
-    if notes.request.assume_nonzero or not any(advice.values()):
-        return
-    model = read_model(source)
-    begin_rewriting(model)
-    with_option = Notes(model, replace(notes.request, assume_nonzero=True))
-    run_phases(model, BINARY_PHASES[: BINARY_PHASES.index("binarize") + 1], with_option)
-    with_option.finish(model.graphs)
-    found = {layer.name: layer for layer in with_option.layers}
-    for layer, advised in advice.items():
-        other = found.get(layer.name)
-        if other is None or layer.binary:
-            continue
-        if other.binary:
-            layer.reasons = dict.fromkeys(advised or [TERNARY])
-        elif advised and other.reasons:
-            layer.reasons = dict(other.reasons)
 
 
 def _fold_weights(model: Model, options: ConvertOptions) -> bool:

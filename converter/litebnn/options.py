@@ -128,7 +128,7 @@ class ConvertOptions(TypedDict, total=False):
     low_bit_weights: Annotated[str | None, _Option(None, _low_bit_weights)]
     dynamic_range: Annotated[bool, _Option(False, _flag)]
     assume_nonzero: Annotated[bool, _Option(False, _flag)]
-    verify: Annotated[Any, _Option(False, _verify)]
+    verify: Annotated[Any, _Option(None, _verify)]
     return_report: Annotated[bool, _Option(False, _flag)]
     progress: Annotated[Progress, _Option(lambda step: None, _progress)]
 
@@ -185,6 +185,13 @@ def _is_given(options: ConvertOptions, name: str) -> bool:
 
 def asks_to_verify(options: ConvertOptions) -> bool:
     return options["verify"] is not None and options["verify"] is not False
+
+
+def verifies(options: ConvertOptions) -> bool:
+    """True if a conversion is verified: on request, and by default with `assume_nonzero`, unless the ranges of int8 are
+    made up."""
+    by_default = options["assume_nonzero"] and options["experimental_default_int8_range"] is None
+    return asks_to_verify(options) or (options["verify"] is None and by_default)
 
 
 def shows_options(function: F) -> F:

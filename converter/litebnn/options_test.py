@@ -25,7 +25,7 @@ DEFAULTS = {
     "low_bit_weights": None,
     "dynamic_range": False,
     "assume_nonzero": False,
-    "verify": False,
+    "verify": None,
     "return_report": False,
 }
 FLAGS = ("larq_compatible", "dynamic_range", "assume_nonzero", "return_report")

@@ -171,7 +171,10 @@ FORMS: list[tuple[str, Build]] = [
     ("its input takes several levels", lambda m: conv(m, halved(m, m.op("ROUND", [image(m)], SHAPE)))),
     ("both inputs are computed when the model runs", product_of_two),
     ("its weights are not ±alpha", lambda m: m.conv(m.sign(image(m)), RNG.standard_normal((8, 3, 3, 32)))),
-    ("its weights contain zeros", lambda m: m.conv(m.sign(image(m)), WEIGHTS * (np.arange(32) > 0))),
+    (
+        "72 of its 2,304 weights are 0 (ternary or pruned)",
+        lambda m: m.conv(m.sign(image(m)), WEIGHTS * (np.arange(32) > 0)),
+    ),
     ("its weights are all zero", lambda m: m.conv(m.sign(image(m)), 0 * WEIGHTS)),
     ("its groups have 16 channels", lambda m: m.conv(m.sign(image(m)), WEIGHTS[..., :16])),
     ("is padded with 0.5, which is neither", lambda m: conv(m, m.pad(m.sign(image(m)), [(1, 1), (1, 1)], 0.5))),

@@ -232,8 +232,15 @@ def _takes_levels(left: Left, reason: str) -> bool:
     return len(left.values) <= int(count) + left.padded
 
 
+def _counts_zeros(left: Left, reason: str) -> bool:
+    """True if the reason states how many weights are zero, apart from channels of zeros alone."""
+    zeros = left.weights.reshape(len(left.weights), -1) == 0
+    count = zeros[~zeros.all(axis=1)].sum()
+    return reason.startswith(f"{count:,} of its {zeros.size:,} weights ") and _magnitudes(left.weights) == 1
+
+
 _TRUTH: dict[str, Callable[[Left, str], bool]] = {
-    "contain zeros": lambda left, reason: bool(np.any(left.weights == 0)) and _magnitudes(left.weights) == 1,
+    **dict.fromkeys(("weights is 0", "weights are 0"), _counts_zeros),
     "not ±alpha": lambda left, reason: _magnitudes(left.weights) > 1,
     "take other values than -alpha, 0 and alpha": lambda left, reason: _magnitudes(left.weights) > 1,
     "are all zero": lambda left, reason: not np.any(left.weights),

@@ -22,6 +22,10 @@ _MAGNITUDE_TOLERANCE = 1e-5
 # of the sum, if c is between -1 and 1.
 _STRAIGHT_THROUGH_ROUNDING = 2.0**-23
 _LARGEST_ROUNDING = 1e-3  # relative to alpha; a weight with a larger error is not binary
+# The largest share of weights that are 0 for which `assume_nonzero` makes a layer binary; a single one always may be.
+# Latent weights are drawn as exactly 0 now and then (once in 2**24 draws of float32, in 2**8 of bfloat16), and their
+# sign is 0. Ternary and pruned layers have many more zeros, which are meant.
+_FEW_ZEROS = 0.01
 # The approximate number of weights that are examined at a time. Examining all at once would double the memory that the
 # weights take.
 _BLOCK = 1 << 18
@@ -104,17 +108,21 @@ def why_not_binary(layer: Op, weights: Array) -> str | None:
     return None
 
 
-def binary_weights(weights: Array) -> tuple[Array, Array] | str:
+def binary_weights(weights: Array, *, assume_nonzero: bool = False) -> tuple[Array, Array, int] | str:
     """Decomposes weights [O, ...] into ±1 and a magnitude for each output channel.
 
     All weights of a channel may be zero (a batch norm with gamma 0). The magnitude of such a channel is 0.
+
+    Args:
+        assume_nonzero: True to take few zeros in other channels for +1.
     Returns:
-        bool [O, ...], true where negative, and float32 [O]; or the reason why the weights are not binary.
+        bool [O, ...], true where negative, the magnitudes float32 [O], and the number of zeros taken for +1. If the
+        weights are not binary, the reason.
     """
     flat = weights.reshape(weights.shape[0], -1)
     if flat.shape[1] == 0:
         return "its weights are not finite"
-    alpha, smallest, nonzero = _magnitudes(flat)
+    alpha, nonzero, zeros = _magnitudes(flat)
     if not np.all(np.isfinite(alpha)):
         return "its weights are not finite"
     if not np.any(alpha > 0):
@@ -122,24 +130,41 @@ def binary_weights(weights: Array) -> tuple[Array, Array] | str:
     rounding = np.minimum(_STRAIGHT_THROUGH_ROUNDING, _LARGEST_ROUNDING * alpha)
     if np.any(alpha - nonzero > np.maximum(_MAGNITUDE_TOLERANCE * alpha, rounding)):
         return "its weights are not ±alpha in each output channel"
-    if np.any((smallest == 0) & (alpha > 0)):
-        return "its weights contain zeros (ternary or pruned)"
+    count = int(zeros[alpha > 0].sum())
+    if count and not (assume_nonzero and _are_few(count, weights)):
+        return _why_zeros(count, weights)
     rounded = alpha - nonzero > _MAGNITUDE_TOLERANCE * alpha
     if np.any(rounded):
-        alpha = np.where(rounded, np.abs(flat).mean(axis=1, dtype=np.float64), alpha)
-    return np.signbit(weights), alpha.astype(np.float32)
+        others = np.maximum(flat.shape[1] - zeros, 1)
+        alpha = np.where(rounded, np.abs(flat).sum(axis=1, dtype=np.float64) / others, alpha)
+    minus_one: Array = weights < 0 if count else np.signbit(weights)
+    return minus_one, alpha.astype(np.float32), count
 
 
-def _magnitudes(flat: Array) -> Array:
-    """Returns the largest, the smallest and the smallest nonzero magnitude of each channel, float32 [3, O]. The last
-    one is infinity if all weights of the channel are zero.
+def _are_few(zeros: int, weights: Array) -> bool:
+    return zeros <= max(1, _FEW_ZEROS * weights.size)
+
+
+def _why_zeros(zeros: int, weights: Array) -> str:
+    verb = "is" if zeros == 1 else "are"
+    found = f"{zeros:,} of its {weights.size:,} weights {verb} 0"
+    if not _are_few(zeros, weights):
+        return f"{found} (ternary or pruned)"
+    return f"{found}; with assume_nonzero {'it counts' if zeros == 1 else 'they count'} as +1"
+
+
+def _magnitudes(flat: Array) -> tuple[Array, Array, Array]:
+    """Returns the largest and the smallest nonzero magnitude of each channel, float32 [O], and the number of its zeros,
+    int [O]. The smallest one is infinity if all weights of the channel are zero.
     """
     blocks = []
     for block in np.array_split(flat, max(min(len(flat), flat.size // _BLOCK), 1)):
         magnitudes = np.abs(block)
-        nonzero = np.where(magnitudes == 0, np.float32(np.inf), magnitudes).min(axis=1)
-        blocks.append(np.stack([magnitudes.max(axis=1), magnitudes.min(axis=1), nonzero]))
-    return np.concatenate(blocks, axis=1)
+        is_zero = magnitudes == 0
+        nonzero = np.where(is_zero, np.float32(np.inf), magnitudes).min(axis=1)
+        blocks.append((magnitudes.max(axis=1), nonzero, is_zero.sum(axis=1)))
+    alpha, nonzero, zeros = map(np.concatenate, zip(*blocks, strict=True))
+    return alpha, nonzero, zeros
 
 
 def ternary_weights(weights: Array) -> tuple[Array, Array] | None:
@@ -201,23 +226,29 @@ class BinaryParts:
     binary. Output channels O come first.
     """
 
-    weights: Array  # float32 [O, ..., channels]
+    weights: Array  # float32 [O, ..., channels]; zeros that are taken for +1 are +alpha
     minus_one: Array  # bool of the same shape, true where a weight is negative
     alpha: Array  # float32 [O], the weights' magnitudes
     bias: Array  # float32 [O]
+    zeros: int  # the number of weights that are 0 and taken for +1
 
 
-def binary_parts(graph: Graph, layer: Op) -> BinaryParts | str:
-    """Returns the parameters of a layer, or the reason why it cannot be binary."""
+def binary_parts(graph: Graph, layer: Op, *, assume_nonzero: bool = False) -> BinaryParts | str:
+    """Returns the parameters of a layer, or the reason why it cannot be binary. `binary_weights` describes
+    `assume_nonzero`.
+    """
     weights = layer_weights(graph, layer)
     if weights is None:
         return not_float(graph, layer)
-    parts = why_not_binary(layer, weights) or binary_weights(weights)
+    parts = why_not_binary(layer, weights) or binary_weights(weights, assume_nonzero=assume_nonzero)
     if isinstance(parts, str):
         return parts
+    minus_one, alpha, zeros = parts
+    if zeros:
+        weights = np.where(weights == 0, alpha.reshape(-1, *[1] * (weights.ndim - 1)), weights)
     bias = layer_bias(graph, layer, weights.shape[0])
     if bias is not None:
-        return BinaryParts(weights, *parts, bias)
+        return BinaryParts(weights, minus_one, alpha, bias, zeros)
     given = layer.input(facts(layer).constants[1])
     wanted = "not a float constant" if given.type == "FLOAT32" else "no constant, or none of its grid"
     return f'its bias "{given.name}" is {wanted}'

@@ -2,6 +2,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from litebnn.analysis.weights import bias_values, binary_weights, ternary_weights, why_not_binary
 from litebnn.graph import constant
@@ -67,6 +69,39 @@ def test_straight_through_rounding_of_small_weights_is_overlooked(alpha: float, 
     if isinstance(parts, tuple):
         np.testing.assert_array_equal(parts[0], latent < 0)
         np.testing.assert_allclose(parts[1], alpha, rtol=1e-4 if alpha < 1e-3 else 1e-5)
+
+
+@given(st.integers(1, 9), st.integers(0, 2**16), st.sampled_from([(1, 1, 32), (3, 3, 32), (900,)]))
+def test_few_zeros_are_taken_for_plus_one_and_counted(zeros: int, seed: int, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(seed)
+    weights = sign_weights(rng, 4, *shape)
+    weights[1] = 0  # a channel of zeros alone stays one
+    taken = weights.copy()
+    places = rng.choice(np.flatnonzero(weights), zeros, replace=False)
+    taken.reshape(-1)[places] = rng.choice([0.0, -0.0], zeros)
+    verb = "is" if zeros == 1 else "are"
+    reason = binary_weights(taken)
+    assert str(reason).startswith(f"{zeros} of its {weights.size:,} weights {verb} 0")
+    found = binary_weights(taken, assume_nonzero=True)
+    if zeros > max(1, weights.size / 100):
+        assert found == reason == f"{zeros} of its {weights.size:,} weights are 0 (ternary or pruned)"
+        return
+    assert "; with assume_nonzero" in str(reason)
+    assert not isinstance(found, str)
+    minus_one, alpha, count = found
+    assert count == zeros
+    np.testing.assert_array_equal(alpha, np.abs(weights).reshape(4, -1).max(axis=1))
+    weights.reshape(-1)[places] = np.abs(weights.reshape(-1)[places])
+    np.testing.assert_array_equal(minus_one, weights < 0)
+
+
+def test_zeros_do_not_lower_the_mean_of_rounded_magnitudes() -> None:
+    latent = np.random.default_rng(0).uniform(-1, 1, (4, 3, 3, 32)).astype(np.float32)
+    latent[2, 1, 1, 5] = 0
+    parts = binary_weights((np.float32(2e-4) * np.sign(latent) - latent) + latent, assume_nonzero=True)
+    assert not isinstance(parts, str)
+    np.testing.assert_allclose(parts[1], 2e-4, rtol=1e-4)
+    assert parts[2] == 1
 
 
 def test_large_weights_are_not_copied() -> None:

@@ -52,6 +52,8 @@ class Layer:
     filter_shape: tuple[int, ...]
     binary: bool = False
     bytes_after: int = 0
+    # The number of weights that are 0 in the source and that `assume_nonzero` takes for +1.
+    zero_weights: int = 0
     channels_in: int = 0
     output_shape: tuple[int, ...] = ()
     # The type of the layer's output after conversion: FLOAT32, INT8 or "bits".
@@ -153,6 +155,15 @@ class Notes:
         if layer is not None:
             layer.binary = True
             layer.reasons.clear()
+
+    def took_zeros(self, op: Op, zeros: int, weights: int) -> None:
+        """Records that `zeros` of the layer's `weights` weights are 0 and are taken for +1."""
+        layer = self._layer_of.get(op)
+        if layer is None or not zeros:
+            return
+        layer.zero_weights = zeros
+        verb = "is" if zeros == 1 else "are"
+        self.warn(op, f"{zeros:,} of its {weights:,} weights {verb} 0, taken for +1 (assume_nonzero)")
 
     def fused(self, op: Op, what: str) -> None:
         """Records for the report that `op` also computes `what`, such as an activation.

@@ -34,7 +34,11 @@ def add_to(commands: Any) -> None:
         "model", type=file_path, metavar="IN", help=".tflite, .keras, .h5 or .pt2 file, or SavedModel folder"
     )
     parser.add_argument("-o", "--output", type=file_path, metavar="OUT", required=True, help=".tflite file to write")
-    parser.add_argument("--verify", action="store_true", help="compare source and result on random inputs")
+    parser.add_argument(
+        "--verify",
+        action=argparse.BooleanOptionalAction,
+        help="compare source and result on the samples, else on random inputs; the default with --assume-nonzero",
+    )
     parser.add_argument(
         "--verify-data",
         type=not_empty,
@@ -118,6 +122,8 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.model_files import check_destination, write_whole
     from litebnn.report.inspection import inspect_model
 
+    if options.verify is False and options.verify_data:
+        raise ValueError("--no-verify and --verify-data exclude each other")
     check_destination(options.output, ".tflite", *map(Path, _sources(options)))
     check_report(options.report, options.model, options.output, *map(Path, _sources(options)))
     samples, verified = (
@@ -209,6 +215,8 @@ def _print_report(report: ConversionReport) -> None:
     from litebnn.cli.output import print_table
     from litebnn.report.conversion import COLUMNS, row_of
 
+    for line in report.headlines():
+        print(line)
     print_table(COLUMNS, map(row_of, report.layers), numbers=("MACs", "bytes"))
     for remark in report.remarks():
         print(f"· {remark}")

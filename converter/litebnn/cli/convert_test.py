@@ -213,6 +213,23 @@ def test_verifying_twice_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert first.startswith("litebnn: warning: --verify has no effect beside --verify-data")
 
 
+@pytest.mark.usefixtures("library")
+def test_what_assume_nonzero_says_is_verified_unless_turned_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = FloatModel()
+    weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
+    source, out = tmp_path / "source.tflite", tmp_path / "out.tflite"
+    source.write_bytes(model.finish(model.conv(model.elementwise("SIGN", model.input(1, 6, 6, 32)), weights)))
+    arguments = ["convert", str(source), "-o", str(out), "--assume-nonzero"]
+    assert cli.main(arguments) == 0
+    assert "; verified, the outputs differ by" in capsys.readouterr().out
+    assert cli.main([*arguments, "--no-verify"]) == 0
+    assert "verified" not in capsys.readouterr().out
+    line = fails(capsys, *arguments, "--no-verify", "--verify-data", "x.npy")
+    assert line == "litebnn: --no-verify and --verify-data exclude each other"
+
+
 @pytest.mark.parametrize("name", ["r.txt", "report", "page.tflite"])
 def test_a_report_is_no_other_kind_of_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, page = GOLDEN / "1x1.float.tflite", tmp_path / name

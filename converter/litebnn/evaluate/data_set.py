@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,9 @@ class DataSet:
     workers: int | None = None
     scheduler: str | None = None
 
-    def results(self, purpose: str, work_of: Callable[[Recipe], Work]) -> list[Result]:
-        """Runs work on every batch and returns the results in order. Warns of samples that cannot be read.
+    def results(self, purpose: str, work_of: Callable[[Recipe], Work], most: int | None = None) -> list[Result]:
+        """Runs work on every batch, or on the first `most` batches, and returns the results in order. Warns of samples
+        that cannot be read.
 
         Raises:
             ConversionError: a batch fails, the data set or recipe cannot be opened, or there is no sample. The message
@@ -51,7 +53,8 @@ class DataSet:
         try:
             source, recipe = open_source(self.data, folder), open_recipe(self.preprocess, folder)
             executor = executor_of(self.workers, self.scheduler, None, _warn)
-            found = {batch.index: one for batch, one in executor(work_of(recipe), source.batches(self.batch_size))}
+            batches = islice(source.batches(self.batch_size), most)
+            found = {batch.index: one for batch, one in executor(work_of(recipe), batches)}
         except (ValueError, OSError, ImportError) as error:
             raise ConversionError(f"{purpose}: {reason_with_file(error)}") from error
         for name, reason in (each for index in sorted(found) for each in found[index]["left_out"]):

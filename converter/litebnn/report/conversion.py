@@ -17,6 +17,15 @@ COLUMNS = ("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why no
 
 
 @dataclass(frozen=True)
+class Nonzero:
+    """The effect of the option `assume_nonzero` on a model."""
+
+    is_given: bool
+    # The number of layers that are binary with the option and float without it.
+    layers: int
+
+
+@dataclass(frozen=True)
 class ConversionReport:
     """The result of a conversion, in numbers and words.
 
@@ -26,7 +35,8 @@ class ConversionReport:
         advice: changes to make in the model, one line each, beginning with the layer's name.
         bytes_before, bytes_after: the sizes of the source file and of the result.
         status: "converted", "already converted" or "no binary layer".
-        verification: the result of `verify`; None if it was not requested.
+        verification: the result of `verify`; None if nothing was verified.
+        nonzero: how many layers the option `assume_nonzero` makes binary, or would make binary.
 
     Example:
         >>> converted, report = litebnn.convert_tflite("float.tflite", return_report=True)  # doctest: +SKIP
@@ -40,6 +50,7 @@ class ConversionReport:
     bytes_after: int
     status: str
     verification: Verification | None
+    nonzero: Nonzero = Nonzero(is_given=False, layers=0)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -69,6 +80,7 @@ class ConversionReport:
             "bytes_after": self.bytes_after,
             "macs": self.macs,
             "binary_macs": self.binary_macs,
+            "assume_nonzero": asdict(self.nonzero),
             "difference": self.difference,
             "verification": None if self.verification is None else asdict(self.verification),
             "layers": [{**asdict(layer), "reasons": list(layer.reasons)} for layer in self.layers],
@@ -79,10 +91,17 @@ class ConversionReport:
         rows = [COLUMNS, *map(row_of, self.layers)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS) - 1)]
         lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]) for row in rows]
-        return "\n".join([*lines, self.summary(), *self.remarks()])
+        return "\n".join([*self.headlines(), *lines, self.summary(), *self.remarks()])
+
+    def headlines(self) -> list[str]:
+        """The line on how many layers the option `assume_nonzero` makes binary, or would make binary, if it does."""
+        count, total = self.nonzero.layers, len(self.layers)
+        if self.nonzero.is_given:
+            return [f"assume_nonzero makes {count} of {total} layers binary"]
+        return [f"assume_nonzero would make {count} more of {total} layers binary"] if count else []
 
     def remarks(self) -> list[str]:
-        """The lines of advice, followed by one line for each layer whose signs rounding flipped."""
+        """The lines of advice, followed by what `verify` found in single layers: exact zeros, and flipped signs."""
         found = () if self.verification is None else self.verification.lines()
         return [printable(line) for line in (*self.warnings, *found)]
 
@@ -118,12 +137,18 @@ def reasons(layers: Iterable[Layer]) -> dict[str, list[str]]:
 
 
 def make_report(
-    notes: Notes, model: Model, bytes_before: int, bytes_after: int, status: str, verification: Verification | None
+    notes: Notes,
+    model: Model,
+    bytes_before: int,
+    bytes_after: int,
+    status: str,
+    verification: Verification | None,
+    nonzero: Nonzero,
 ) -> ConversionReport:
     advice: tuple[str, ...] = ()
     if status == "converted":
         notes.finish(model.graphs)
         advice = tuple(advise(model, notes))
     return ConversionReport(
-        tuple(notes.layers), tuple(notes.warnings), advice, bytes_before, bytes_after, status, verification
+        tuple(notes.layers), tuple(notes.warnings), advice, bytes_before, bytes_after, status, verification, nonzero
     )

@@ -14,6 +14,7 @@ from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Tensor, read_origins
 from litebnn.report.differences.pairs import Pair, pairs_of
 from litebnn.report.differences.samples import run
+from litebnn.report.differences.upstream import jump_of, where_computed
 from litebnn.runtime.intermediates import interpreter_for, with_given, with_outputs
 from litebnn.runtime.interpreter import Interpreter
 
@@ -130,7 +131,9 @@ class LayerComparison:
         for model in (left, right):
             read_origins(model)
         graph = left.graphs[0]
-        self._pairs = [_with_operand(graph, pair) for pair in pairs_of(graph, right.graphs[0])]
+        self._pairs = [
+            _measured_upstream(graph, _with_operand(graph, pair)) for pair in pairs_of(graph, right.graphs[0])
+        ]
         self._outputs = graph.outputs
         sources = (tensor for pair in self._pairs for tensor in (pair.source.tensor, pair.operand))
         self._shown = list(dict.fromkeys(tensor for tensor in (*sources, *self._outputs) if tensor is not None))
@@ -207,6 +210,17 @@ def _with_operand(graph: Graph, pair: Pair) -> Pair:
     layout are added to the graph.
     """
     return pair if pair.levels is None else replace(pair, operand=moved_source(graph, pair.levels))
+
+
+def _measured_upstream(graph: Graph, pair: Pair) -> Pair:
+    """Returns the pair with the operand and the thresholds before all clamps and scales that lead to the signs or
+    levels."""
+    operand, thresholds = pair.operand, pair.thresholds
+    if operand is not None and (pair.is_of_signs or thresholds):
+        operand, thresholds = where_computed(graph, operand, thresholds or (0.0,))
+    elif (jump := jump_of(graph, pair.source.tensor)) is not None:
+        operand, thresholds = jump
+    return replace(pair, operand=operand, thresholds=thresholds)
 
 
 def _has_known_signs(pair: Pair) -> bool:

@@ -28,9 +28,10 @@ def binarize_layers(graph: Graph, op: Op, notes: Notes) -> bool:
         return is_two and notes.left_alone(op, f"there is no binary BATCH_MATMUL of {op.output.type}")
     if not are_signs:
         return not notes.has_reasons(op) and notes.left_alone(op, why_no_sign(graph, data))
-    parts = why_unknown_padding(op, zeros) or binary_parts(graph, op)
+    parts = why_unknown_padding(op, zeros) or binary_parts(graph, op, assume_nonzero=notes.request.assume_nonzero)
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
+    notes.took_zeros(op, parts.zeros, parts.weights.size)
     split_activation(graph, op)
     bits = bits_of_signs(graph, source, before=op)
     name, numbers = op.input(1).name, (parts.minus_one, parts.alpha, parts.bias)

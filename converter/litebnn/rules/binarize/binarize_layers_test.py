@@ -58,7 +58,7 @@ def test_same_padding_that_is_none_at_this_size_stays_same(size: int) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda w: np.where(np.arange(w.size).reshape(w.shape) == 5, 0, w), "contain zeros"),
+        (lambda w: np.where(np.arange(w.size).reshape(w.shape) == 5, 0, w), "weights is 0; with assume_nonzero"),
         (lambda w: np.where(np.arange(w.size).reshape(w.shape) == 5, 0.9 * w, w), "not ±alpha"),
         (lambda w: np.where(np.arange(w.size).reshape(w.shape) == 5, np.nan, w), "not finite"),
         (lambda w: 0 * w, "all zero"),
@@ -176,7 +176,10 @@ def test_a_dense_layer_is_a_1x1_convolution() -> None:
 @pytest.mark.parametrize(
     ("weights", "reason"),
     [
-        (np.where(np.arange(1000).reshape(10, 100) == 7, 0, sign_weights(RNG, 10, 100)), "contain zeros"),
+        (
+            np.where(np.arange(1000).reshape(10, 100) == 7, 0, sign_weights(RNG, 10, 100)),
+            "weights is 0; with assume_nonzero",
+        ),
         (RNG.standard_normal((10, 100)), "not ±alpha"),
         (sign_weights(RNG, 10, 50), "rows of 50"),
     ],

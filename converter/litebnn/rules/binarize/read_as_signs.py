@@ -52,7 +52,8 @@ def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if few is None:
         return False if is_float else notes.left_alone(op, why_no_sign(graph, op.input(0)))
     rather_falling = not few.are_levels and _falls(graph, few, op)
-    parts, signs = binary_parts(graph, op), sum_of_signs(graph, few, rather_falling=rather_falling)
+    parts = binary_parts(graph, op, assume_nonzero=notes.request.assume_nonzero)
+    signs = sum_of_signs(graph, few, rather_falling=rather_falling)
     if isinstance(parts, str) or signs is None:
         return notes.left_alone(op, parts if isinstance(parts, str) else why_no_sum(few))
     if few.are_levels and op.name == "CONV_2D" and op.input(1).channels != source.channels:
@@ -60,6 +61,7 @@ def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     zero, own = signs.number(0.0), layer_padding(op)
     if own is None and (zero or np.any(zeros)):
         return notes.left_alone(op, f"{of_few(few)}, and how SAME pads it depends on a size that is not known")
+    notes.took_zeros(op, parts.zeros, parts.weights.size)
     tensor = (_signs_of_levels if few.are_levels else _sign_of_two)(graph, few, signs, source, before=op)
     amounts = zeros if own is None or not zero else zeros + np.asarray(own)
     tensor = pad_with(graph, tensor, amounts, zero, before=op)

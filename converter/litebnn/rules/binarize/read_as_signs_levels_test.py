@@ -118,7 +118,11 @@ def test_weights_that_are_computed_from_constants() -> None:
 @pytest.mark.parametrize(
     ("levels", "change", "reason"),
     [
-        (dorefa, lambda w: np.where(np.arange(w.size).reshape(w.shape) == 5, 0, w), "contain zeros"),
+        (
+            dorefa,
+            lambda w: np.where(np.arange(w.size).reshape(w.shape) == 5, 0, w),
+            "weights is 0; with assume_nonzero",
+        ),
         (dorefa, lambda w: np.where(np.arange(w.size).reshape(w.shape) == 5, 0.9 * w, w), "not ±alpha"),
         (dorefa, lambda w: w[..., :32], "it has groups"),
         (lambda m, x: m.elementwise("ADD", booleans(m, x), m.const(1)), lambda w: w, "padded with 0, which is none"),

@@ -15,7 +15,7 @@ import numpy as np
 from litebnn.analysis.grids import is_quantized
 from litebnn.analysis.match import fused_activation, uniform
 from litebnn.analysis.sums import sum_of_signs, values_read, why_no_sum
-from litebnn.analysis.weights import binary_parts
+from litebnn.analysis.weights import BinaryParts, binary_parts
 from litebnn.build.int8 import replace_in_floats
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import as_float
@@ -62,8 +62,8 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
             return False
         if sum_of_signs(graph, few) is None:
             return notes.left_alone(op, why_no_sum(few))
-    parts = _why_not_split(graph, op, x) or binary_parts(graph, op)
-    reason = parts if isinstance(parts, str) else _split(graph, op, parts.weights, parts.bias, notes)
+    parts = _why_not_split(graph, op, x) or binary_parts(graph, op, assume_nonzero=notes.request.assume_nonzero)
+    reason = parts if isinstance(parts, str) else _split(graph, op, parts, notes)
     return notes.left_alone(op, reason) if reason else True
 
 
@@ -96,14 +96,15 @@ def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
     return None if packed is None else [uniform(size) for size in packed.inputs[1:3]]
 
 
-def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> str | None:
+def _split(graph: Graph, op: Op, parts: BinaryParts, notes: Notes) -> str | None:
     """Replaces a TRANSPOSE_CONV, or returns the reason why it cannot be replaced."""
-    stride, x = op.options.stride_h, op.input(2)
+    stride, x, weights, bias = op.options.stride_h, op.input(2), parts.weights, parts.bias
     rows, columns = (
         _phases(x.dims[axis], op.output.dims[axis], weights.shape[axis], stride, op.options.padding) for axis in (1, 2)
     )
     if any(min(phase.padding) < 0 for phase in (*rows, *columns)):
         return f"its output of {list(op.output.dims[1:3])} leaves out rows or columns of its input"
+    notes.took_zeros(op, parts.zeros, weights.size)
     x = as_float(graph, x, before=op)
     op = replace_in_floats(graph, op, [op.input(0), op.input(1), x], notes)
     pairs = [(row, column) for row in rows for column in columns]
