@@ -8,24 +8,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litebnn.analysis.affine import next_level
+from litebnn.analysis.constants import ON_ELEMENTS
 from litebnn.analysis.grids import is_quantized
+from litebnn.analysis.layouts import COMPARING
 from litebnn.analysis.match import broadcast_factor, fused_activation, uniform
 from litebnn.analysis.padding import PADDING, PADS, constant_padding
 from litebnn.analysis.rounding import count_of_levels, is_rounded, rounded_values
 from litebnn.analysis.signs import find_scaled_step, find_two_values, is_never_negative
 from litebnn.analysis.sums import MOST_SIGNS, few_levels, handed_on
+from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.values import values_of
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.contract import LCE_DEQUANTIZE
-from litebnn.graph import Graph, Op, Question, Tensor, facts
+from litebnn.graph import Graph, Op, Question, Tensor
 
 NO_SIGN = "its input is not the output of a sign"
 TERNARY = "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign, or the option assume_nonzero"
 _SCALED = "its scale, computed when the model runs, differs between the inputs of a sum"
 _SEVERAL = "its input takes several levels (as of a DoReFa quantizer), not ±1"
-# The arithmetic ops that may occur between a quantizer (a sign) and a layer. Ops that only move values may occur there
-# too.
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
+# The ops between a quantizer (a sign) and a layer that compute other values. Ops that only move values may occur there
+# too.
+_COMPUTING = (*(ON_ELEMENTS - {*SELECTS, *COMPARING}), "AVERAGE_POOL_2D", "MEAN", "SUM")
 _STANDS_BETWEEN = "stands between the sign and it"
 
 
@@ -53,7 +57,7 @@ def _read(graph: Graph, tensor: Tensor) -> _Read | None:
         return _Read(op, reason)
     found = [read_of(graph, part) for part in _passed(op)]
     reads = [read for read in found if read is not None]
-    joins = op.name not in _ARITHMETIC and len(found) > 1
+    joins = op.name not in _COMPUTING and len(found) > 1
     if not reads or len(reads[0].passed) == MOST_OPS or (joins and len(reads) < len(found)):
         return None
     if joins and len({(read.source.name == LCE_DEQUANTIZE, read.reason) for read in reads}) > 1:
@@ -62,11 +66,13 @@ def _read(graph: Graph, tensor: Tensor) -> _Read | None:
 
 
 def _passed(op: Op) -> list[Tensor]:
-    """Returns the inputs whose values an op passes on, perhaps changed by arithmetic or clamps."""
-    if op.name in _ARITHMETIC:
-        return [tensor for tensor in op.inputs if tensor is not None and not tensor.is_constant]
-    first = op.name in (*PADDING, "MAX_POOL_2D") or facts(op).keeps_signs  # a pool may have an activation
-    return [op.input(index) for index in handed_on(op) or ((0,) if first else ()) if op.inputs[index] is not None]
+    """Returns the inputs from whose values an op computes or selects its own."""
+    if op.name in _COMPUTING:
+        read = op.inputs
+    else:
+        is_pool = op.name in (*PADDING, "MAX_POOL_2D")  # it may have an activation, or computed amounts
+        read = [op.optional(index) for index in handed_on(op) or ((0,) if is_pool else ())]
+    return [tensor for tensor in read if tensor is not None and not tensor.is_constant]
 
 
 read_of = Question(_read, _passed)
@@ -80,7 +86,7 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
         return NO_SIGN
     if read.reason is None:
         return next(filter(None, map(_obstacle, read.passed)), None) or _between(graph, read.passed, is_sign)
-    keeps = _keeps_levels if read.reason == _SEVERAL else _keeps_values
+    keeps = _keeps_levels if "levels" in read.reason else _keeps_values
     changing = [op for op in read.passed if not keeps(op)]
     if changing and read.reason != TERNARY:
         return _in_the_way(graph, changing[-1], read.passed)
@@ -89,7 +95,7 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
 
 def _keeps_values(op: Op) -> bool:
     """True if an op's output values are values of its input, apart from padding."""
-    return op.name not in _ARITHMETIC and not facts(op).keeps_signs and not _clamps(op)
+    return op.name not in _COMPUTING and not _clamps(op)
 
 
 def _clamps(op: Op) -> bool:

@@ -139,3 +139,25 @@ def test_the_second_operand_and_every_part_are_followed() -> None:
     assert "assume_nonzero" in why_no_sign(model.graph, model.concatenated(ternary, ternary))
     assert why_no_sign(model.graph, model.concatenated(signs, ternary)) == "CONCATENATION joins signs with other values"
     assert why_no_sign(model.graph, model.concatenated(signs, x)) == NO_SIGN
+
+
+def averaged(model: FloatModel, x: Tensor) -> Tensor:
+    pooled = (x.dims[0], x.dims[1] // 2, x.dims[2] // 2, x.channels)
+    window = {"stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2}
+    return model.op("AVERAGE_POOL_2D", [x], pooled, padding=1, fused_activation_function=0, **window)
+
+
+@pytest.mark.parametrize("name", ["ELU", "LEAKY_RELU", "LOGISTIC", "PRELU", "AVERAGE_POOL_2D"])
+def test_ops_that_compute_other_values_of_a_sign_are_named(name: str) -> None:
+    model = FloatModel()
+    signs = model.max_pool(model.sign(model.input(1, 8, 8, 32)), 2, 2)
+    if name == "AVERAGE_POOL_2D":
+        changed = averaged(model, signs)
+    elif name == "PRELU":
+        changed = model.elementwise(name, signs, model.const(np.arange(1, 33) / 32))
+    else:
+        changed = model.elementwise(name, signs)
+    assert why_no_sign(model.graph, model.pad(changed, [(1, 1), (1, 1)])) in (
+        f"{name} stands between the sign and it",
+        "its input takes two values that are not ±1",
+    )
