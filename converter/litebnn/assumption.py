@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from litebnn.analysis.reasons import TERNARY
 from litebnn.analysis.signs import find_sign
 from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.weights import binary_weights, layer_weights
@@ -48,7 +49,8 @@ def as_assumed(source: bytes, layers: Collection[Layer]) -> Assumed:
 
 def layers_by_assumption(source: bytes, notes: Notes) -> int:
     """The number of layers that are binary with `assume_nonzero`, and float without it. The layers are counted in a
-    second run of the rules, if what the first one noted mentions the option.
+    second run of the rules, if what the first one noted mentions the option. Reasons that advise the option, although
+    others would remain with it, are replaced by these.
 
     Args:
         source: a `.tflite` file.
@@ -61,8 +63,22 @@ def layers_by_assumption(source: bytes, notes: Notes) -> int:
     begin_rewriting(model)
     others = Notes(model, Request(assume_nonzero=not notes.request.assume_nonzero))
     run_phases(model, _UP_TO_BINARY, others)
+    if others.request.assume_nonzero:
+        _settle_advice(notes, others)
     binary = [sum(layer.binary for layer in each.layers) for each in (notes, others)]
     return abs(binary[0] - binary[1])
+
+
+def _settle_advice(notes: Notes, with_option: Notes) -> None:
+    """Gives each float layer the reasons that remain with the option; if none remains, the option is the only one."""
+    found = {layer.name: layer for layer in with_option.layers}
+    for layer in (each for each in notes.layers if not each.binary and each.name in found):
+        advice = [reason for reason in layer.reasons if "assume_nonzero" in reason]
+        remaining = found[layer.name].reasons
+        if found[layer.name].binary:
+            layer.reasons = dict.fromkeys(advice or [TERNARY])
+        elif advice and remaining:
+            layer.reasons = dict(remaining)
 
 
 def _described(graph: Graph, select: Op) -> AssumedSign:

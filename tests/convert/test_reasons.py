@@ -146,7 +146,7 @@ def pooled8(model: Int8Model) -> Tensor:
 FORMS: list[tuple[str, Build]] = [
     ("its input is not the output of a sign", lambda m: conv(m, image(m))),
     ("its input is not the output of a sign", lambda m: conv(m, m.concatenated(m.sign(image(m)), m.graph.inputs[0]))),
-    ("its input is not the output of a sign", lambda m: conv(m, m.concatenated(m.sign(image(m)), flag(m, image(m))))),
+    ("CONCATENATION joins signs with other", lambda m: conv(m, m.concatenated(m.sign(image(m)), flag(m, image(m))))),
     ("its input is sign(x), which is 0 where x is 0", lambda m: conv(m, m.elementwise("SIGN", image(m)))),
     (
         "its input takes 0 and 1 (a heaviside",
@@ -169,7 +169,7 @@ FORMS: list[tuple[str, Build]] = [
     ("its input takes 0 and 1", rounded_heaviside),
     ("its input is sign(x), which is 0 where x is 0", lost_zeros),
     ("its input takes several levels", lambda m: conv(m, halved(m, m.op("ROUND", [image(m)], SHAPE)))),
-    ("it is no product with a constant float matrix", product_of_two),
+    ("both inputs are computed when the model runs", product_of_two),
     ("its weights are not ±alpha", lambda m: m.conv(m.sign(image(m)), RNG.standard_normal((8, 3, 3, 32)))),
     (
         "72 of its 2,304 weights are 0 (ternary or pruned)",
@@ -277,3 +277,124 @@ def test_the_reason_of_a_layer_that_is_no_plain_convolution_of_a_sign(
         _, report = litebnn.convert_tflite(model.finish(build(model)), return_report=True)
     [found] = report.layers[0].reasons
     assert reason in found
+
+
+def detached(model: FloatModel, x: Tensor, smooth: Tensor) -> Tensor:
+    """Appends (sign - smooth) + smooth, as straight-through estimators are exported."""
+    return model.elementwise("ADD", model.elementwise("SUB", model.elementwise("SIGN", x), smooth), smooth)
+
+
+def clipped_estimator(model: FloatModel, x: Tensor) -> Tensor:
+    return detached(
+        model, x, model.elementwise("MINIMUM", model.elementwise("MAXIMUM", x, model.const(-1.5)), model.const(1.5))
+    )
+
+
+def polynomial_estimator(model: FloatModel, x: Tensor) -> Tensor:
+    """Appends Bi-Real Net's estimator, a parabola that a mask keeps below one."""
+    mask = model.op("CAST", [model.elementwise("LESS", x, model.const(1), type="BOOL")], x.dims)
+    parabola = model.elementwise("ADD", model.elementwise("MUL", x, x), model.elementwise("MUL", x, model.const(2)))
+    others = model.elementwise("SUB", model.const(np.ones(())), mask)
+    return detached(model, x, model.elementwise("ADD", model.elementwise("MUL", parabola, mask), others))
+
+
+def halved_sign(model: FloatModel, x: Tensor) -> Tensor:
+    return halved(model, model.elementwise("SIGN", x))
+
+
+def sign_of_heaviside(model: FloatModel, x: Tensor) -> Tensor:
+    """Appends 2 · heaviside(x, 0.5) - 1."""
+    above, zero = (model.elementwise(name, x, model.const(0), type="BOOL") for name in ("GREATER", "EQUAL"))
+    step = model.op("SELECT_V2", [above, model.const(1), model.const(0)], x.dims)
+    step = model.op("SELECT_V2", [zero, model.const(0.5), step], x.dims)
+    return model.elementwise("SUB", model.elementwise("MUL", step, model.const(2)), model.const(1))
+
+
+def scaled_by_samples(model: FloatModel, x: Tensor) -> Tensor:
+    mean = model.op(
+        "MEAN", [model.elementwise("ABS", x), model.const([1, 2, 3], np.int32)], (1, 1, 1, 1), keep_dims=True
+    )
+    return model.elementwise("MUL", model.elementwise("SIGN", x), mean)
+
+
+def padded_conv(model: FloatModel, x: Tensor) -> Tensor:
+    return conv(model, model.pad(x, [(1, 1), (1, 1)]))
+
+
+def strided_conv(model: FloatModel, x: Tensor) -> Tensor:
+    return model.conv(model.pad(x, [(1, 1), (1, 1)]), sign_weights(RNG, 8, 3, 3, x.channels), stride=(2, 2))
+
+
+def flattened(model: FloatModel, x: Tensor) -> Tensor:
+    return model.dense(model.reshape(x, 1, int(np.prod(x.dims))), sign_weights(RNG, 8, int(np.prod(x.dims))))
+
+
+def pooled(model: FloatModel, x: Tensor) -> Tensor:
+    return conv(model, model.max_pool(x, 2, 2))
+
+
+def joined(model: FloatModel, x: Tensor) -> Tensor:
+    other = model.elementwise("SIGN", model.elementwise("ADD", model.graph.inputs[0], model.const(0.25)))
+    return conv(model, model.concatenated(x, other))
+
+
+def shuffled_channels(model: FloatModel, x: Tensor) -> Tensor:
+    grouped = model.transpose(model.reshape(x, 6, 6, 2, 16), 0, 1, 3, 2)
+    return conv(model, model.reshape(grouped, *SHAPE))
+
+
+QUANTIZERS = (
+    *(clipped_estimator, polynomial_estimator, halved_sign, sign_of_heaviside, scaled_by_samples),
+    lambda model, x: model.elementwise("SIGN", x),
+)
+READERS = (conv, padded_conv, strided_conv, flattened, pooled, joined, shuffled_channels, matmul)
+MIXED = {(halved_sign, joined), (scaled_by_samples, joined), (scaled_by_samples, pooled)}
+
+
+@pytest.mark.filterwarnings("ignore:no binary layer")
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("quantizer", QUANTIZERS)
+def test_where_the_option_is_enough_it_is_the_only_reason(quantizer, reader) -> None:
+    model = FloatModel()
+    source = model.finish(reader(model, quantizer(model, image(model))))
+    _, report = litebnn.convert_tflite(source, return_report=True)
+    _, given = litebnn.convert_tflite(source, return_report=True, assume_nonzero=True, verify=False)
+    [layer], [with_option] = report.layers, given.layers
+    assert with_option.binary == ((quantizer, reader) not in MIXED)
+    assert any("assume_nonzero" in reason for reason in layer.reasons) == with_option.binary
+    assert not layer.binary
+    assert len(layer.reasons) == 1
+
+
+@pytest.mark.filterwarnings("ignore:no binary layer")
+@pytest.mark.parametrize("reader", READERS)
+def test_the_option_is_no_advice_where_it_would_not_help(reader) -> None:
+    model = FloatModel()
+    y = reader(model, clipped_estimator(model, image(model)))
+    weights = model.graph.ops[-1].input(1)
+    model.graph.set_input(model.graph.ops[-1], 1, model.const(RNG.standard_normal(weights.shape)))
+    _, report = litebnn.convert_tflite(model.finish(y), return_report=True)
+    assert list(report.layers[0].reasons) == ["its weights are not ±alpha in each output channel"]
+
+
+def probabilities(model: FloatModel, x: Tensor) -> Tensor:
+    return model.elementwise("ROUND", model.elementwise("RELU_0_TO_1", model.op("SOFTMAX", [x], x.dims, beta=1.0)))
+
+
+def rounded_levels(model: FloatModel, x: Tensor) -> Tensor:
+    return model.elementwise("ROUND", model.elementwise("MUL", model.elementwise("RELU_0_TO_1", x), model.const(3)))
+
+
+@pytest.mark.filterwarnings("ignore:no binary layer")
+@pytest.mark.parametrize("kind", ["BATCH_MATMUL", "FULLY_CONNECTED"])
+@pytest.mark.parametrize("assume_nonzero", [False, True])
+@pytest.mark.parametrize("left", [halved_sign, clipped_estimator, probabilities, rounded_levels, FloatModel.sign, flag])
+def test_a_product_of_two_activations_says_so(left, assume_nonzero: bool, kind: str) -> None:
+    model = FloatModel()
+    rows, columns = left(model, model.input(4, 32)), model.elementwise("SIGN", model.input(5, 32))
+    if kind == "FULLY_CONNECTED":
+        y = model.op(kind, [rows, columns, None], (4, 5), fused_activation_function=0)
+    else:
+        y = model.op(kind, [rows, columns], (4, 5), adj_x=False, adj_y=True)
+    _, report = litebnn.convert_tflite(model.finish(y), return_report=True, assume_nonzero=assume_nonzero, verify=False)
+    assert list(report.layers[0].reasons) == ["both inputs are computed when the model runs"]

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from litebnn.analysis.layouts import copies_pixels
 from litebnn.analysis.match import SIGNS, THRESHOLD, fused_activation
 from litebnn.analysis.padding import PADS, without_zeros
 from litebnn.analysis.quantizable import activations
@@ -23,6 +24,7 @@ from litebnn.build.notes import Notes, Rule
 from litebnn.build.signs import holds_signs
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.rules.binarize.scale_behind_layers import scaled_input
 from litebnn.rules.canonical.recognize_clamps import find_clamp, find_extreme
 from litebnn.rules.canonical.remove_dead_ops import _is_pure
 
@@ -152,7 +154,7 @@ def _sign_forms(graph: Graph, *, assume_nonzero: bool = False) -> int:
 
 def _ops_on_unpacked_signs(graph: Graph) -> int:
     return sum(
-        (op.name in ("MAX_POOL_2D", "PADV2", "TRANSPOSE") or facts(op).reshapes)
+        (op.name in ("MAX_POOL_2D", "PADV2", "TRANSPOSE") or facts(op).reshapes or copies_pixels(op))
         and op.output.type == "FLOAT32"
         and (op.name == "PADV2" or holds_signs(graph, op.output))
         for op in live(graph)
@@ -167,6 +169,11 @@ def _layers_of_few_values(graph: Graph) -> int:
 def _reads_few_values(graph: Graph, layer: Op) -> bool:
     source, zeros = without_zeros(graph, layer.input(0)) if layer.name == "CONV_2D" else (layer.input(0), np.zeros(1))
     return values_read(graph, layer, source, is_padded=bool(np.any(zeros))) is not None
+
+
+def _scales_before_layers(graph: Graph) -> int:
+    layers = (op for op in graph.ops if op.name in ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV"))
+    return sum(len(found.scales) for op in layers if (found := scaled_input(graph, op)) is not None)
 
 
 def _work(graph: Graph) -> int:
@@ -241,6 +248,8 @@ MEASURES: dict[str, Measure] = {
     "reshapes to computed shapes": lambda graph: sum(
         op.name == "RESHAPE" and len(op.inputs) > 1 and not op.input(1).is_constant for op in live(graph)
     ),
+    "scales before layers": _scales_before_layers,
+    "selections by constants": _count("CONCATENATION", "GATHER_ND", "SELECT", "SELECT_V2"),
     "sign forms": _sign_forms,
     "sign forms with a third value": lambda graph: _sign_forms(graph, assume_nonzero=True) - _sign_forms(graph),
     "space-to-batch pairs": _count("BATCH_TO_SPACE_ND"),

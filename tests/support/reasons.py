@@ -226,6 +226,12 @@ def _is_of_signs(left: Left, reason: str) -> bool:
     return left.op.name in reason and len(distinct) <= (6 if left.padded else 4)
 
 
+def _takes_levels(left: Left, reason: str) -> bool:
+    """True if the input takes no more values than the reason says, apart from padding."""
+    [count] = re.findall(r"takes (\d+) levels", reason)
+    return len(left.values) <= int(count) + left.padded
+
+
 def _counts_zeros(left: Left, reason: str) -> bool:
     """True if the reason states how many weights are zero, apart from channels of zeros alone."""
     zeros = left.weights.reshape(len(left.weights), -1) == 0
@@ -242,6 +248,10 @@ _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "which is 0 where x is 0": lambda left, reason: _is_ternary(left) or left.padded,
     "takes 0 and 1": lambda left, reason: left.values <= {0.0, 1.0} or left.padded,
     "takes several levels": lambda left, reason: len(left.values) > 2 or left.is_rounded,
+    **dict.fromkeys(("levels, more than", "levels that are not evenly spaced"), _takes_levels),
+    "joins signs with other values": lambda left, reason: len(left.values) > 2,
+    "differs between the inputs of a sum": lambda left, reason: len(left.values) > 2,
+    "both inputs are computed": lambda left, reason: not left.op.input(0).is_constant,
     "no product with a constant float matrix": _is_no_constant_matrix,
     "stands between the sign and it": lambda left, reason: 0.0 in left.values or _is_no_sign(left, reason),
     "takes two values that are not": _takes_two_others,

@@ -124,6 +124,30 @@ def _reduced(op: Op, layout: Layout) -> dict[str, Array] | None:
     return {"/axes": np.asarray(own, np.int32)}
 
 
+def gathered_axis(op: Op) -> int | None:
+    """Returns the axis, counted from the first, along which a GATHER takes elements by a constant vector of indices;
+    None for other ops.
+    """
+    rank, axis = len(op.output.dims) if op.outputs else 0, int(getattr(op.options, "axis", 0))
+    if op.name != "GATHER" or bool(getattr(op.options, "batch_dims", 0)) or not -rank <= axis < rank:
+        return None
+    indices, before, axis = op.input(1).array, op.input(0).dims, axis % rank
+    if indices is None or indices.ndim != 1:
+        return None
+    return axis if (*before[:axis], len(indices), *before[axis + 1 :]) == op.output.dims else None
+
+
+def copies_pixels(op: Op) -> bool:
+    """True if a GATHER copies elements with all their channels."""
+    return gathered_axis(op) not in (None, len(op.output.dims) - 1)
+
+
+def axis_in(op: Op, layout: Layout) -> int | None:
+    """Returns the axis of a GATHER in a new layout; None if the op is no GATHER, or cannot be expressed in it."""
+    axis = gathered_axis(op)
+    return None if axis is None or layout.axes is None or axis not in layout.axes else layout.axes.index(axis)
+
+
 # For each kind of op with one data input, a function that translates the op's constant inputs, such as axes, to another
 # layout. The result is a dictionary of arrays, one for each new constant. Its keys are suffixes for the names of the
 # new constants. The result is None if the op cannot be expressed in that layout.
@@ -131,10 +155,11 @@ IN_LAYOUT: dict[str, Callable[[Op, Layout], dict[str, Array] | None]] = {
     **dict.fromkeys(PADS, _amounts),
     **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), _block),
     **dict.fromkeys(REDUCTIONS, _reduced),
+    "GATHER": lambda op, layout: None if axis_in(op, layout) is None else {},
 }
 
-# Ops that may concatenate, interleave or crop whole channels.
-INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE")
+# Ops that may concatenate, interleave, crop or copy whole channels.
+INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION", "GATHER", "STRIDED_SLICE")
 
 
 def channels_moved(op: Op) -> list[Tensor]:
@@ -144,7 +169,7 @@ def channels_moved(op: Op) -> list[Tensor]:
     """
     whole, x = op.output, op.inputs[0] if op.inputs else None
     joins = op.name == "CONCATENATION" and op.options.axis in (-1, len(whole.dims) - 1) and fused_activation(op) == 0
-    keeps = x is not None and ((facts(op).reshapes and x.channels == whole.channels) or _crops(op))
+    keeps = x is not None and ((facts(op).reshapes and x.channels == whole.channels) or _crops(op) or copies_pixels(op))
     moves = joins or keeps or op.name == "DEPTH_TO_SPACE"
     return [tensor for tensor in (op.inputs if joins else op.inputs[:1]) if tensor is not None and moves]
 

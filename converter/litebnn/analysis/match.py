@@ -57,6 +57,26 @@ def times_repeated(dims: tuple[int, ...], larger: tuple[int, ...]) -> list[int] 
     return [1 if small == large else large for small, large in sizes]
 
 
+def is_broadcast(factor: Tensor, whole: Tensor) -> bool:
+    """True if a computed float tensor is smaller than the product `whole` of which it is a factor."""
+    if factor.is_constant or factor.type != "FLOAT32" or len(factor.dims) > len(whole.dims):
+        return False
+    return (*(1,) * (len(whole.dims) - len(factor.dims)), *factor.dims) != whole.dims
+
+
+def broadcast_factor(op: Op) -> int | None:
+    """Returns the index of the factor of a MUL, or of the divisor of a DIV, that is computed and broadcast; None for
+    other ops.
+    """
+    if op.name not in ("MUL", "DIV") or fused_activation(op) != 0:
+        return None
+    for index in (1, 0) if op.name == "MUL" else (1,):
+        others = op.input(1 - index)
+        if is_broadcast(op.input(index), op.output) and others.dims == op.output.dims and not others.is_constant:
+            return index
+    return None
+
+
 def first_computed(op: Op) -> Tensor | None:
     """Returns the first input of an op that is not a constant."""
     return next((tensor for tensor in op.inputs if tensor is not None and not tensor.is_constant), None)

@@ -7,22 +7,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from litebnn.analysis.affine import next_level
+from litebnn.analysis.constants import ON_ELEMENTS
 from litebnn.analysis.grids import is_quantized
-from litebnn.analysis.match import fused_activation, uniform
+from litebnn.analysis.layouts import COMPARING
+from litebnn.analysis.match import broadcast_factor, fused_activation, uniform
 from litebnn.analysis.padding import PADDING, PADS, constant_padding
-from litebnn.analysis.rounding import is_rounded
-from litebnn.analysis.signs import find_two_values, is_never_negative
-from litebnn.analysis.sums import handed_on
+from litebnn.analysis.rounding import count_of_levels, is_rounded, rounded_values
+from litebnn.analysis.signs import find_scaled_step, find_two_values, is_never_negative
+from litebnn.analysis.sums import MOST_SIGNS, few_levels, handed_on
+from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.values import values_of
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.contract import LCE_DEQUANTIZE
-from litebnn.graph import Graph, Op, Question, Tensor, facts
+from litebnn.graph import Graph, Op, Question, Tensor
 
 NO_SIGN = "its input is not the output of a sign"
+TERNARY = "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign, or the option assume_nonzero"
+_SCALED = "its scale, computed when the model runs, differs between the inputs of a sum"
 _SEVERAL = "its input takes several levels (as of a DoReFa quantizer), not ±1"
-# The arithmetic ops that may occur between a quantizer (a sign) and a layer. Ops that only move values may occur there
-# too.
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
+# The ops between a quantizer (a sign) and a layer that compute other values. Ops that only move values may occur there
+# too.
+_COMPUTING = (*(ON_ELEMENTS - {*SELECTS, *COMPARING}), "AVERAGE_POOL_2D", "MEAN", "SUM")
 _STANDS_BETWEEN = "stands between the sign and it"
 
 
@@ -48,11 +55,27 @@ def _read(graph: Graph, tensor: Tensor) -> _Read | None:
         return _Read(op, None)
     if (reason := _why_values_are_none(graph, op, tensor)) is not None:
         return _Read(op, reason)
-    before = read_of(graph, op.input(0)) if _is_passed(op) else None
-    return None if before is None or len(before.passed) == MOST_OPS else replace(before, passed=(op, *before.passed))
+    found = [read_of(graph, part) for part in _passed(op)]
+    reads = [read for read in found if read is not None]
+    joins = op.name not in _COMPUTING and len(found) > 1
+    if not reads or len(reads[0].passed) == MOST_OPS or (joins and len(reads) < len(found)):
+        return None
+    if joins and len({(read.source.name == LCE_DEQUANTIZE, read.reason) for read in reads}) > 1:
+        return _Read(op, f"{op.name} joins signs with other values")
+    return replace(reads[0], passed=(op, *reads[0].passed))
 
 
-read_of = Question(_read, lambda op: op.inputs[:1] if _is_passed(op) else ())
+def _passed(op: Op) -> list[Tensor]:
+    """Returns the inputs from whose values an op computes or selects its own."""
+    if op.name in _COMPUTING:
+        read = op.inputs
+    else:
+        is_pool = op.name in (*PADDING, "MAX_POOL_2D")  # it may have an activation, or computed amounts
+        read = [op.optional(index) for index in handed_on(op) or ((0,) if is_pool else ())]
+    return [tensor for tensor in read if tensor is not None and not tensor.is_constant]
+
+
+read_of = Question(_read, _passed)
 
 
 def why_no_sign(graph: Graph, tensor: Tensor) -> str:
@@ -62,30 +85,17 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
     if read is None or (is_sign and not read.passed and tensor.type != "FLOAT32"):
         return NO_SIGN
     if read.reason is None:
-        return next(filter(None, map(_obstacle, read.passed)), None) or _between(read.passed, is_sign)
-    keeps = _keeps_levels if read.reason == _SEVERAL else _keeps_values
-    changing = [op.name for op in read.passed if not keeps(op)]
-    is_ternary = read.source.name == "SIGN" and _takes_values_of_sign(graph, tensor)
-    return f"{changing[-1]} {_STANDS_BETWEEN}" if changing and not is_ternary else read.reason
-
-
-def _takes_values_of_sign(graph: Graph, tensor: Tensor) -> bool:
-    """True if the values of a tensor are -1, 0 and 1, up to the rounding of its quantization. For example, the
-    quantization may represent 0 inexactly.
-    """
-    values = values_of(graph, tensor)
-    distinct = np.unique(values.values)
-    return values.is_known and distinct.size == 3 and bool(np.all(np.abs(distinct - [-1, 0, 1]) <= values.step))
-
-
-def _is_passed(op: Op) -> bool:
-    handed = handed_on(op) == (0,) or op.name in (*PADDING, "MAX_POOL_2D")  # a pool may have an activation
-    return handed or op.name in _ARITHMETIC or facts(op).keeps_signs
+        return next(filter(None, map(_obstacle, read.passed)), None) or _between(graph, read.passed, is_sign)
+    keeps = _keeps_levels if "levels" in read.reason else _keeps_values
+    changing = [op for op in read.passed if not keeps(op)]
+    if changing and read.reason != TERNARY:
+        return _in_the_way(graph, changing[-1], read.passed)
+    return _in_the_way(graph, read.source, read.passed) if read.reason == _SCALED else read.reason
 
 
 def _keeps_values(op: Op) -> bool:
     """True if an op's output values are values of its input, apart from padding."""
-    return op.name not in _ARITHMETIC and not facts(op).keeps_signs and not _clamps(op)
+    return op.name not in _COMPUTING and not _clamps(op)
 
 
 def _clamps(op: Op) -> bool:
@@ -98,15 +108,24 @@ def _keeps_levels(op: Op) -> bool:
     return _keeps_values(op) or (op.name in _ARITHMETIC and any(uniform(tensor) is not None for tensor in op.inputs))
 
 
-def _between(passed: Sequence[Op], is_sign: bool) -> str:
+def _between(graph: Graph, passed: Sequence[Op], is_sign: bool) -> str:
     """For a layer whose input comes from a sign or from two values, returns the reason why the layer is not binary. The
     reason names the last op between source and layer that changes the values.
     """
-    changing = [op.name for op in passed if not _keeps_values(op)]
+    changing = [op for op in passed if not _keeps_values(op)]
     if not changing and not is_sign:
         return "its input takes two values that are not ±1"
-    others = changing or [op.name for op in passed if op.name not in PADS] or ["padding"]
-    return f"{others[-1]} {_STANDS_BETWEEN}"
+    others = changing or [op for op in passed if op.name not in PADS]
+    return _in_the_way(graph, others[-1], passed) if others else f"padding {_STANDS_BETWEEN}"
+
+
+def _in_the_way(graph: Graph, op: Op, passed: Sequence[Op]) -> str:
+    """Returns the reason why an op between a sign and a layer prevents that the layer is binary. The op is followed by
+    some of the ops `passed`.
+    """
+    is_scale = broadcast_factor(op) is not None or find_scaled_step(graph, op.output) is not None
+    moves = all(each.name not in ("MAX_POOL_2D", "SPACE_TO_BATCH_ND") for each in passed)
+    return _SCALED if is_scale and moves else f"{op.name} {_STANDS_BETWEEN}"
 
 
 def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
@@ -115,7 +134,25 @@ def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
         return _why_sign_is_none(graph, op)
     if (value := values_of(graph, tensor).constant) is not None:
         return f"its input is {value:g}, whatever the model's is"
-    return _SEVERAL if is_rounded(graph, tensor) else None
+    if find_scaled_step(graph, tensor) is not None:
+        return _SCALED
+    return _why_levels_are_none(graph, tensor)
+
+
+def _why_levels_are_none(graph: Graph, tensor: Tensor) -> str | None:
+    """Returns the reason why a tensor of several levels is not a sign; None for other tensors."""
+    values = rounded_values(graph, tensor) or values_of(graph, tensor)
+    if values.is_known and np.any(next_level(values.edges[:-1], up=True) == values.edges[1:]):
+        return TERNARY
+    is_step = values.is_known and len(values.edges) > 1 and values.x is not None and tensor.type == "FLOAT32"
+    if not is_step and not is_rounded(graph, tensor):
+        return None
+    count = np.unique(values.values).size if is_step else count_of_levels(graph, tensor)
+    if count is None:
+        return _SEVERAL
+    if count > MOST_SIGNS + 1:
+        return f"its input takes {count} levels, more than {MOST_SIGNS + 1}"
+    return _SEVERAL if few_levels(values) else f"its input takes {count} levels that are not evenly spaced"
 
 
 def _why_sign_is_none(graph: Graph, sign: Op) -> str:
@@ -133,7 +170,7 @@ def _why_sign_is_none(graph: Graph, sign: Op) -> str:
         return f'the grid of "{grid.name}" does not tell the three values of sign(x) apart'
     if (value := values_of(graph, sign.output).constant) is not None:
         return f"its input is {value:g}, whatever the model's is"
-    return "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign, or the option assume_nonzero"
+    return TERNARY
 
 
 def _obstacle(op: Op) -> str | None:

@@ -7,6 +7,7 @@ import litebnn
 from litebnn.analysis.grids import parameters
 from litebnn.analysis.reasons import NO_SIGN, why_no_sign
 from litebnn.analysis.signs import find_sign
+from litebnn.graph import Tensor
 from tests.support.float_models import FloatModel
 from tests.support.level_spellings import cast_to_integers, clamped_last, clamped_last_by_selects, truncated
 
@@ -72,6 +73,91 @@ def test_more_than_four_levels_are_named_however_they_are_written(spelling: Any)
     model = FloatModel()
     x = model.input(1, 4, 4, 32)
     eight = spelling(model, x, 7)
-    assert "several levels" in why_no_sign(model.graph, eight)
+    assert why_no_sign(model.graph, eight) == "its input takes 8 levels, more than 4"
     channels = model.elementwise("MUL", eight, model.const(1 + np.arange(32)))
     assert why_no_sign(model.graph, channels) == "MUL stands between the sign and it"
+
+
+def mean_over(model: FloatModel, x: Tensor, *axes: int) -> Tensor:
+    shape = [1 if axis in axes else size for axis, size in enumerate(x.dims)]
+    return model.op("MEAN", [model.elementwise("ABS", x), model.const(axes, np.int32)], shape, keep_dims=True)
+
+
+@pytest.mark.parametrize("axes", [(3,), (1, 2)])
+def test_a_scale_that_differs_within_a_sum_is_named(axes: tuple[int, ...]) -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    scale = mean_over(model, x, *axes)
+    condition = model.elementwise("GREATER", x, model.const(0), type="BOOL")
+    for scaled in (
+        model.elementwise("MUL", model.sign(x), scale),
+        model.elementwise("MUL", scale, model.two_values(x)),
+        model.op("SELECT_V2", [condition, scale, model.elementwise("NEG", scale)], x.dims),
+    ):
+        padded = model.pad(scaled, [(1, 1), (1, 1)])
+        assert "differs between the inputs of a sum" in why_no_sign(model.graph, padded)
+    pooled = model.max_pool(model.elementwise("MUL", model.sign(x), scale), 2, 2)
+    assert why_no_sign(model.graph, pooled) == "MUL stands between the sign and it"
+
+
+@pytest.mark.parametrize(
+    ("levels", "reason"),
+    [
+        (4, "its input takes 5 levels, more than 4"),
+        (255, "its input takes 256 levels, more than 4"),
+        (1000, "its input takes several levels"),
+    ],
+)
+def test_levels_are_counted(levels: int, reason: str) -> None:
+    model = FloatModel()
+    scaled = model.elementwise("MUL", model.elementwise("RELU_0_TO_1", model.input(1, 4, 4, 32)), model.const(levels))
+    rounded = model.elementwise("MUL", model.elementwise("ROUND", scaled), model.const(1 / levels))
+    assert reason in why_no_sign(model.graph, model.pad(rounded, [(1, 1), (1, 1)]))
+
+
+def test_levels_of_comparisons_are_counted() -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    above = [
+        model.op("CAST", [model.elementwise("GREATER", x, model.const(level), type="BOOL")], x.dims)
+        for level in range(4)
+    ]
+    five = above[0]
+    for flag in above[1:]:
+        five = model.elementwise("ADD", five, flag)
+    uneven = model.elementwise("ADD", above[0], model.elementwise("MUL", above[1], model.const(3.5)))
+    assert why_no_sign(model.graph, five) == "its input takes 5 levels, more than 4"
+    assert why_no_sign(model.graph, uneven) == "its input takes 3 levels that are not evenly spaced"
+
+
+def test_the_second_operand_and_every_part_are_followed() -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    signs, ternary = model.sign(x), model.elementwise("SIGN", x)
+    product = model.elementwise("MUL", model.const(np.arange(32)), signs)
+    assert why_no_sign(model.graph, product) == "MUL stands between the sign and it"
+    assert "assume_nonzero" in why_no_sign(model.graph, model.concatenated(ternary, ternary))
+    assert why_no_sign(model.graph, model.concatenated(signs, ternary)) == "CONCATENATION joins signs with other values"
+    assert why_no_sign(model.graph, model.concatenated(signs, x)) == NO_SIGN
+
+
+def averaged(model: FloatModel, x: Tensor) -> Tensor:
+    pooled = (x.dims[0], x.dims[1] // 2, x.dims[2] // 2, x.channels)
+    window = {"stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2}
+    return model.op("AVERAGE_POOL_2D", [x], pooled, padding=1, fused_activation_function=0, **window)
+
+
+@pytest.mark.parametrize("name", ["ELU", "LEAKY_RELU", "LOGISTIC", "PRELU", "AVERAGE_POOL_2D"])
+def test_ops_that_compute_other_values_of_a_sign_are_named(name: str) -> None:
+    model = FloatModel()
+    signs = model.max_pool(model.sign(model.input(1, 8, 8, 32)), 2, 2)
+    if name == "AVERAGE_POOL_2D":
+        changed = averaged(model, signs)
+    elif name == "PRELU":
+        changed = model.elementwise(name, signs, model.const(np.arange(1, 33) / 32))
+    else:
+        changed = model.elementwise(name, signs)
+    assert why_no_sign(model.graph, model.pad(changed, [(1, 1), (1, 1)])) in (
+        f"{name} stands between the sign and it",
+        "its input takes two values that are not ±1",
+    )

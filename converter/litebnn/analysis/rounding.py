@@ -16,7 +16,8 @@ from litebnn.analysis.walks import MOST_OPS
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Question, Tensor, facts
 
-_MOST_LEVELS = 4
+# The largest numbers of changes of a function for its values to be found, and to be counted: 8 bits have 255.
+_MOST_LEVELS, _MOST_COUNTED = 4, 255
 # Each iteration of the search evaluates a function at this many numbers at once. NumPy takes hardly more time for them
 # than for one number.
 _AT_ONCE = 257
@@ -105,6 +106,15 @@ def _is_rounded(graph: Graph, tensor: Tensor) -> bool:
 is_rounded = Question(_is_rounded, lambda op: [op.input(index) for index in _moving(op)])
 
 
+def count_of_levels(graph: Graph, tensor: Tensor) -> int | None:
+    """Returns how many values a tensor takes that is computed from rounded numbers; None if there are too many."""
+    x, _, ops = _monotone_in(graph, tensor)
+    if not any(map(_rounds, ops)) or x.type != "FLOAT32" or x.is_constant:
+        return None
+    found = _search(_described(x, ops), *_range_of(graph, x), most=_MOST_COUNTED)
+    return None if found is None else np.unique(found[1]).size
+
+
 # A step is one op of a function of x: its name, operands, activation, and the type of its output. An operand is an
 # index, or the type and bytes of a constant number. Index 0 stands for x, and n for the result of the n-th op. Bytes
 # distinguish numbers, such as 0 and -0, that compare equal but compute differently.
@@ -137,25 +147,25 @@ def _number(tensor: Tensor) -> tuple[str, bytes]:
 # The results are cached, because many layers of a network round in the same way, and several rules need the result for
 # each of them.
 @functools.lru_cache(maxsize=1 << 10)
-def _search(steps: tuple[_Step, ...], low: float, high: float) -> tuple[Array, Array] | None:
+def _search(steps: tuple[_Step, ...], low: float, high: float, most: int = _MOST_LEVELS) -> tuple[Array, Array] | None:
     """Returns the numbers in [low, high] at which a function changes, and the function's values around them; None if
-    there are too many."""
+    there are more than `most`."""
     largest = np.finfo(np.float32).max
     ends = _rank_of(np.clip(np.array([low, high], np.float32), -largest, largest))
     breaks = np.zeros(0, np.int64)
     for name, (first, *_), _, _ in steps:
         if name in SELECTS and isinstance(first, int):
-            found = _changes(steps[:first], ends, breaks)
+            found = _changes(steps[:first], ends, breaks, most)
             if found is None:
                 return None
             breaks = np.concatenate([breaks, found[0]])
-    found = _changes(steps, ends, breaks)
+    found = _changes(steps, ends, breaks, most)
     if found is None or not np.all(np.isfinite(found[1])):
         return None
     return normal_level(_of_rank(found[0]), up=True), found[1].astype(np.float64)
 
 
-def _changes(steps: tuple[_Step, ...], ends: Array, breaks: Array) -> tuple[Array, Array] | None:
+def _changes(steps: tuple[_Step, ...], ends: Array, breaks: Array, most: int) -> tuple[Array, Array] | None:
     """Returns the ranks at which a function changes, and the function's values around them; None if there are too many.
 
     The function is monotone between two `breaks`, so it is constant between two numbers with the same value. All
@@ -167,7 +177,7 @@ def _changes(steps: tuple[_Step, ...], ends: Array, breaks: Array) -> tuple[Arra
         ranks = np.unique(np.concatenate([inside, breaks, breaks - 1]))
         values = _values(steps, ranks)
         changes = np.zeros(0, np.int64) if values is None else np.flatnonzero(values[1:] != values[:-1])
-        if values is None or len(changes) > _MOST_LEVELS:
+        if values is None or len(changes) > most:
             return None
         begins, ends = ranks[changes], ranks[changes + 1]
         if np.all(ends - begins == 1):

@@ -13,7 +13,7 @@ import numpy as np
 
 from litebnn.analysis.affine import next_level, per_channel
 from litebnn.analysis.grids import is_quantized, lowest_value, numbers_of_grid
-from litebnn.analysis.match import bits_of, fused_activation, times_repeated, uniform
+from litebnn.analysis.match import bits_of, fused_activation, is_broadcast, times_repeated, uniform
 from litebnn.analysis.transfers import SELECTS, Values
 from litebnn.analysis.values import choices_of, values_of
 from litebnn.contract import ACTIVATION_RANGES
@@ -121,6 +121,21 @@ def _of_comparison(graph: Graph, tensor: Tensor) -> Sign | None:
         if np.all(np.isfinite(level)):
             return Sign(x, level, falls=name in ("LESS", "LESS_EQUAL"))
     return None
+
+
+def find_scaled_step(graph: Graph, tensor: Tensor) -> tuple[Values, Tensor] | None:
+    """Returns a step function of two numbers and the scale by which a tensor multiplies it. The scale is computed when
+    the model runs, and broadcast, as in `where(x >= 0, k, -k)`. Straight-through estimators may be around it.
+    """
+    function = values_of(graph, tensor)
+    if function.x is None or len(function.edges) != 1 or len(function.linear_terms) != 1 or np.any(function.values):
+        return None
+    [(scale, factors)] = function.linear_terms.items()
+    if (op := graph.producer(scale, "BROADCAST_TO")) is not None:
+        scale = op.input(0)
+    plain = function.x.type == "FLOAT32" and function.x.dims == tensor.dims and np.all(np.isfinite(factors))
+    step = replace(function, values=factors, linear_terms={})
+    return (step, scale) if plain and is_broadcast(scale, tensor) else None
 
 
 def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from litebnn.analysis.constants import does_not_grow, evaluate
+from litebnn.analysis.constants import constants_upstream, does_not_grow, evaluate
 from litebnn.analysis.grids import bias_scale, dequantized, ends_within
 from litebnn.analysis.match import floats, fused_activation
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
@@ -15,6 +15,7 @@ from litebnn.graph import Array, Graph, Op, Tensor, facts
 
 # The layers that have a binary form. A transposed convolution becomes layers of these kinds.
 BINARY_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
+OF_TWO_ACTIVATIONS = "both inputs are computed when the model runs"
 # Magnitudes of weights count as equal if they differ by at most this share. Rounding makes them differ a little.
 _MAGNITUDE_TOLERANCE = 1e-5
 # Exporters compute some weights as (alpha · sign(w) - c) + c, which rounds. This number is the largest rounding error
@@ -62,9 +63,18 @@ def computed_weights(graph: Graph, layer: Op) -> Iterator[int]:
             yield index
 
 
-def not_float(layer: Op) -> str:
+def is_of_two_activations(graph: Graph, layer: Op) -> bool:
+    """True if a dense layer or matrix product has no weights: both inputs are computed when the model runs."""
+    inputs = (layer.input(facts(layer).constants[0]), layer.input(facts(layer).data))
+    is_product = layer.name in ("BATCH_MATMUL", "FULLY_CONNECTED")
+    return is_product and not any(tensor.is_constant or constants_upstream(graph, tensor) for tensor in inputs)
+
+
+def not_float(graph: Graph, layer: Op) -> str:
     """Returns the reason why a layer whose weights are no float constant is not binary."""
     weights = layer.input(facts(layer).constants[0])
+    if is_of_two_activations(graph, layer):
+        return OF_TWO_ACTIVATIONS
     if layer.name == "BATCH_MATMUL":
         return "it is no product with a constant float matrix"
     if not weights.is_constant:
@@ -229,7 +239,7 @@ def binary_parts(graph: Graph, layer: Op, *, assume_nonzero: bool = False) -> Bi
     """
     weights = layer_weights(graph, layer)
     if weights is None:
-        return not_float(layer)
+        return not_float(graph, layer)
     parts = why_not_binary(layer, weights) or binary_weights(weights, assume_nonzero=assume_nonzero)
     if isinstance(parts, str):
         return parts

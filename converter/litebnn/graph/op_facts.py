@@ -165,6 +165,7 @@ FACTS: dict[str, Facts] = {
     "MIRROR_PAD": Facts(2, 2, "MirrorPadOptions", kinds=_INDEX, ranks=(0, 2)),
     "SLICE": Facts(3, 3, "SliceOptions", kinds=_INDICES),
     "GATHER": Facts(2, 2, "GatherOptions", kinds=_INDEX),
+    "GATHER_ND": Facts(2, 2, "GatherNdOptions", kinds=_INDEX),
     "REVERSE_V2": Facts(2, 2, "ReverseV2Options", kinds=_INDEX),
     "PACK": Facts(1, MANY, "PackOptions"),
     "SPLIT": Facts(2, 2, "SplitOptions", kinds=("iu",), most_outputs=MANY),

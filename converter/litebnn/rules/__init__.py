@@ -20,6 +20,7 @@ from litebnn.graph import Graph, Model
 PHASES: dict[str, tuple[str, ...]] = {
     "canonical": (
         "canonical.fold_constants",
+        "canonical.recognize_borders",
         "canonical.sink_layouts",
         "canonical.permute_features",
         "canonical.remove_dead_ops",
@@ -34,6 +35,7 @@ PHASES: dict[str, tuple[str, ...]] = {
         "thresholds.recognize_signs",
         "canonical.recognize_prelu",
         "binarize.split_transposed_convs",
+        "binarize.scale_behind_layers",
         "binarize.read_as_signs",
         "canonical.absorb_mirror_padding",
         "thresholds.work_on_bits",

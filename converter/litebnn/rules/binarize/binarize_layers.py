@@ -5,7 +5,7 @@ from __future__ import annotations
 from litebnn.analysis.padding import unpadded_input, why_unknown_padding
 from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.sums import few_values
-from litebnn.analysis.weights import BINARY_LAYERS, binary_parts
+from litebnn.analysis.weights import BINARY_LAYERS, OF_TWO_ACTIVATIONS, binary_parts, is_of_two_activations
 from litebnn.build.bconv import bconv_of, options_of_conv, replace_dense
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import split_activation
@@ -21,6 +21,8 @@ def binarize_layers(graph: Graph, op: Op, notes: Notes) -> bool:
         are_few = are_signs or any(few_values(graph, tensor) is not None for tensor in (source, data))
         reason = f"there is no binary {op.name}" if are_few else why_no_sign(graph, data)
         return not notes.has_reasons(op) and notes.left_alone(op, reason)
+    if is_of_two_activations(graph, op):
+        return notes.left_alone(op, OF_TWO_ACTIVATIONS)
     if op.output.type != "FLOAT32":  # quantized layers of a sign are float by now, except those that have a reason
         is_two = op.name == "BATCH_MATMUL" and few_values(graph, source) is not None
         return is_two and notes.left_alone(op, f"there is no binary BATCH_MATMUL of {op.output.type}")

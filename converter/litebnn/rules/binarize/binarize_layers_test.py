@@ -236,7 +236,7 @@ def test_a_kernel_whose_sign_is_left_as_ops_becomes_binary() -> None:
     assert notes.layers[0].macs == 640
 
 
-_WHY_NOT = ("constant float matrix", "not ±alpha", "not the output", "more than one dimension")
+_WHY_NOT = ("both inputs are computed", "not ±alpha", "not the output", "more than one dimension")
 
 
 def test_other_products_stay_and_say_why() -> None:

@@ -30,7 +30,7 @@ from litebnn.analysis.sums import (
     why_no_sum,
 )
 from litebnn.analysis.transfers import Values
-from litebnn.analysis.weights import BINARY_LAYERS, binary_parts
+from litebnn.analysis.weights import BINARY_LAYERS, binary_parts, is_of_two_activations
 from litebnn.build.int8 import replace_in_floats
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import compared, equal_op, output_of, select_op
@@ -45,7 +45,7 @@ _HAS_GROUPS = "it has groups, and signs of its input's levels would not lie besi
 def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     source, zeros = unpadded_input(graph, op)
     few, is_float = values_read(graph, op, source, is_padded=bool(np.any(zeros))), op.output.type == "FLOAT32"
-    if op.name == "BATCH_MATMUL" and (few is None or not is_float):
+    if is_of_two_activations(graph, op) or (op.name == "BATCH_MATMUL" and (few is None or not is_float)):
         return False
     if not is_float and not is_quantized(op.output):
         return notes.left_alone(op, f"its output is {op.output.type}")

@@ -1,4 +1,5 @@
-"""A TRANSPOSE, or the reshape that adds a Conv1D's axis, moves before padding, SPACE_TO_BATCH_ND and reshapes.
+"""A TRANSPOSE, or the reshape that adds a Conv1D's axis, moves before padding, GATHER, SPACE_TO_BATCH_ND and
+reshapes.
 
 A sign can be packed only if its last axis is the channels. In channel-first models, a TRANSPOSE after the sign moves
 the channels there, but padding and a Conv1D's new axis may come in between. Exporters also write a dilated Conv1D as
@@ -8,9 +9,11 @@ convolutions.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from litebnn.analysis.layouts import IN_LAYOUT, Layout, layouts_of
+from litebnn.analysis.layouts import IN_LAYOUT, Layout, axis_in, layouts_of
 from litebnn.analysis.padding import PADDING
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import is_describable, layout_op, merge_transpose, reshape_op, transposed
@@ -24,7 +27,7 @@ def raise_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
     first = graph.producer(op.input(0))
     if first is None or (op.name == "TRANSPOSE" and graph.sole_consumer(first.output) is not op):
         return False
-    if first.name in PADDING:
+    if first.name in (*PADDING, "GATHER"):
         return any(_raised(graph, op, first, layout) for layout in layouts_of(op))
     return op.name == "TRANSPOSE" and facts(first).reshapes and _before_reshape(graph, op, first)
 
@@ -42,7 +45,8 @@ def _raised(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
         moved = like(source, derived(source.name, "/expanded"), dims=(*source.dims[:axis], 1, *source.dims[axis:]))
         graph.insert(layout_op(layout, source, moved), before=op)
     own = [constant(derived(op.output.name, suffix), values) for suffix, values in parameters.items()]
-    graph.replace(op, builtin_op(first.name, [moved, *own, *first.inputs[1 + len(own) :]], op.output))
+    options: dict[str, Any] = {"axis": axis_in(first, layout)} if first.name == "GATHER" else {}
+    graph.replace(op, builtin_op(first.name, [moved, *own, *first.inputs[1 + len(own) :]], op.output, **options))
     return True
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from litebnn.analysis.constants import ELEMENTWISE, ON_ELEMENTS
 from litebnn.analysis.grids import ROUNDING
-from litebnn.analysis.layouts import IN_LAYOUT, Layout, layouts_of
+from litebnn.analysis.layouts import IN_LAYOUT, Layout, axis_in, layouts_of
 from litebnn.analysis.match import uniform
 from litebnn.analysis.signs import find_two_values
 from litebnn.build.notes import Notes, each
@@ -125,12 +125,14 @@ def _operand(graph: Graph, tensor: Tensor | None, layout: Layout, op: Op, most: 
 
 
 def _of_one_tensor(graph: Graph, op: Op, first: Op, layout: Layout) -> bool:
-    """Moves a pad, a reduction or a BATCH_TO_SPACE_ND before a change of layout. The op's parameters are changed to the
-    new axes.
+    """Moves a pad, a GATHER, a reduction or a BATCH_TO_SPACE_ND before a change of layout. The op's parameters are
+    changed to the new axes.
     """
     parameters = IN_LAYOUT[op.name](op, layout.inverse) if op.inputs[0] is first.output else None
     if parameters is None:
         return False
+    if (axis := axis_in(op, layout.inverse)) is not None:
+        op.options.axis = axis
     graph.set_input(op, 0, first.input(0))
     for index, (suffix, values) in enumerate(parameters.items(), start=1):
         graph.set_input(op, index, constant(derived(op.output.name, suffix), values))

@@ -1,4 +1,4 @@
-"""An op that moves, pads or pools an unpacked sign becomes the same op on the sign's bits, followed by
+"""An op that moves, copies, pads or pools an unpacked sign becomes the same op on the sign's bits, followed by
 LceDequantize.
 
 Signs are packed along the last axis, which must be the channels when a layer reads them. If an op cannot work on packed
@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from litebnn.analysis.layouts import copies_pixels, layouts_of
 from litebnn.analysis.match import bits_of, transpose_order
 from litebnn.analysis.padding import constant_padding, word_of_padding
 from litebnn.analysis.thresholds import Threshold, threshold_of
@@ -69,6 +70,16 @@ def _padded(graph: Graph, op: Op) -> Tensor | None:
     return pad_with(graph, bits, padding.amounts, word, before=op)
 
 
+def _gathered(graph: Graph, op: Op) -> Tensor | None:
+    """Returns the packed bits of the output of a GATHER that copies elements with all their channels."""
+    bits = bits_of(graph, op.input(0))
+    # A layout after the GATHER moves before it first (`raise_layouts`), and before the sign.
+    if bits is None or not copies_pixels(op) or any(map(layouts_of, graph.consumers(op.output))):
+        return None
+    copied = packed_like(op.output, derived(op.output.name, "/bits"))
+    return graph.insert(Op(op.code, [bits, op.inputs[1]], [copied], op.options), before=op).output
+
+
 def _transposed(graph: Graph, op: Op) -> Tensor | None:
     """Returns the packed bits of the output of a TRANSPOSE of a sign; None if they cannot be computed."""
     order = transpose_order(op)
@@ -119,6 +130,7 @@ def _sign(graph: Graph, op: Op, *, moves_channels: bool) -> tuple[Tensor, Thresh
 
 
 _WORKS: dict[str, Callable[[Graph, Op], Tensor | None]] = {
+    "GATHER": _gathered,
     "MAX_POOL_2D": _pooled,
     "PADV2": _padded,
     "TRANSPOSE": _transposed,
