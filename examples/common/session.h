@@ -22,6 +22,7 @@ struct SessionOptions {
   bool xnnpack = false;           // let XNNPACK run float and quantized ops
   std::string external_delegate;  // path of a delegate library; empty for none
   bool profiling = false;         // measure each op
+  bool keep_state = false;        // keep the model's variables from one run to the next
 };
 
 // Some element types of tensors, with the numbers that the runtimes give them.
@@ -54,7 +55,8 @@ class Session {
   // Returns the content of an output, which is valid until the next run.
   virtual const void* OutputData(size_t index) = 0;
 
-  // Runs the model once; returns the milliseconds that it took. Throws Error.
+  // Runs the model once, with its variables' initial values unless SessionOptions keeps them; returns the milliseconds
+  // of the run. Throws Error.
   virtual double Invoke() = 0;
 
   // Returns the time of each op since the last reset; empty unless profiling was requested.

@@ -8,7 +8,8 @@ import pytest
 
 import litebnn
 from litebnn.runtime.predictor import arrays_of
-from tests.support.programs import GOLDEN, RUNTIMES
+from tests.support.float_models import counting_model, recurrent_model
+from tests.support.programs import GOLDEN, RUNTIMES, host_programs
 from toolchains.targets import ROOT
 
 
@@ -46,6 +47,31 @@ def test_golden_models_of_any_inputs_and_outputs(program: Path) -> None:
         assert done.returncode == 0, done.stderr
         expected = arrays_of(interpreter.predict(arrays))
         assert len(done.stdout) == sum(each.nbytes for each in expected), model.name
+
+
+def test_variables_that_are_resources_begin_anew_with_each_run(program: Path, tmp_path: Path) -> None:
+    model = tmp_path / "counting.tflite"
+    model.write_bytes(counting_model())
+    for flags, expected in (([], [1, 1, 1]), (["--keep_state=1"], [1, 2, 3])):
+        done = run(program, np.arange(12, dtype=np.float32).tobytes(), f"--graph={model}", *flags)
+        assert done.returncode == 0, done.stderr
+        found = np.frombuffer(done.stdout, np.float32).reshape(3, 4) - np.arange(12).reshape(3, 4)
+        assert found.tolist() == [[count] * 4 for count in expected]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("keep_state", [False, True])
+def test_the_state_of_an_lstm_begins_anew_with_each_run(program: Path, tmp_path: Path, keep_state: bool) -> None:
+    model = tmp_path / "recurrent.tflite"
+    model.write_bytes(litebnn.convert_tflite(recurrent_model()))
+    samples = np.random.default_rng(0).standard_normal((4, 3, 32)).astype(np.float32)
+    done = run(program, samples.tobytes(), f"--graph={model}", "--lcompute=1", f"--keep_state={int(keep_state)}")
+    if program.parent == host_programs():
+        assert "it loads no tensors that are variables" in done.stderr.decode()
+        return
+    assert done.returncode == 0, done.stderr
+    expected = litebnn.Interpreter(model, keep_state=keep_state).predict(samples)
+    np.testing.assert_allclose(np.frombuffer(done.stdout, np.float32).reshape(4, 4), expected, atol=1e-4)
 
 
 def test_what_it_cannot_do_is_one_line(program: Path) -> None:
