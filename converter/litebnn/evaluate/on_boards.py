@@ -79,6 +79,8 @@ class _ModelOnBoard(Predictor):
             known = Interpreter(model.content)
         except ValueError as error:
             raise ValueError(f"{model.name}: {error}") from None
+        if any(-1 in shape for shape in known.input_shapes):
+            raise ValueError(f"{model.name} takes {known.input_shapes}: boards run no model of unknown sizes")
         self._inputs, self._outputs = known._inputs, known._outputs
         self._input_names, self._output_names = known.input_names, known.output_names
         self._program = program

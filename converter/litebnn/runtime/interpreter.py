@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -83,27 +84,12 @@ class Interpreter(Predictor):
         # After a failure, the next call begins with a new interpreter.
         interpreter, self._interpreter, self._sizes = self._interpreter, None, None
         if interpreter is None:
-            interpreter = self._load(sizes)
+            interpreter = load(self._make, [self._delegate], sizes if self._has_unknown_sizes else None)
         else:
-            self._resize(interpreter, sizes)
+            _resize(interpreter, sizes)
             interpreter.allocate_tensors()
         self._interpreter, self._sizes = interpreter, sizes
         return interpreter
-
-    def _load(self, sizes: list[tuple[int, ...]]) -> Any:
-        if self._has_unknown_sizes:
-            # The delegate needs the sizes when it is added. With the file's, which are 1, a layer may have no output.
-            interpreter = self._make()
-            self._resize(interpreter, sizes)
-            interpreter._interpreter.ModifyGraphWithDelegate(self._delegate._get_native_delegate_pointer())
-        else:
-            interpreter = self._make(experimental_delegates=[self._delegate])
-        interpreter.allocate_tensors()
-        return interpreter
-
-    def _resize(self, interpreter: Any, sizes: list[tuple[int, ...]]) -> None:
-        for detail, size in zip(self._inputs, sizes, strict=True):
-            interpreter.resize_tensor_input(detail["index"], size)
 
     def _reset(self) -> None:
         if self._has_resources:
@@ -121,6 +107,33 @@ class Interpreter(Predictor):
         except FAILURES as error:
             sizes = f" on {', '.join(str(array.shape) for array in arrays)}" if self._has_unknown_sizes else ""
             raise ValueError(f"{self._name} cannot be run{sizes}: {reason(error)}") from error
+
+
+def load(make: Callable[..., Any], delegates: list[Any], sizes: Sequence[Sequence[int]] | None = None) -> Any:
+    """Makes an interpreter of a runtime with delegates, and allocates its tensors.
+
+    Args:
+        make: the runtime's class, with all other arguments.
+        delegates: the delegates, in the order in which they claim nodes.
+        sizes: the shape of each input; None for those in the file.
+    """
+    if sizes is None:
+        interpreter = make(experimental_delegates=delegates)
+    else:
+        # Delegates look at the sizes when they are added. With the file's, which are 1 if they are unknown, a layer may
+        # have no output.
+        interpreter = make()
+        _resize(interpreter, sizes)
+        interpreter._delegates = delegates
+        for delegate in delegates:
+            interpreter._interpreter.ModifyGraphWithDelegate(delegate._get_native_delegate_pointer())
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def _resize(interpreter: Any, sizes: Sequence[Sequence[int]]) -> None:
+    for detail, size in zip(interpreter.get_input_details(), sizes, strict=True):
+        interpreter.resize_tensor_input(detail["index"], size)
 
 
 def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:

@@ -158,7 +158,7 @@ class Predictor(ABC):
         return results[0] if len(results) == 1 else results
 
     def _run_all(self, arrays: list[Array]) -> list[Array]:
-        if all(_fits(array.shape, shape) for array, shape in zip(arrays, self.input_shapes, strict=True)):
+        if all(fits(array.shape, shape) for array, shape in zip(arrays, self.input_shapes, strict=True)):
             return self._run_next(arrays)
         batch = self._check_batches(arrays)
         runs = [
@@ -192,12 +192,7 @@ class Predictor(ABC):
             found = f"input {printable(name)} has shape {array.shape}, expected"
             if not batch or any(other[:1] != (batch,) for other in shapes):
                 raise ValueError(f"{found} exactly {shape}: the model's inputs have no batch in common")
-            if (
-                array.ndim != len(shape)
-                or not _fits(array.shape[1:], shape[1:])
-                or not len(array)
-                or len(array) % batch
-            ):
+            if array.ndim != len(shape) or not fits(array.shape[1:], shape[1:]) or not len(array) or len(array) % batch:
                 any_size = ", and any size for -1" if -1 in shape else ""
                 raise ValueError(f"{found} {shape} with any multiple of {batch} in front{any_size}")
             if len(array) != len(arrays[0]):
@@ -212,6 +207,6 @@ def _shape_of(detail: Any) -> tuple[int, ...]:
     return (*shape[:1], *signature[1:]) if len(signature) == len(shape) else shape
 
 
-def _fits(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:
+def fits(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:
     """True if `shape` has the sizes of `expected`, which is -1 for any size."""
     return len(shape) == len(expected) and all(n == m or m < 0 < n for n, m in zip(shape, expected, strict=True))
