@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "common/op_times.h"
+#include "tflite/runtime/abi.h"
 
 namespace litebnn::examples {
 
@@ -83,9 +84,11 @@ std::string Describe(const Tensor& tensor);
 // - NoModel: the error for a file that is not a model.
 // - ModelError: the error for an unusable model, which ends with the runtime's own message.
 // - Refusal: a description of what the runtime refuses to do with a model.
+// - RefuseOpenSizes: throws an error if the model leaves a size of an input open, other than the batch.
 std::string ReadModel(const std::string& path);
 Error NoModel(const std::string& path);
 Error ModelError(const std::string& path, const std::string& what, std::string reported);
 std::string Refusal(const SessionOptions& options);
+void RefuseOpenSizes(const std::string& path, const TfLiteTensor& input);
 
 }  // namespace litebnn::examples

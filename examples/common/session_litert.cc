@@ -156,6 +156,7 @@ void LiteRtSession::CompileModel() {
   }
   compiled_.reset(compiled);
   if (graphs_.first == nullptr) throw ModelError(options_.model, "LiteRT shows no delegate the model", "");
+  for (const size_t index : inputs_) RefuseOpenSizes(options_.model, graphs_.first->tensors[index]);
   // The passed count of layouts is 0 on purpose: LiteRT then allocates the tensors, and reports a wrong number of
   // layouts. With the real count, LiteRT would write past the layout of an output with more than 8 dimensions.
   LiteRtLayout none;

@@ -147,6 +147,9 @@ TfLiteSession::TfLiteSession(const SessionOptions& options)
   }
   for (::TfLiteDelegate* delegate : delegates) TfLiteInterpreterOptionsAddDelegate(settings_.get(), delegate);
   MakeInterpreter();
+  for (size_t i = 0; i < inputs().size(); ++i) {
+    RefuseOpenSizes(options.model, *reinterpret_cast<const litebnn::TfLiteTensor*>(Input(i)));
+  }
 }
 
 void TfLiteSession::MakeInterpreter() {

@@ -8,7 +8,7 @@ import pytest
 
 import litebnn
 from litebnn.runtime.predictor import arrays_of
-from tests.support.float_models import counting_model, recurrent_model
+from tests.support.float_models import FloatModel, counting_model, recurrent_model
 from tests.support.programs import GOLDEN, RUNTIMES, host_programs
 from toolchains.targets import ROOT
 
@@ -72,6 +72,19 @@ def test_the_state_of_an_lstm_begins_anew_with_each_run(program: Path, tmp_path:
     assert done.returncode == 0, done.stderr
     expected = litebnn.Interpreter(model, keep_state=keep_state).predict(samples)
     np.testing.assert_allclose(np.frombuffer(done.stdout, np.float32).reshape(4, 4), expected, atol=1e-4)
+
+
+def test_a_model_that_leaves_sizes_open_is_refused(program: Path, tmp_path: Path) -> None:
+    path = tmp_path / "open.tflite"
+    model = FloatModel()
+    path.write_bytes(model.finish(model.elementwise("ABS", model.input(1, 1, 1, 3, signature=(-1, -1, -1, 3)))))
+    done = run(program, bytes(12), f"--graph={path}")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert f"error: {path}: the input input_1 leaves its size open" in done.stderr.decode()
+    fixed = tmp_path / "fixed.tflite"
+    model = FloatModel()
+    fixed.write_bytes(model.finish(model.elementwise("ABS", model.input(1, 1, 1, 3, signature=(-1, 1, 1, 3)))))
+    assert run(program, bytes(12), f"--graph={fixed}").returncode == 0
 
 
 def test_what_it_cannot_do_is_one_line(program: Path) -> None:
