@@ -45,6 +45,7 @@ SECTIONS = {
         "evaluate",
     ),
     "Run": (
+        "interpreter",
         "library",
         "compiled-model",
         "delegate",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from litebnn.evaluate.on_boards import Boards
     from litebnn.evaluate.run import evaluate_models
     from litebnn.micro.export import Export, export_c
+    from litebnn.report.arrays import binary_weights, intermediate_tensors
     from litebnn.report.conversion import ConversionReport
     from litebnn.runtime import CompiledModel, Interpreter, environment, find_library, load_delegate, register_ops
 
@@ -38,6 +39,7 @@ _HOME = {
     "Evaluation": "litebnn.evaluate.metrics",
     "Export": "litebnn.micro.export",
     "Interpreter": "litebnn.runtime",
+    "binary_weights": "litebnn.report.arrays",
     "convert_keras_model": "litebnn.convert",
     "convert_saved_model": "litebnn.convert",
     "convert_tflite": "litebnn.convert",
@@ -46,6 +48,7 @@ _HOME = {
     "evaluate_models": "litebnn.evaluate.run",
     "export_c": "litebnn.micro.export",
     "find_library": "litebnn.runtime",
+    "intermediate_tensors": "litebnn.report.arrays",
     "load_delegate": "litebnn.runtime",
     "register_ops": "litebnn.runtime",
 }
@@ -60,6 +63,7 @@ __all__ = [
     "Evaluation",
     "Export",
     "Interpreter",
+    "binary_weights",
     "convert_keras_model",
     "convert_saved_model",
     "convert_tflite",
@@ -68,6 +72,7 @@ __all__ = [
     "evaluate_models",
     "export_c",
     "find_library",
+    "intermediate_tensors",
     "load_delegate",
     "register_ops",
 ]

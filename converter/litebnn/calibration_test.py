@@ -5,8 +5,9 @@ import pytest
 
 from litebnn.calibration import assume_range, observe_ranges
 from litebnn.errors import ConversionError
+from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from tests.support.float_models import FloatModel
+from tests.support.float_models import FloatModel, any_size_model, recurrent_model
 
 
 def model_of_two_inputs() -> tuple[FloatModel, list[Tensor]]:
@@ -43,6 +44,24 @@ def test_a_sample_may_be_a_dictionary_by_the_signatures_names() -> None:
     }
     with pytest.raises(ConversionError, match="representative_dataset: sample 0: inputs a given, expected right, left"):
         observe_ranges(built, [{"a": sample["left"]}])
+
+
+@pytest.mark.usefixtures("library")
+def test_no_sample_reaches_the_next_by_a_state() -> None:
+    samples = np.random.default_rng(0).standard_normal((4, 1, 3, 32)).astype(np.float32)
+    model = read_model(recurrent_model())
+    found = [observe_ranges(model, order) for order in (samples, samples[::-1])]
+    assert found[0] == found[1]
+
+
+@pytest.mark.usefixtures("library")
+def test_samples_of_several_sizes() -> None:
+    model = read_model(any_size_model())
+    rng = np.random.default_rng(0)
+    samples = [rng.uniform(-2, 3, (1, *size, 3)).astype(np.float32) for size in ((9, 9), (20, 5))]
+    ranges = observe_ranges(model, samples)
+    expected = min(map(np.min, samples)), max(map(np.max, samples))
+    assert ranges[model.graphs[0].inputs[0]] == expected
 
 
 @pytest.mark.usefixtures("library")

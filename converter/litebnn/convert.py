@@ -42,7 +42,7 @@ def convert_tflite(
         model: the model's bytes, or the path of its file.
         inference_input_type: the type of the result's inputs: float32, int8 or uint8. It is a name, or a type of NumPy
             or TensorFlow. int8 and uint8 need a quantized model, or a `stem`.
-        inference_output_type: the type of the result's outputs, float32 or int8.
+        inference_output_type: the type of the result's outputs, as for `inference_input_type`.
         target: "arm", the only value; the result runs on every CPU that litebnn supports.
         experimental_default_int8_range: the (min, max) for every tensor with an unknown range, to measure the latency
             of int8 without samples. The outputs are then meaningless.

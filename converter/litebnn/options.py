@@ -10,8 +10,7 @@ from typing import Annotated, Any, TypeAlias, TypedDict, TypeVar, cast, get_type
 
 from litebnn.errors import shown
 
-OUTPUT_TYPES = ("float32", "int8")
-INPUT_TYPES = (*OUTPUT_TYPES, "uint8")
+INTERFACE_TYPES = ("float32", "int8", "uint8")
 STEM_TYPES = ("int8",)
 TARGETS = ("arm",)
 LOW_BIT_WEIGHTS = ("int4", "int2")
@@ -109,8 +108,8 @@ class _Option:
 class ConvertOptions(TypedDict, total=False):
     """The options by name; `litebnn.convert_tflite` documents them."""
 
-    inference_input_type: Annotated[Any, _Option("float32", _type_among(INPUT_TYPES))]
-    inference_output_type: Annotated[Any, _Option("float32", _type_among(OUTPUT_TYPES))]
+    inference_input_type: Annotated[Any, _Option("float32", _type_among(INTERFACE_TYPES))]
+    inference_output_type: Annotated[Any, _Option("float32", _type_among(INTERFACE_TYPES))]
     target: Annotated[str, _Option("arm", _one_of(TARGETS, '"arm" (which stands for every CPU)'))]
     experimental_default_int8_range: Annotated[tuple[float, float] | None, _Option(None, _range)]
     representative_dataset: Annotated[Dataset | None, _Option(None, _dataset)]

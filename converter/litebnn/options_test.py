@@ -67,8 +67,8 @@ def test_an_unknown_option_is_named(function: Any) -> None:
     ("options", "reason"),
     [
         ({"inference_input_type": "uint16"}, "inference_input_type is uint16, expected float32, int8 or uint8"),
-        ({"inference_output_type": "uint8"}, "inference_output_type is uint8, expected float32 or int8"),
-        ({"inference_output_type": 3}, "inference_output_type is 3, expected float32 or int8"),
+        ({"inference_output_type": "int16"}, "inference_output_type is int16, expected float32, int8 or uint8"),
+        ({"inference_output_type": 3}, "inference_output_type is 3, expected float32, int8 or uint8"),
         ({"target": "xcore"}, 'target is "xcore", expected "arm"'),
         ({"target": ["arm"]}, "target is .*, expected"),
         ({"low_bit_weights": "int8"}, 'low_bit_weights is "int8", expected int4 or int2'),

@@ -41,16 +41,24 @@ Delegate MakeIdle(TfLiteStatus (*prepare)(TfLiteContext*, TfLiteDelegate*), void
   return Delegate(reinterpret_cast<::TfLiteDelegate*>(delegate), destroy);
 }
 
-// Replaces the functions of the Lce ops in the graph by those that are linked into this program.
-TfLiteStatus RegisterOps(TfLiteContext* context, TfLiteDelegate*) {
+template <class Visit>
+TfLiteStatus ForEachNode(TfLiteContext* context, const Visit& visit) {
   TfLiteIntArray* plan = nullptr;
   if (context->GetExecutionPlan(context, &plan) != kTfLiteOk) return kTfLiteError;
   for (int i = 0; i < plan->size; ++i) {
     TfLiteNode* node = nullptr;
     TfLiteRegistration* registration = nullptr;
     if (context->GetNodeAndRegistration(context, plan->data[i], &node, &registration) != kTfLiteOk) return kTfLiteError;
+    visit(node, registration);
+  }
+  return kTfLiteOk;
+}
+
+// Replaces the functions of the Lce ops in the graph by those that are linked into this program.
+TfLiteStatus RegisterOps(TfLiteContext* context, TfLiteDelegate*) {
+  return ForEachNode(context, [context](TfLiteNode* node, TfLiteRegistration* registration) {
     const auto* ours = reinterpret_cast<const TfLiteRegistration*>(litebnn_registration(registration->custom_name));
-    if (ours == nullptr) continue;
+    if (ours == nullptr) return;
     // Only the functions of a custom op's registration are replaced. The other members depend on the runtime's version,
     // so they stay as they are.
     registration->init = ours->init;
@@ -59,8 +67,7 @@ TfLiteStatus RegisterOps(TfLiteContext* context, TfLiteDelegate*) {
     registration->invoke = ours->invoke;
     const auto* options = static_cast<const char*>(node->custom_initial_data);
     node->user_data = ours->init(context, options, static_cast<size_t>(node->custom_initial_data_size));
-  }
-  return kTfLiteOk;
+  });
 }
 
 }  // namespace
@@ -78,13 +85,15 @@ std::vector<Delegate> MakeDelegates(const SessionOptions& options) {
   return delegates;
 }
 
-Delegate ObservingDelegate(TfLiteContext** graph) {
+Delegate ObservingDelegate(ObservedGraphs* graphs) {
   const auto observe = [](TfLiteContext* context, TfLiteDelegate* delegate) {
-    auto** first = static_cast<TfLiteContext**>(delegate->data_);
-    if (*first == nullptr) *first = context;
-    return kTfLiteOk;
+    auto* observed = static_cast<ObservedGraphs*>(delegate->data_);
+    if (observed->first == nullptr) observed->first = context;
+    return ForEachNode(context, [observed](TfLiteNode*, TfLiteRegistration* registration) {
+      if (registration->builtin_code == kTfLiteBuiltinAssignVariable) observed->assigns_variables = true;
+    });
   };
-  return MakeIdle(observe, graph);
+  return MakeIdle(observe, graphs);
 }
 
 }  // namespace litebnn::examples

@@ -17,8 +17,13 @@ using Delegate = std::unique_ptr<::TfLiteDelegate, std::function<void(::TfLiteDe
 // each runtime creates it differently. Throws Error if a delegate cannot be created.
 std::vector<Delegate> MakeDelegates(const SessionOptions& options);
 
-// Makes a delegate that claims no node. When the runtime passes the model's first graph to the delegate, the delegate
-// stores the graph's address in `graph`.
-Delegate ObservingDelegate(TfLiteContext** graph);
+// What a runtime passes to its delegates.
+struct ObservedGraphs {
+  TfLiteContext* first = nullptr;  // the model's first graph
+  bool assigns_variables = false;  // true if an op assigns a variable, which is a resource and no tensor
+};
+
+// Makes a delegate that claims no node, and describes the model's graphs in `graphs`.
+Delegate ObservingDelegate(ObservedGraphs* graphs);
 
 }  // namespace litebnn::examples

@@ -51,6 +51,13 @@ std::string Refusal(const SessionOptions& options) {
   return std::string("the runtime refuses the model") + (delegates ? " with the delegates that were asked for" : "");
 }
 
+void RefuseOpenSizes(const std::string& path, const TfLiteTensor& input) {
+  const TfLiteIntArray* sizes = input.dims_signature;
+  for (int i = 1; sizes != nullptr && i < sizes->size; ++i) {
+    if (sizes->data[i] < 0) throw ModelError(path, Format("the input %s leaves its size open", input.name), "");
+  }
+}
+
 Error ModelError(const std::string& path, const std::string& what, std::string reported) {
   std::replace(reported.begin(), reported.end(), '\n', ' ');
   reported.erase(reported.find_last_not_of(' ') + 1);

@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "common/op_times.h"
+#include "tflite/runtime/abi.h"
 
 namespace litebnn::examples {
 
@@ -22,6 +23,7 @@ struct SessionOptions {
   bool xnnpack = false;           // let XNNPACK run float and quantized ops
   std::string external_delegate;  // path of a delegate library; empty for none
   bool profiling = false;         // measure each op
+  bool keep_state = false;        // keep the model's variables from one run to the next
 };
 
 // Some element types of tensors, with the numbers that the runtimes give them.
@@ -54,7 +56,8 @@ class Session {
   // Returns the content of an output, which is valid until the next run.
   virtual const void* OutputData(size_t index) = 0;
 
-  // Runs the model once; returns the milliseconds that it took. Throws Error.
+  // Runs the model once, with its variables' initial values unless SessionOptions keeps them; returns the milliseconds
+  // of the run. Throws Error.
   virtual double Invoke() = 0;
 
   // Returns the time of each op since the last reset; empty unless profiling was requested.
@@ -81,9 +84,11 @@ std::string Describe(const Tensor& tensor);
 // - NoModel: the error for a file that is not a model.
 // - ModelError: the error for an unusable model, which ends with the runtime's own message.
 // - Refusal: a description of what the runtime refuses to do with a model.
+// - RefuseOpenSizes: throws an error if the model leaves a size of an input open, other than the batch.
 std::string ReadModel(const std::string& path);
 Error NoModel(const std::string& path);
 Error ModelError(const std::string& path, const std::string& what, std::string reported);
 std::string Refusal(const SessionOptions& options);
+void RefuseOpenSizes(const std::string& path, const TfLiteTensor& input);
 
 }  // namespace litebnn::examples

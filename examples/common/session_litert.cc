@@ -61,8 +61,8 @@ class LiteRtSession final : public Session {
   std::vector<Tensor> outputs() const override { return Describe(outputs_); }
   size_t InputSize(size_t index) const override;
   void FillInput(size_t index, const void* data) override;
-  size_t OutputSize(size_t index) const override { return graph_->tensors[outputs_[index]].bytes; }
-  const void* OutputData(size_t index) override { return graph_->tensors[outputs_[index]].data; }
+  size_t OutputSize(size_t index) const override { return graphs_.first->tensors[outputs_[index]].bytes; }
+  const void* OutputData(size_t index) override { return graphs_.first->tensors[outputs_[index]].data; }
   double Invoke() override;
   std::vector<OpTime> op_times() override;
   void ResetOpTimes() override;
@@ -80,8 +80,10 @@ class LiteRtSession final : public Session {
   // The compiled model is declared last, because it uses the members before it and must be destroyed before they are.
   SessionOptions options_;
   std::string model_bytes_;
-  // The graph that the runtime executes. The program reads tensors from the graph, because LiteRT does not expose them.
-  TfLiteContext* graph_ = nullptr;
+  // The graphs that the runtime executes. The program reads tensors from the first one, because LiteRT does not expose
+  // them.
+  ObservedGraphs graphs_;
+  bool has_run_ = false;
   std::vector<Delegate> delegates_;
   Owned<LiteRtEnvironment> environment_{nullptr, LiteRtDestroyEnvironment};
   Owned<LiteRtModel> model_{nullptr, LiteRtDestroyModel};
@@ -98,13 +100,16 @@ class LiteRtSession final : public Session {
 LiteRtSession::LiteRtSession(const SessionOptions& options)
     : options_(options), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
   // The first delegate gets the graph unchanged, as it is in the model's file.
-  delegates_.insert(delegates_.begin(), ObservingDelegate(&graph_));
+  delegates_.insert(delegates_.begin(), ObservingDelegate(&graphs_));
   environment_ = MakeEnvironment(delegates_, options.xnnpack);
   LiteRtModel model = nullptr;
   const LiteRtStatus status =
       LiteRtCreateModelFromBuffer(environment_.get(), model_bytes_.data(), model_bytes_.size(), &model);
   if (status == kLiteRtStatusErrorInvalidFlatbuffer) throw NoModel(options.model);
-  if (status != kLiteRtStatusOk) throw ModelError(options.model, Format("LiteRT refuses it (status %d)", status), "");
+  if (status != kLiteRtStatusOk) {
+    const char* known = "it loads no tensors that are variables, such as an LSTM's state, or of more than 8 dimensions";
+    throw ModelError(options.model, Format("LiteRT refuses it (status %d); %s", status, known), "");
+  }
   model_.reset(model);
   FindSignature();
   CompileModel();
@@ -141,7 +146,7 @@ void LiteRtSession::FindSignature() {
 void LiteRtSession::CompileModel() {
   const CaughtStderr silent;  // hides XNNPACK's messages
   compiled_.reset();
-  graph_ = nullptr;
+  graphs_ = {};
   LiteRtCompiledModel compiled = nullptr;
   if (Compile(environment_.get(), model_.get(), options_, Reporter::kBuffer, &compiled) != kLiteRtStatusOk) {
     // Without a compiled model, LiteRT has no messages to ask for. A second attempt to compile captures stderr instead.
@@ -150,7 +155,8 @@ void LiteRtSession::CompileModel() {
     throw ModelError(options_.model, Refusal(options_), caught.errors());
   }
   compiled_.reset(compiled);
-  if (graph_ == nullptr) throw ModelError(options_.model, "LiteRT shows no delegate the model", "");
+  if (graphs_.first == nullptr) throw ModelError(options_.model, "LiteRT shows no delegate the model", "");
+  for (const size_t index : inputs_) RefuseOpenSizes(options_.model, graphs_.first->tensors[index]);
   // The passed count of layouts is 0 on purpose: LiteRT then allocates the tensors, and reports a wrong number of
   // layouts. With the real count, LiteRT would write past the layout of an output with more than 8 dimensions.
   LiteRtLayout none;
@@ -168,7 +174,7 @@ void LiteRtSession::CompileModel() {
 
 void LiteRtSession::MakeBuffers() {
   for (const size_t index : inputs_) {
-    const TfLiteTensor& tensor = graph_->tensors[index];
+    const TfLiteTensor& tensor = graphs_.first->tensors[index];
     // A layout of LiteRT has room for a limited number of dimensions. LiteRT accepts no model with a tensor of more
     // dimensions.
     const auto rank = static_cast<size_t>(tensor.dims->size);
@@ -182,7 +188,7 @@ void LiteRtSession::MakeBuffers() {
   }
   for (const size_t index : outputs_) {
     // LiteRT checks only that the buffer of an output has the right size.
-    const size_t size = std::max<size_t>(1, graph_->tensors[index].bytes);
+    const size_t size = std::max<size_t>(1, graphs_.first->tensors[index].bytes);
     LiteRtRankedTensorType bytes = {};
     bytes.element_type = kTfLiteUInt8;
     bytes.layout.rank = 1;
@@ -199,7 +205,7 @@ LiteRtTensorBuffer LiteRtSession::MakeBuffer(const LiteRtRankedTensorType& type,
   return buffer;
 }
 
-size_t LiteRtSession::InputSize(size_t index) const { return graph_->tensors[inputs_[index]].bytes; }
+size_t LiteRtSession::InputSize(size_t index) const { return graphs_.first->tensors[inputs_[index]].bytes; }
 
 void LiteRtSession::FillInput(size_t index, const void* data) {
   void* address = nullptr;
@@ -211,8 +217,9 @@ void LiteRtSession::FillInput(size_t index, const void* data) {
 double LiteRtSession::Invoke() {
   using Clock = std::chrono::steady_clock;
   // If an output has a computed shape, LiteRT may have moved it to another buffer. The output stays there until the
-  // model is compiled again.
-  if (OutputsMoved()) CompileModel();
+  // model is compiled again. Compiling is also what resets variables; LiteRT loads no model with tensors as variables.
+  if (OutputsMoved() || (has_run_ && graphs_.assigns_variables && !options_.keep_state)) CompileModel();
+  has_run_ = true;
   const Clock::time_point start = Clock::now();
   const LiteRtStatus status =
       LiteRtRunCompiledModel(compiled_.get(), signature_, input_buffers_.size(), input_buffers_.data(),
@@ -221,7 +228,7 @@ double LiteRtSession::Invoke() {
   if (status != kLiteRtStatusOk) throw ModelError(options_.model, "the model cannot run", Reported());
   int events = 0;
   if (profiler_ != nullptr && LiteRtGetNumProfilerEvents(profiler_, &events) == kLiteRtStatusOk &&
-      (events > kManyEvents || OutputsMoved())) {
+      (events > kManyEvents || OutputsMoved() || graphs_.assigns_variables)) {
     ReadProfile();
   }
   return milliseconds;
@@ -229,7 +236,7 @@ double LiteRtSession::Invoke() {
 
 bool LiteRtSession::OutputsMoved() const {
   return std::any_of(outputs_.begin(), outputs_.end(),
-                     [this](size_t index) { return graph_->tensors[index].allocation_type == kTfLiteDynamic; });
+                     [this](size_t index) { return graphs_.first->tensors[index].allocation_type == kTfLiteDynamic; });
 }
 
 // Adds the events of the profiler to the times, and clears the events.
@@ -278,7 +285,7 @@ void LiteRtSession::ResetOpTimes() {
 std::vector<Tensor> LiteRtSession::Describe(const std::vector<size_t>& indices) const {
   std::vector<Tensor> tensors;
   for (const size_t index : indices) {
-    const TfLiteTensor& tensor = graph_->tensors[index];
+    const TfLiteTensor& tensor = graphs_.first->tensors[index];
     tensors.push_back({tensor.name != nullptr ? tensor.name : "", static_cast<ElementType>(tensor.type),
                        std::vector<int>(tensor.dims->data, tensor.dims->data + tensor.dims->size), tensor.params.scale,
                        tensor.params.zero_point});

@@ -89,7 +89,7 @@ class TfLiteSession final : public Session {
   size_t InputSize(size_t index) const override { return TfLiteTensorByteSize(Input(index)); }
   void FillInput(size_t index, const void* data) override {
     if (TfLiteTensorCopyFromBuffer(Input(index), data, InputSize(index)) == ::kTfLiteOk) return;
-    throw ModelError(path_, Format("cannot fill the input %s", TfLiteTensorName(Input(index))), reported_);
+    throw ModelError(options_.model, Format("cannot fill the input %s", TfLiteTensorName(Input(index))), reported_);
   }
   size_t OutputSize(size_t index) const override { return TfLiteTensorByteSize(Output(index)); }
   const void* OutputData(size_t index) override { return TfLiteTensorData(Output(index)); }
@@ -100,6 +100,8 @@ class TfLiteSession final : public Session {
   }
 
  private:
+  void MakeInterpreter();
+  void ResetVariables();
   ::TfLiteTensor* Input(size_t index) const {
     return TfLiteInterpreterGetInputTensor(interpreter_.get(), static_cast<int>(index));
   }
@@ -109,52 +111,79 @@ class TfLiteSession final : public Session {
   static void Report(void* session, const char* format, va_list arguments);
 
   // The interpreter is declared last, because it uses the members before it and must be destroyed before they are.
-  std::string path_;
+  SessionOptions options_;
   std::string model_bytes_;
   std::string reported_;
+  ObservedGraphs graphs_;
+  bool has_run_ = false;
   std::vector<Delegate> delegates_;
   std::unique_ptr<OpProfiler> profiler_;
   std::unique_ptr<TfLiteModel, decltype(&TfLiteModelDelete)> model_{nullptr, TfLiteModelDelete};
+  std::unique_ptr<TfLiteInterpreterOptions, decltype(&TfLiteInterpreterOptionsDelete)> settings_{
+      nullptr, TfLiteInterpreterOptionsDelete};
   std::unique_ptr<TfLiteInterpreter, decltype(&TfLiteInterpreterDelete)> interpreter_{nullptr, TfLiteInterpreterDelete};
 };
 
 TfLiteSession::TfLiteSession(const SessionOptions& options)
-    : path_(options.model), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
+    : options_(options), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
   {
     // While the model is loaded, this object hides the runtime's message "The model is not a valid Flatbuffer buffer".
     // The program reports the error by NoModel.
     const CaughtStderr silent;
     model_.reset(TfLiteModelCreate(model_bytes_.data(), model_bytes_.size()));
   }
-  if (!model_) throw NoModel(path_);
+  if (!model_) throw NoModel(options_.model);
 
-  const std::unique_ptr<TfLiteInterpreterOptions, decltype(&TfLiteInterpreterOptionsDelete)> settings(
-      TfLiteInterpreterOptionsCreate(), TfLiteInterpreterOptionsDelete);
-  TfLiteInterpreterOptionsSetNumThreads(settings.get(), options.num_threads);
-  TfLiteInterpreterOptionsSetErrorReporter(settings.get(), &TfLiteSession::Report, this);
+  settings_.reset(TfLiteInterpreterOptionsCreate());
+  TfLiteInterpreterOptionsSetNumThreads(settings_.get(), options.num_threads);
+  TfLiteInterpreterOptionsSetErrorReporter(settings_.get(), &TfLiteSession::Report, this);
+  delegates_.insert(delegates_.begin(), ObservingDelegate(&graphs_));
   if (options.xnnpack) delegates_.push_back(Xnnpack(options.num_threads));
   std::vector<::TfLiteDelegate*> delegates;
   for (const Delegate& delegate : delegates_) delegates.push_back(delegate.get());
   if (options.profiling) {
-    profiler_ = std::make_unique<OpProfiler>(delegates.empty() ? nullptr : delegates.back());
-    if (!delegates.empty()) delegates.pop_back();
-    delegates.push_back(profiler_->delegate());
+    profiler_ = std::make_unique<OpProfiler>(delegates.back());
+    delegates.back() = profiler_->delegate();
   }
-  for (::TfLiteDelegate* delegate : delegates) TfLiteInterpreterOptionsAddDelegate(settings.get(), delegate);
+  for (::TfLiteDelegate* delegate : delegates) TfLiteInterpreterOptionsAddDelegate(settings_.get(), delegate);
+  MakeInterpreter();
+  for (size_t i = 0; i < inputs().size(); ++i) {
+    RefuseOpenSizes(options.model, *reinterpret_cast<const litebnn::TfLiteTensor*>(Input(i)));
+  }
+}
 
-  interpreter_.reset(TfLiteInterpreterCreate(model_.get(), settings.get()));
-  if (!interpreter_) throw ModelError(path_, Refusal(options), reported_);
+void TfLiteSession::MakeInterpreter() {
+  interpreter_.reset(TfLiteInterpreterCreate(model_.get(), settings_.get()));
+  if (!interpreter_) throw ModelError(options_.model, Refusal(options_), reported_);
   if (TfLiteInterpreterAllocateTensors(interpreter_.get()) != ::kTfLiteOk) {
-    throw ModelError(path_, "the runtime cannot prepare the model", reported_);
+    throw ModelError(options_.model, "the runtime cannot prepare the model", reported_);
   }
+}
+
+void TfLiteSession::ResetVariables() {
+  // TensorFlow Lite's experimental header, which some distributions lack, declares this function.
+  const auto reset = Find<::TfLiteStatus(TfLiteInterpreter*)>("TfLiteInterpreterResetVariableTensors");
+  if (reset != nullptr) reset(interpreter_.get());
+  // A profile is of one interpreter, and does not depend on values.
+  if (!graphs_.assigns_variables || profiler_) return;
+  std::vector<std::vector<char>> filled;
+  for (size_t i = 0; i < inputs().size(); ++i) {
+    const auto* bytes = static_cast<const char*>(TfLiteTensorData(Input(i)));
+    filled.emplace_back(bytes, bytes + InputSize(i));
+  }
+  interpreter_.reset();
+  MakeInterpreter();
+  for (size_t i = 0; i < filled.size(); ++i) FillInput(i, filled[i].data());
 }
 
 double TfLiteSession::Invoke() {
   using Clock = std::chrono::steady_clock;
+  if (has_run_ && !options_.keep_state) ResetVariables();
+  has_run_ = true;
   const Clock::time_point start = Clock::now();
   const ::TfLiteStatus status = TfLiteInterpreterInvoke(interpreter_.get());
   const double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  if (status != ::kTfLiteOk) throw ModelError(path_, "the model cannot run", reported_);
+  if (status != ::kTfLiteOk) throw ModelError(options_.model, "the model cannot run", reported_);
   return milliseconds;
 }
 

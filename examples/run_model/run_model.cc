@@ -43,6 +43,7 @@ void Main(int argc, char** argv) {
       {"lcompute", 0, &options.lcompute, "run the Lce ops, by litebnn"},
       {"use_xnnpack", 0, &options.xnnpack, "run float and quantized ops in XNNPACK"},
       {"external_delegate_path", 0, &options.external_delegate, "delegate library to load"},
+      {"keep_state", 0, &options.keep_state, "keep variables, such as an LSTM's state, from one run to the next"},
   };
   if (!ParseFlags(argc, argv, flags)) return;
   if (options.model.empty()) throw Error("name the model with --graph=FILE");

@@ -303,9 +303,25 @@ def test_a_keras_model_without_a_shape_is_told() -> None:
     tf = imported("tensorflow", "larq")
     with pytest.raises(litebnn.ConversionError, match="no input shapes yet"):
         litebnn.convert_keras_model(tf.keras.Sequential([tf.keras.layers.Dense(3)]))
-    free = tf.keras.Sequential([tf.keras.layers.Conv2D(3, 1, input_shape=(None, None, 3))])
-    with pytest.raises(litebnn.ConversionError, match="only the first dimension may be unknown"):
-        litebnn.convert_keras_model(free)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("form", ["model", "folder"])
+def test_a_keras_model_of_images_of_any_size(form: str, tmp_path: Path) -> None:
+    tf = imported("tensorflow", "larq")
+    layers = tf.keras.layers
+    x = layers.Conv2D(4, 3, padding="same", name="conv")(inputs := layers.Input((None, None, 3), name="image"))
+    free = tf.keras.Model(inputs, layers.MaxPool2D(2)(x))
+    if form == "folder":
+        tf.saved_model.save(free, str(tmp_path))
+        converted = litebnn.convert_saved_model(tmp_path)
+    else:
+        converted = litebnn.convert_keras_model(free)
+    interpreter = litebnn.Interpreter(converted)
+    assert (interpreter.input_names, interpreter.input_shapes) == (["image"], [(1, -1, -1, 3)])
+    for height, width in ((8, 12), (5, 20)):
+        images = np.random.default_rng(0).standard_normal((2, height, width, 3)).astype(np.float32)
+        np.testing.assert_allclose(interpreter.predict(images), free.predict(images, verbose=0), atol=1e-5)
 
 
 def test_a_file_that_is_not_sound_is_named(tmp_path: Path) -> None:

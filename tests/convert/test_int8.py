@@ -83,7 +83,7 @@ def test_a_whole_network_becomes_int8() -> None:
 
 
 @pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("interface", ["float32", "int8"])
+@pytest.mark.parametrize("interface", ["float32", "int8", "uint8"])
 def test_inputs_and_outputs_of_one_shape_keep_their_places_and_names(interface: str) -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -105,10 +105,10 @@ def test_inputs_and_outputs_of_one_shape_keep_their_places_and_names(interface: 
         _, report = litebnn.convert_tflite(source, return_report=True, **dataset, **types)
         assert report.difference < 0.3
     arrays = data[0]
-    if interface == "int8":
-        grids = interpreter.input_quantization
+    if interface != "float32":
+        grids, ends = interpreter.input_quantization, np.iinfo(interface)
         arrays = [
-            np.round(array / scale + zero).clip(-128, 127).astype(np.int8)
+            np.round(array / scale + zero).clip(ends.min, ends.max).astype(interface)
             for array, (scale, zero) in zip(arrays, grids, strict=True)
         ]
     listed = interpreter.predict(arrays)
@@ -119,7 +119,8 @@ def test_inputs_and_outputs_of_one_shape_keep_their_places_and_names(interface: 
     for place, name in enumerate(["z", "y", "x", "w", "v"]):
         scale, zero = grids[place]
         for found in (listed[place], named[name]):
-            values = (found.astype(np.float32) - zero) * scale if interface == "int8" else found
+            assert found.dtype == interface
+            values = found if interface == "float32" else (found.astype(np.float32) - zero) * scale
             assert np.sqrt(np.mean((values - expected[place]) ** 2)) < 0.3 * np.std(expected[place])
 
 

@@ -274,6 +274,26 @@ class FloatModel:
     def reshape(self, x: Tensor, *shape: int) -> Tensor:
         return self.op("RESHAPE", [x, self.const(shape, np.int32)], shape, new_shape=np.asarray(shape, np.int32))
 
+    def lstm(self, x: Tensor, units: int, seed: int = 0) -> Tensor:
+        """Adds a UNIDIRECTIONAL_SEQUENCE_LSTM [batch, time, units] with random weights, as TensorFlow writes it: the
+        state and the cell are variables.
+        """
+        rng = np.random.default_rng(seed)
+        inputs = [self.const(rng.normal(0, 0.3, (units, x.channels))) for _ in range(4)]
+        recurrent = [self.const(rng.normal(0, 0.3, (units, units))) for _ in range(4)]
+        biases = [self.const(np.ones(units)) for _ in range(4)]
+        shape = (x.shape[0], units)
+        state = [Tensor(self._name(name), "FLOAT32", shape, is_variable=True) for name in ("state", "cell")]
+        operands = [x, *inputs, *recurrent, None, None, None, *biases, None, None, *state, None, None, None, None]
+        return self.op(
+            "UNIDIRECTIONAL_SEQUENCE_LSTM",
+            operands,
+            (*x.shape[:2], units),
+            table="UnidirectionalSequenceLSTMOptions",
+            fused_activation_function=4,
+            cell_clip=10.0,
+        )
+
     def model(self, *outputs: Tensor) -> Model:
         graph = self.graph
         graph.outputs = list(outputs)
@@ -285,6 +305,50 @@ class FloatModel:
     def finish(self, *outputs: Tensor) -> bytes:
         """Returns the .tflite file."""
         return write_model(self.model(*outputs))
+
+
+def any_size_model(channels: int = 32, stride: int = 1, sizes: tuple[int, int] = (-1, -1)) -> bytes:
+    """A float model of images of any height and width (-1). One of its layers has no padding, and so no output for the
+    size 1, which the file has for an unknown size.
+    """
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.input(1, *(max(size, 1) for size in sizes), 3, signature=(-1, *sizes, 3))
+    x = model.conv(x, rng.standard_normal((channels, 3, 3, 3)), same=True)
+    x = model.conv(model.sign(x), sign_weights(rng, 32, 3, 3, channels), stride=(stride, stride))
+    x = model.max_pool(x, 2, 2, same=True)
+    return model.finish(model.conv(model.sign(x), sign_weights(rng, 8, 3, 3, 32), same=True))
+
+
+def recurrent_model(steps: int = 3) -> bytes:
+    """A binary layer and an LSTM, from [1, steps, 32] to [1, 4]; the state of the LSTM is in variables."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    image = model.reshape(model.sign(model.input(1, steps, 32)), 1, 1, steps, 32)
+    convolved = model.conv(image, sign_weights(rng, 32, 1, 3, 32, alpha=False) * np.float32(1 / 16), same=True)
+    states = model.lstm(model.reshape(convolved, 1, steps, 32), 4)
+    bounds = [model.const(each, np.int32) for each in ((0, steps - 1, 0), (1, steps, 4), (1, 1, 1))]
+    last = model.op("STRIDED_SLICE", [states, *bounds], (1, 1, 4))
+    return model.finish(model.reshape(last, 1, 4))
+
+
+def counting_model() -> bytes:
+    """Adds the number of the run, 1 to begin with, to [1, 4], and packs the signs of that. TensorFlow writes the state
+    of a stateful layer so: a resource, which a second subgraph initializes.
+    """
+    model, first = FloatModel(), FloatModel()
+    options = {"table": "VarHandleOptions", "container": b"", "shared_name": b"count"}
+    handle = first.op("VAR_HANDLE", [], (), type="RESOURCE", **options)
+    first.graph.insert(Op(OpCode("ASSIGN_VARIABLE", "", 1), [handle, first.const([0.0])], [], Options()))
+    call = Options(table="CallOnceOptions", init_subgraph_index=1)
+    model.graph.insert(Op(OpCode("CALL_ONCE", "", 1), [], [], call))
+    x = model.input(1, 4)
+    handle = model.op("VAR_HANDLE", [], (), type="RESOURCE", **options)
+    count = model.elementwise("ADD", model.op("READ_VARIABLE", [handle], (1,)), model.const([1.0]))
+    model.graph.insert(Op(OpCode("ASSIGN_VARIABLE", "", 1), [handle, count], [], Options()))
+    counted = model.model(model.elementwise("ADD", x, count))
+    counted.graphs.append(first.graph)
+    return write_model(counted)
 
 
 def window(size: int, taps: int, stride: int, dilation: int, same: bool) -> int:

@@ -62,6 +62,9 @@ def measure_on_board(
         0.0213
     """
     graphs = graphs_of(contenders)
+    for path, graph in graphs.items():
+        if any(-1 in tensor.dims[1:] for tensor in graph.inputs):
+            raise ValueError(f"{path} takes inputs of any size, which the board's program does not")
     names = [model.name for model in graphs]
     if len(set(names)) < len(names):
         raise ValueError(

@@ -19,6 +19,7 @@ from litebnn.errors import ConversionError, printable
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Graph
 from litebnn.model_files import read_file
+from litebnn.runtime.predictor import fits
 
 LITEBNN, XNNPACK = "litebnn", "xnnpack"
 # The names that select the runtime of Larq Compute Engine, with its fastest options and with its default options.
@@ -47,6 +48,8 @@ class Contender:
     isa: str = ""
     # The Python executable that runs the model; "" for this one.
     python: str = ""
+    # The shape of each input; () for those of the file, which must then have no unknown sizes.
+    input_shapes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def is_larq(self) -> bool:
@@ -144,6 +147,7 @@ def measure(
 
     Raises:
         ConversionError: a file is not a model, or cannot be run; the message names it.
+        ValueError: a model needs other shapes of its inputs than the contender has.
         OSError: a file cannot be read.
 
     Example:
@@ -152,6 +156,8 @@ def measure(
         True
     """
     graphs = graphs_of(contenders)
+    for contender in contenders:
+        _check_shapes(contender, graphs[contender.model])
     with ExitStack() as stack:
         workers = []
         for contender in contenders:
@@ -184,6 +190,17 @@ def graphs_of(contenders: Sequence[Contender]) -> dict[Path, Graph]:
     return graphs
 
 
+def _check_shapes(contender: Contender, graph: Graph) -> None:
+    taken = [(*tensor.shape[:1], *tensor.dims[1:]) for tensor in graph.inputs]
+    given = [*contender.input_shapes]
+    if contender.is_larq:
+        return
+    if not given and any(-1 in shape for shape in taken):
+        raise ValueError(f"{contender.model} takes inputs of any size, {taken}: give their shapes (--input-shape)")
+    if given and (len(given) != len(taken) or not all(map(fits, given, taken))):
+        raise ValueError(f"{contender.model} takes inputs {taken}, not {given}")
+
+
 class _Worker:
     """The process that runs the model of one contender."""
 
@@ -192,7 +209,8 @@ class _Worker:
         self.contender = contender
         path = json.dumps([] if contender.is_larq else sys.path)
         file = Path(__file__).with_name("worker.py")
-        words = contender.runtime, contender.model, contender.threads, contender.isa
+        shapes = json.dumps(contender.input_shapes)
+        words = contender.runtime, contender.model, contender.threads, contender.isa, shapes
         python = contender.python or sys.executable
         try:
             self._process = subprocess.Popen(

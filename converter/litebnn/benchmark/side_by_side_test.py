@@ -7,8 +7,9 @@ import pytest
 from litebnn.benchmark import LARQ, XNNPACK, Contender, measure
 from litebnn.benchmark import side_by_side as sides
 from litebnn.benchmark.side_by_side import percentiles_of
+from litebnn.convert import convert_tflite
 from litebnn.errors import ConversionError
-from tests.support.float_models import FloatModel, op_names
+from tests.support.float_models import FloatModel, any_size_model, op_names
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 RESIDUAL = GOLDEN / "residual.lce.tflite"
@@ -34,6 +35,18 @@ def test_models_are_measured_side_by_side() -> None:
     assert steps[:2] == ["loading residual.lce.tflite", "loading residual.float.tflite"]
     json.dumps([ours.to_dict(), floats.to_dict()], allow_nan=False)
     assert ours.to_dict()["seconds"]["p50"] == ours.median
+
+
+@pytest.mark.usefixtures("library")
+def test_a_model_of_images_of_any_size(tmp_path: Path) -> None:
+    source, converted = tmp_path / "float.tflite", tmp_path / "binary.tflite"
+    source.write_bytes(any_size_model())
+    converted.write_bytes(convert_tflite(any_size_model()))
+    shapes = ((1, 40, 24, 3),)
+    contenders = [Contender(converted, input_shapes=shapes), Contender(source, XNNPACK, input_shapes=shapes)]
+    for one in measure(contenders, runs=3):
+        assert one.runs >= 3
+        assert [op.names for op in one.ops] == [(name,) for name in op_names(one.contender.model.read_bytes())]
 
 
 def refusal(contender: Contender) -> str:

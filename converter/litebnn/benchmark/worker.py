@@ -1,9 +1,10 @@
 """Runs one model in one runtime on request, in a process of its own, so that several models can take turns.
 
-Usage: python worker.py KIND MODEL THREADS ISA
+Usage: python worker.py KIND MODEL THREADS ISA SHAPES
 
 KIND is litebnn, xnnpack (the runtime without litebnn's delegate), larq-compute-engine or larq-compute-engine-default.
 The last two may be installed for another Python, which runs only this file, so their code imports nothing of litebnn.
+SHAPES is a JSON list of the inputs' shapes; [] for those of the file.
 
 The first line of stdout reports how the model was loaded. Each line of stdin is a request, which one line answers. All
 lines are JSON, and an answer with "error" is the last one.
@@ -24,6 +25,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +58,12 @@ def random_input(shape: Any, dtype: Any) -> Any:
 class TfliteModel:
     """A model in an installed TensorFlow Lite runtime, with litebnn's delegate or without."""
 
-    def __init__(self, kind: str, model: Path, threads: int, isa: str) -> None:
+    def __init__(self, kind: str, model: Path, threads: int, isa: str, shapes: list[list[int]]) -> None:
         from litebnn.runtime import find_runtime
 
         self._runtime = find_runtime()
         self._delegated, self._content, self._threads, self._isa = kind == "litebnn", b"", threads, isa
-        self._model = model
+        self._model, self._shapes = model, shapes
         self._watched: list[tuple[Any, Run]] = []
         self._runs: list[list[list[float]]] = []
 
@@ -71,15 +73,11 @@ class TfliteModel:
 
     def _loaded(self, *more_delegates: Any, **flags: Any) -> Run:
         from litebnn.runtime import load_delegate
+        from litebnn.runtime.interpreter import load
 
         ours = [load_delegate(self._threads, isa=self._isa or None)] if self._delegated else []
-        interpreter = self._runtime.Interpreter(
-            model_content=self._content,
-            num_threads=self._threads,
-            experimental_delegates=[*ours, *more_delegates],
-            **flags,
-        )
-        interpreter.allocate_tensors()
+        make = partial(self._runtime.Interpreter, model_content=self._content, num_threads=self._threads, **flags)
+        interpreter = load(make, [*ours, *more_delegates], self._shapes or None)
         for detail in interpreter.get_input_details():
             interpreter.set_tensor(detail["index"], random_input(detail["shape"], detail["dtype"]))
         run: Run = interpreter.invoke
@@ -151,12 +149,14 @@ class LarqModel:
         return lambda: interpreter.predict(inputs)
 
 
-def serve(kind: str, model: Path, threads: int, isa: str, answer: Callable[[Any], None]) -> None:
+def serve(
+    kind: str, model: Path, threads: int, isa: str, shapes: list[list[int]], answer: Callable[[Any], None]
+) -> None:
     """Loads a model and answers the requests on stdin."""
     import numpy as np
 
     is_larq = kind.startswith("larq-compute-engine")
-    loader = LarqModel(kind, model, threads) if is_larq else TfliteModel(kind, model, threads, isa)
+    loader = LarqModel(kind, model, threads) if is_larq else TfliteModel(kind, model, threads, isa, shapes)
     np.random.default_rng(0)  # imports the random generators before memory is measured
     before, start = peak_memory(), time.perf_counter()
     run = loader.load()
@@ -192,7 +192,7 @@ def timed(run: Run, seconds: float) -> list[float]:
 
 def main() -> None:
     """Runs the command line."""
-    kind, model, threads, isa = sys.argv[1:]
+    kind, model, threads, isa, shapes = sys.argv[1:]
     # A runtime's own output must not mix with the answers on stdout, so stdout is redirected.
     with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
@@ -201,7 +201,7 @@ def main() -> None:
             print(json.dumps(value), file=out, flush=True)
 
         try:
-            serve(kind, Path(model), int(threads), isa, answer)
+            serve(kind, Path(model), int(threads), isa, json.loads(shapes), answer)
         except Exception as error:
             answer({"error": " ".join(str(error).split()) or type(error).__name__})
 

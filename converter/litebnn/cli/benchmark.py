@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.files.model_explorer import add_model_explorer, check_model_explorer, write_node_data
 from litebnn.cli.files.report import add_report, check_report, page_of
-from litebnn.cli.parsing import add_command, add_json, at_least, file_path, not_empty
+from litebnn.cli.parsing import OneLineParser, add_command, add_json, at_least, file_path, not_empty, shape
 from litebnn.errors import printable
 
 if TYPE_CHECKING:
@@ -53,6 +53,14 @@ def add_to(commands: Any) -> None:
         "--isa", type=not_empty, help="instruction set, such as portable; by default the best for this CPU"
     )
     parser.add_argument(
+        "--input-shape",
+        type=shape,
+        action="append",
+        default=[],
+        metavar="N,H,W,C",
+        help="shape of an input, for models of images of any size; once for each input, in order",
+    )
+    parser.add_argument(
         "--peer",
         action="store_true",
         help=f"also run the float model, by default NAME{_FLOAT_SUFFIX} beside NAME.lce.tflite or NAME.tflite, and "
@@ -71,6 +79,17 @@ def add_to(commands: Any) -> None:
         metavar="PYTHON",
         help="Python interpreter of an environment with larq-compute-engine, such as venv/bin/python",
     )
+    _add_board(parser)
+    parser.only_if(
+        lambda options: options.peer, "says what --peer runs, which is not given", "--float", "--peer-python"
+    )
+    add_report(parser)
+    add_model_explorer(parser)
+    add_json(parser)
+    parser.set_defaults(run=_run)
+
+
+def _add_board(parser: OneLineParser) -> None:
     board = parser.add_argument_group(
         "on a board", "the same options as for `invoke deploy`; they need a checkout of litebnn"
     )
@@ -95,14 +114,8 @@ def add_to(commands: Any) -> None:
         "is for this machine, --host for a board: choose one",
         "--isa",
         "--peer-python",
+        "--input-shape",
     )
-    parser.only_if(
-        lambda options: options.peer, "says what --peer runs, which is not given", "--float", "--peer-python"
-    )
-    add_report(parser)
-    add_model_explorer(parser)
-    add_json(parser)
-    parser.set_defaults(run=_run)
 
 
 def _threads(text: str) -> tuple[int, ...]:
@@ -169,13 +182,14 @@ def _contenders(options: argparse.Namespace) -> list[Contender]:
     floats = _float_models(options)
     has_larq = options.peer and not options.host and _has_larq(options.peer_python)
     contenders = []
+    shapes = tuple(options.input_shape)
     for place, model in enumerate(options.models):
         for threads in options.threads:
-            contenders.append(Contender(model, LITEBNN, threads, options.isa or ""))
+            contenders.append(Contender(model, LITEBNN, threads, options.isa or "", input_shapes=shapes))
             if has_larq:
                 contenders.append(Contender(model, LARQ, threads, python=options.peer_python or ""))
             if floats:
-                contenders.append(Contender(floats[place], XNNPACK, threads))
+                contenders.append(Contender(floats[place], XNNPACK, threads, input_shapes=shapes))
     return contenders
 
 

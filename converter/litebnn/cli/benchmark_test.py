@@ -7,6 +7,7 @@ import pytest
 
 from litebnn import cli
 from litebnn.report.units import amount
+from tests.support.float_models import any_size_model
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 RESIDUAL = str(GOLDEN / "residual.lce.tflite")
@@ -109,6 +110,12 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert "No such file" in refused(capsys, tmp_path / "none.tflite")
     assert "--target is for a board: name it with --host" in refused(capsys, RESIDUAL, "--target", "rpi4")
     assert "--isa is for this machine" in refused(capsys, RESIDUAL, "--host", "pi", "--isa", "portable")
+    free = tmp_path / "free.tflite"
+    free.write_bytes(any_size_model())
+    assert "takes inputs of any size, [(1, -1, -1, 3)]: give their shapes (--input-shape)" in refused(capsys, free)
+    assert "takes inputs [(1, -1, -1, 3)], not [(1, 9, 9, 4)]" in refused(capsys, free, "--input-shape=1,9,9,4")
+    assert "a,b is no shape" in refused(capsys, free, "--input-shape=a,b")
+    assert "--input-shape is for this machine" in refused(capsys, free, "--host", "pi", "--input-shape=1,9,9,3")
     for threads in ("0", "2-1", "257", "a", "1,,2", ""):
         assert "expected 4, 1,2,4 or 1-4" in refused(capsys, RESIDUAL, "--threads", threads)
     assert "no whole number" in refused(capsys, RESIDUAL, "--runs", "0")

@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     from litebnn.flatbuffer import read_strictly
     from litebnn.graph import check_model
     from litebnn.model_files import read_file
-    from litebnn.report.comparison import compare_models
+    from litebnn.report.comparison import compare_models, open_shapes
 
     paths = options.first, options.second
     contents = []
@@ -82,7 +82,9 @@ def _run(options: argparse.Namespace) -> int:
         )
         times = []
         if options.runs:
-            times = measure([Contender(path) for path in paths], runs=options.runs, ops=False, progress=show)
+            shapes = open_shapes(contents[0], inputs)
+            contenders = [Contender(path, input_shapes=shapes) for path in paths]
+            times = measure(contenders, runs=options.runs, ops=False, progress=show)
     if options.json:
         measurements = [one.to_dict() for one in times]
         print_json({"models": [str(path) for path in paths], **comparison.to_dict(), "measurements": measurements})

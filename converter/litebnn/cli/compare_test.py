@@ -6,7 +6,7 @@ import pytest
 
 import litebnn
 from litebnn import cli
-from tests.support.float_models import FloatModel
+from tests.support.float_models import FloatModel, any_size_model
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 FLOAT, BINARY = (str(GOLDEN / f"int8_qat.{kind}.tflite") for kind in ("float", "lce"))
@@ -48,6 +48,20 @@ def test_inputs_come_from_a_file(capsys: pytest.CaptureFixture[str], tmp_path: P
     write(tmp_path / name, samples)
     assert cli.main(["compare", FLOAT, BINARY, "--runs", "0", "--json", "--input", str(tmp_path / name)]) == 0
     assert json.loads(capsys.readouterr().out)["samples"] == 3
+
+
+@pytest.mark.usefixtures("library")
+def test_models_of_images_of_any_size(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("float.tflite", "binary.tflite", "images.npy")]
+    for path, content in zip(paths, (any_size_model(), litebnn.convert_tflite(any_size_model())), strict=False):
+        path.write_bytes(content)
+    np.save(paths[2], np.random.default_rng(0).standard_normal((3, 20, 9, 3)).astype(np.float32))
+    models = [str(path) for path in paths[:2]]
+    for options, shape in (([], [1, 64, 64, 3]), (["--input", str(paths[2])], [1, 20, 9, 3])):
+        assert cli.main(["compare", *models, "--runs", "1", "--json", *options]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["difference"] < 1e-4
+        assert [one["input_shapes"] for one in found["measurements"]] == [[shape], [shape]]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from litebnn.cli.files.report import add_report, check_report, page_of
 from litebnn.cli.parsing import OneLineParser, add_command, add_json, at_least, file_path, names_function, not_empty
 from litebnn.errors import boundary
-from litebnn.options import INPUT_TYPES, LOW_BIT_WEIGHTS, OPTIONS, OUTPUT_TYPES, STEM_TYPES
+from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS, STEM_TYPES
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
@@ -47,8 +47,8 @@ def add_to(commands: Any) -> None:
     )
     add_report(parser)
     add_json(parser)
-    for name, types in (("inference_input_type", INPUT_TYPES), ("inference_output_type", OUTPUT_TYPES)):
-        parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=types)
+    for name in ("inference_input_type", "inference_output_type"):
+        parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=INTERFACE_TYPES)
     parser.add_argument(
         "--representative-dataset",
         "--representative-data",

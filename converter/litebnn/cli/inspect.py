@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.files.microcontroller import add_microcontroller, estimated, print_estimate, steps_of
@@ -27,6 +28,7 @@ def add_to(commands: Any) -> None:
         "inspect model.tflite --report report.html",
         "inspect model.tflite --model-explorer times.json --board rpi4",
         "inspect model.tflite --microcontroller cortex-m7",
+        "inspect model.tflite --weights weights.npz",
     )
     parser.add_argument("model", type=file_path, metavar="MODEL", help=".tflite file, converted or not")
     add_report(parser)
@@ -35,6 +37,12 @@ def add_to(commands: Any) -> None:
     add_model_explorer(parser)
     parser.add_argument(
         "--board", type=not_empty, help="board whose times --model-explorer writes; by default this machine"
+    )
+    parser.add_argument(
+        "--weights",
+        type=file_path,
+        metavar="OUT.npz",
+        help="write the weights of the binary layers as arrays of 1 and -1 [height, width, in, out]",
     )
     parser.only_if(
         lambda options: options.model_explorer,
@@ -45,17 +53,32 @@ def add_to(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from litebnn.model_files import read_file
+    from litebnn.model_files import check_destination, check_suffix, read_file
     from litebnn.report.costs import HOST
     from litebnn.report.inspection import inspect_model
     from litebnn.report.node_data import estimated_node_data
 
     check_report(options.report, options.model, options.model_explorer)
     check_model_explorer(options.model_explorer, options.model)
+    if options.weights:
+        check_destination(options.weights, ".npz", options.model, options.report, options.model_explorer)
+        check_suffix("--weights", options.weights, ".npz")
     inspection = inspect_model(options.model)
+    if options.weights:
+        _write_weights(options.model, options.weights)
     if options.model_explorer:
         write_node_data(options.model_explorer, estimated_node_data(inspection, options.board or HOST))
     show(inspection, options, export=estimated(read_file(options.model), options))
+
+
+def _write_weights(model: Path, path: Path) -> None:
+    from litebnn.errors import ConversionError
+    from litebnn.report.arrays import binary_weights, write_weights
+
+    weights = binary_weights(model)
+    if not weights:
+        raise ConversionError(f"{model} has no binary layers, whose weights --weights writes")
+    write_weights(path, weights)
 
 
 def show(

@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -39,6 +40,35 @@ def test_the_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "expected another name for the .html file" in capsys.readouterr().err
     assert cli.main(["summary", str(page), "--report", str(page)]) == 1
     assert "expected another name for the .html file" in capsys.readouterr().err
+
+
+def test_weights_are_written_beside_the_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "weights.npz"
+    assert cli.main(["inspect", "--json", str(MODEL), "--weights", str(path)]) == 0
+    layers = [row for row in json.loads(capsys.readouterr().out)["ops"] if row["op"] == "LceBconv2d"]
+    with np.load(path) as weights:
+        assert [array.shape[:2] for array in weights.values()] == [tuple(row["filter_shape"][:2]) for row in layers]
+        assert all(set(np.unique(array)) == {-1, 1} for array in weights.values())
+        assert all("/quant_conv2d" in name for name in list(weights)[:-1])
+    assert [file.name for file in tmp_path.iterdir()] == ["weights.npz"]
+
+
+@pytest.mark.parametrize(
+    ("model", "weights", "said"),
+    [
+        ("bitpacked_chain.lce.tflite", "weights.txt", "--weights .*weights.txt: expected a name that ends in .npz"),
+        ("bitpacked_chain.lce.tflite", "nowhere/weights.npz", "nowhere is no folder to write weights.npz to"),
+        ("bitpacked_chain.float.tflite", "weights.npz", "has no binary layers"),
+    ],
+)
+def test_weights_that_cannot_be_written_are_one_line(
+    model: str, weights: str, said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.main(["inspect", str(GOLDEN / model), "--weights", str(tmp_path / weights)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(f"litebnn: [^\n]*{said}[^\n]*\n", err)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", [b"", b"hello" * 100, MODEL.read_bytes()[:-500]])

@@ -125,6 +125,14 @@ def names_function(text: str) -> bool:
     return ":" in Path(text).name and not Path(text).exists()
 
 
+def shape(text: str) -> tuple[int, ...]:
+    """The shape in an argument such as "1,224,224,3"."""
+    sizes = text.split(",")
+    if not all(size.strip().isdecimal() and int(size) > 0 for size in sizes):
+        raise argparse.ArgumentTypeError(f"{text} is no shape: expected whole numbers with commas between them")
+    return tuple(map(int, sizes))
+
+
 def at_least(least: int) -> Any:
     """Makes a parser of an option that is a whole number of at least `least`.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from litebnn.cli.files.microcontroller import add_microcontroller, estimated
 from litebnn.cli.files.report import add_report, check_report
-from litebnn.cli.parsing import add_command, add_json, names_function, not_empty
+from litebnn.cli.parsing import add_command, add_json, names_function, not_empty, shape
 
 
 def add_to(commands: Any) -> None:
@@ -30,7 +30,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--input-shape",
-        type=_shape,
+        type=shape,
         action="append",
         default=[],
         metavar="N,C,H,W",
@@ -45,13 +45,6 @@ def add_to(commands: Any) -> None:
     add_json(parser)
     add_microcontroller(parser)
     parser.set_defaults(run=_run)
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    sizes = text.split(",")
-    if not all(size.strip().isdecimal() and int(size) > 0 for size in sizes):
-        raise argparse.ArgumentTypeError(f"{text} is no shape: expected whole numbers with commas between them")
-    return tuple(map(int, sizes))
 
 
 def _run(options: argparse.Namespace) -> None:

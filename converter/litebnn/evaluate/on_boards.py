@@ -87,13 +87,19 @@ class _ModelOnBoard(Predictor):
     """A model that runs on a board. The types of its input and output are read from the file on this machine."""
 
     def __init__(self, model: Model, program: Program) -> None:
+        super().__init__()
         try:
             known = Interpreter(model.content)
         except ValueError as error:
             raise ValueError(f"{model.name}: {error}") from None
+        if any(-1 in shape for shape in known.input_shapes):
+            raise ValueError(f"{model.name} takes {known.input_shapes}: boards run no model of unknown sizes")
         self._inputs, self._outputs = known._inputs, known._outputs
         self._input_names, self._output_names = known.input_names, known.output_names
         self._program = program
+
+    def _reset(self) -> None:
+        """The program resets the model's variables before each run."""
 
     def _run(self, arrays: list[Array]) -> list[Array]:
         for array in arrays:

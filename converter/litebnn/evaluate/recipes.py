@@ -13,6 +13,7 @@ from litebnn.evaluate.batches import Array
 from litebnn.evaluate.extras import failures_named, fingerprint_of, import_function, is_function_name, name_of
 from litebnn.evaluate.images import resize, with_channels
 from litebnn.flatbuffer import ImageClassifier
+from litebnn.runtime.predictor import fits
 from litebnn.zoo.preprocessing import CROP, MEAN, STD, center_crop, resized_bicubic
 
 # The prefix of recipes that preprocess uint8 pixels, and leave samples of other types unchanged.
@@ -52,6 +53,8 @@ class Recipe:
     def prepared(self, levels: Callable[[Array], Array] | None = None) -> Callable[[Array, tuple[int, ...]], Array]:
         """A function of a sample and of the model's input shape (without the batch) that preprocesses the sample.
 
+        For a size of -1, which the model leaves open, the sample keeps its own size.
+
         The function returns float32. If there is a function `levels`, which quantizes numbers for the model element by
         element, it is applied to these values. Pixels become levels by a table of 256 entries, without an array of
         floats, unless the recipe resizes them bicubically. A user's function returns what it likes, and `levels` does
@@ -70,6 +73,7 @@ class Recipe:
 
         def scaled(sample: Array, shape: tuple[int, ...]) -> Array:
             chosen = numbers if sample.dtype == np.uint8 else unchanged
+            shape = _closed(shape, sample)
             if len(chosen) < 3:
                 return _scaled(sample, shape, levels, *chosen)
             values = _cropped(sample, shape, *chosen)
@@ -208,9 +212,22 @@ def _cropped(sample: Array, shape: tuple[int, ...], mean: Any, std: Any, share: 
 def _by_function(function: Any, name: str, sample: Array, shape: tuple[int, ...]) -> Array:
     with failures_named(name):
         result = np.asarray(function(sample))
-    if result.shape != shape:
+    if not fits(result.shape, shape):
         raise ValueError(f"{name} gives {list(result.shape)}, the model takes {list(shape)}")
     return result
+
+
+def _closed(shape: tuple[int, ...], sample: Array) -> tuple[int, ...]:
+    """The model's input shape, with the sample's sizes in place of -1."""
+    if -1 not in shape:
+        return shape
+    own = sample.shape
+    if len(shape) == 3:
+        height, width, channels = _as_image(sample).shape
+        own = (channels, height, width) if _is_channels_first(shape) else (height, width, channels)
+    if len(own) != len(shape):
+        raise ValueError(f"a sample is {list(sample.shape)}, the model takes {list(shape)}")
+    return tuple(own_size if size < 0 else size for size, own_size in zip(shape, own, strict=True))
 
 
 def _fitting(sample: Array, shape: tuple[int, ...]) -> Array:

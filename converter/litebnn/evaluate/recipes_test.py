@@ -79,6 +79,23 @@ def test_colours_and_sizes() -> None:
     assert np.allclose(made("none", np.full((9, 5, 3), 7, np.uint8), (8, 8, 3)), 7)
 
 
+@pytest.mark.parametrize(
+    ("sample", "shape", "expected"),
+    [
+        ((4, 6, 3), (-1, -1, 3), (4, 6, 3)),
+        ((4, 6), (-1, -1, 3), (4, 6, 3)),
+        ((4, 6, 3), (3, -1, -1), (3, 4, 6)),
+        ((4, 6, 3), (8, -1, 3), (8, 6, 3)),
+        ((7,), (-1,), (7,)),
+        ((7, 2), (-1, 2), (7, 2)),
+    ],
+)
+def test_a_sample_keeps_a_size_that_the_model_leaves_open(
+    sample: tuple[int, ...], shape: tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    assert open_recipe("[0,1]").prepared()(np.zeros(sample, np.uint8), shape).shape == expected
+
+
 def test_bicubic_as_tensorflow_1_does_it() -> None:
     """The expected numbers come from TensorFlow 2.21's tf.compat.v1.image.resize_bicubic."""
     rows = resized_bicubic(np.array([0, 10, 40, 90], np.uint8).reshape(1, 4, 1), 1, 6)[0, :, 0]

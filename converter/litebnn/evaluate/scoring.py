@@ -83,17 +83,17 @@ class Ready:
 
     def runs(self, samples: Samples) -> list[Array]:
         """The preprocessed samples, as one array for each run of the model."""
-        inputs = self.inputs(samples) if len(samples.inputs) else np.empty(0)
-        return [inputs[start : start + self.batch] for start in range(0, len(inputs), self.batch)]
+        rows = self._rows(samples)
+        return [np.stack(rows[start : start + self.batch]) for start in range(0, len(rows), self.batch)]
 
     def inputs(self, samples: Samples) -> Array:
-        """All samples in the type of the model's input, [samples, ...].
+        """All samples in the type of the model's input, [samples, ...], which must have one size."""
+        return np.stack(self._rows(samples))
 
-        The last sample is repeated until the model's batch is full.
-        """
+    def _rows(self, samples: Samples) -> list[Array]:
+        """The preprocessed samples. The last sample is repeated until the model's batch is full."""
         rows = [self._in_type(self._make(np.asarray(sample), self.shape)) for sample in samples.inputs]
-        rows += rows[-1:] * (-len(rows) % self.batch)
-        return np.stack(rows)
+        return rows + rows[-1:] * (-len(rows) % self.batch)
 
     def _in_type(self, values: Array) -> Array:
         if values.dtype == self.dtype or self.dtype.kind == "f":
@@ -117,16 +117,16 @@ def _score(batch: Batch, ready: list[Ready], interpreters: list[Predictor]) -> R
     samples = batch.part.load()
     top: list[list[list[int]]] = []
     seconds: list[float] = []
-    made: dict[tuple[Any, ...], Array] = {}
+    made: dict[tuple[Any, ...], list[Array]] = {}
     for one, interpreter in zip(ready, interpreters, strict=True):
         if not len(samples.inputs):
             top, seconds = [[] for _ in ready], [0.0 for _ in ready]
             break
         key = (one.batch, one.shape, one.dtype, *interpreter.input_quantization[0])
         if key not in made:
-            made[key] = one.inputs(samples)
+            made[key] = one.runs(samples)
         started = time.perf_counter()
-        outputs = interpreter.predict(made[key])[: len(samples.inputs)]
+        outputs = np.concatenate([interpreter.predict(run) for run in made[key]])[: len(samples.inputs)]
         seconds.append(time.perf_counter() - started)
         top.append(best_classes(outputs, samples))
     return result_of(samples, top, seconds)

@@ -10,6 +10,7 @@ class SignatureTensor(NamedTuple):
 
     `tensor` is the tensor's index in the graph, and `position` is its index among the graph's inputs or
     outputs. `quantization` is (scale, zero_point), or (0.0, 0) if the tensor does not have exactly one of each.
+    `shape_signature` has -1 for an unknown dimension, for which `shape` has 1.
     """
 
     tensor: int
@@ -17,6 +18,8 @@ class SignatureTensor(NamedTuple):
     type: str
     quantization: tuple[float, int]
     position: int
+    shape: tuple[int, ...]
+    shape_signature: tuple[int, ...]
 
 
 def read_signature(content: bytes, key: str, role: str, names: list[str]) -> list[SignatureTensor]:
@@ -57,4 +60,6 @@ def _describe(tensor: Any, index: int, position: int) -> SignatureTensor:
     quantization = tensor.Quantization()
     one = quantization and quantization.ScaleLength() == 1 and quantization.ZeroPointLength() == 1
     values = (quantization.Scale(0), quantization.ZeroPoint(0)) if one else (0.0, 0)
-    return SignatureTensor(index, tensor.Name().decode(), TYPE_NAMES[tensor.Type()], values, position)
+    shape = tuple(map(int, listed(tensor, "Shape")))
+    signature = tuple(map(int, listed(tensor, "ShapeSignature"))) or shape
+    return SignatureTensor(index, tensor.Name().decode(), TYPE_NAMES[tensor.Type()], values, position, shape, signature)

@@ -11,6 +11,7 @@ GRID = Quantization(np.array([0.5], np.float32), np.array([3]))
 def model(with_signature: bool) -> bytes:
     """A model of a - b, whose signature lists the inputs in the opposite order."""
     a, b, result = (Tensor(name, "INT8", (2, 3), quantization=GRID) for name in ("a", "b", "result"))
+    a.shape_signature = (-1, 3)
     code = OpCode("SUB")
     graph = Graph("main", [a, b, result], [a, b], [result], [Op(code, [a, b], [result], Options("SubOptions"))])
     signatures = [Signature("serving", graph, [("first", b), ("second", a)], [("result", result)])]
@@ -19,7 +20,8 @@ def model(with_signature: bool) -> bytes:
 
 def test_a_signature_s_names_are_found_in_any_order() -> None:
     content = model(with_signature=True)
-    a, b = SignatureTensor(0, "a", "INT8", (0.5, 3), 0), SignatureTensor(1, "b", "INT8", (0.5, 3), 1)
+    a = SignatureTensor(0, "a", "INT8", (0.5, 3), 0, (2, 3), (-1, 3))
+    b = SignatureTensor(1, "b", "INT8", (0.5, 3), 1, (2, 3), (2, 3))
     assert read_signature(content, "serving", "Inputs", ["first", "second"]) == [b, a]
     assert read_signature(content, "serving", "Inputs", ["second", "first"]) == [a, b]
     assert [tensor.name for tensor in read_signature(content, "serving", "Outputs", ["result"])] == ["result"]
@@ -36,7 +38,7 @@ def test_a_tensor_without_one_scale_has_none() -> None:
         x = Tensor("x", "FLOAT32", (1, 2), quantization=quantization)
         content = write_model(Model([Graph("main", [x], [x], [x], [])], [], [], [], None, None, 3, None))
         [found] = read_signature(content, "<placeholder signature>", "Inputs", ["x"])
-        assert found == SignatureTensor(0, "x", "FLOAT32", (0.0, 0), 0)
+        assert found == SignatureTensor(0, "x", "FLOAT32", (0.0, 0), 0, (1, 2), (1, 2))
 
 
 @pytest.mark.parametrize(("graphs", "position"), [([], 0), ([0], 0), ([1, 0, 0], 1)])

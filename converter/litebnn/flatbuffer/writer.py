@@ -211,6 +211,7 @@ def _tensor(tensor: Tensor, buffer: int, tensor_index: dict[Tensor, int]) -> Any
     )
     item.shape = None if item.shape is None and not tensor.shape else _int32(list(tensor.shape))
     item.shapeSignature = None if tensor.shape_signature is None else _int32(list(tensor.shape_signature))
+    item.isVariable = tensor.is_variable
     q = tensor.quantization
     if q is not None:
         fields = {"scale": q.scale, "zero_point": q.zero_point, "quantized_dimension": q.axis}

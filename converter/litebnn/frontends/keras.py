@@ -58,8 +58,8 @@ def _export_from_tensorflow(model: Any) -> bytes:
     structure = getattr(model, "input", model.inputs[0])
     inputs = _input_names(structure, model)
     specs = [
-        tensorflow.TensorSpec(_fixed_shape(name, tensor), tensorflow.as_dtype(tensor.dtype), name=key)
-        for (key, name), tensor in zip(inputs.items(), model.inputs, strict=True)
+        tensorflow.TensorSpec(_shape_of_one(tensor), tensorflow.as_dtype(tensor.dtype), name=key)
+        for key, tensor in zip(inputs, model.inputs, strict=True)
     ]
     call, results = _keyed_call(model, structure, tree)
     function = trace(lambda *tensors: call(tensors), specs)
@@ -163,8 +163,13 @@ def _exports_from_torch(version: str) -> bool:
     return tuple(int(part) for part in version.split(".")[:2]) >= (3, 15)
 
 
+def _shape_of_one(tensor: Any) -> list[int | None]:
+    """The shape of an input for one sample; None for a size that may vary."""
+    return [tensor.shape[0] or 1, *tensor.shape[1:]]
+
+
 def _fixed_shape(name: str, tensor: Any) -> list[int]:
-    """The shape of an input for one sample."""
+    """The shape of an input for one sample, for an exporter that knows no sizes that vary."""
     shape = list(tensor.shape)
     if None in shape[1:]:
         raise ConversionError(

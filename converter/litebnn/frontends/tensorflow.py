@@ -29,20 +29,11 @@ def load_tensorflow() -> Any:
 
 
 def fix_batch(function: Any) -> None:
-    """Sets the unknown batch size of each input to 1.
-
-    Raises:
-        ConversionError: another dimension of an input is unknown.
-    """
+    """Sets the unknown batch size of each input to 1. Other unknown sizes, such as height and width, stay unknown."""
     for tensor in function.inputs:
         if tensor.dtype.name == "resource" or tensor.shape.rank is None:
             continue
         shape = tensor.shape.as_list()
-        if None in shape[1:]:
-            raise ConversionError(
-                f'input "{tensor.name}" has shape {shape}: only the first dimension may be unknown; '
-                "build the model with a fixed input shape"
-            )
         if shape and shape[0] is None:
             tensor.set_shape([1, *shape[1:]])
 

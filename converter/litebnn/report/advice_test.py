@@ -5,7 +5,7 @@ import numpy as np
 import litebnn
 from litebnn.report.inspection import inspect_model
 from litebnn.report.rules import RULES, WORTH_SAYING, prices
-from tests.support.float_models import FloatModel, sign_weights
+from tests.support.float_models import FloatModel, any_size_model, sign_weights
 
 
 def wasteful_network() -> bytes:
@@ -44,6 +44,12 @@ def test_a_network_that_keeps_the_rules_is_left_alone() -> None:
     converted, report = litebnn.convert_tflite(model.finish(x), return_report=True)
     assert report.warnings == ()
     assert inspect_model(converted).broken_rules == ()
+
+
+def test_the_placeholder_of_an_open_size_is_no_single_pixel() -> None:
+    converted, report = litebnn.convert_tflite(any_size_model(), return_report=True)
+    assert not any("single output pixel" in line or "zeros around" in line for line in report.warnings)
+    assert {"one output pixel", "zero padding"}.isdisjoint(rule.rule for rule in inspect_model(converted).broken_rules)
 
 
 def test_every_rule_has_prices_and_costs_something_somewhere() -> None:

@@ -104,13 +104,22 @@ def _activation(op: Op) -> Activation:
     return Activation(number) if number in tuple(Activation) else Activation.NONE
 
 
-def short_name(name: str) -> str:
+def layer_name(name: str) -> str:
     """The name of a layer, which is taken from a tensor's name. Exporters join the names of all fused ops in a
     tensor's name.
     """
     parts = name.split(";")
-    layers = [part for part in parts if any(kind in part.lower() for kind in ("conv", "dense", "matmul"))]
-    name = (layers or parts[:1])[-1]
+    return ([part for part in parts if names_layer(part)] or parts[:1])[-1]
+
+
+def names_layer(part: str) -> bool:
+    """True if a part of a tensor's name is that of a layer with weights."""
+    return any(kind in part.lower() for kind in ("conv", "dense", "matmul"))
+
+
+def short_name(name: str) -> str:
+    """The name of a layer, with at most 40 characters."""
+    name = layer_name(name)
     return name if len(name) <= 40 else "…" + name[-39:]
 
 

@@ -169,8 +169,13 @@ def _groups(op: Op) -> int:
     return bconv_options(op).channels_in // channels_per_group(op)
 
 
+def _has_open_size(op: Op) -> bool:
+    """True if the height or width of an image is unknown, for which its shape has 1."""
+    return -1 in op.output.dims[1:]
+
+
 def _zero_padding(graph: Graph, op: Op) -> Iterator[Finding]:
-    if op.name != LCE_BCONV_2D or not bconv_options(op).pads_zeros:
+    if op.name != LCE_BCONV_2D or not bconv_options(op).pads_zeros or _has_open_size(op):
         return
     # A transposed convolution is exempt from the rule on padding, because its definition requires the padded edges.
     if any(reader.name == "DEPTH_TO_SPACE" for reader in graph.consumers(op.output)):
@@ -201,7 +206,7 @@ def _odd_width(graph: Graph, op: Op) -> Iterator[Finding]:
 
 
 def _one_pixel(graph: Graph, op: Op) -> Iterator[Finding]:
-    if op.name == LCE_BCONV_2D and math.prod(op.output.shape[:3]) == 1:
+    if op.name == LCE_BCONV_2D and math.prod(op.output.shape[:3]) == 1 and not _has_open_size(op):
         yield Finding(f"a layer of a single output pixel, {op.output.shape[0]}×1×1")
 
 

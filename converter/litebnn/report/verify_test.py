@@ -7,7 +7,7 @@ import pytest
 import litebnn
 from litebnn.build.int8 import int8_constant
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.report.verify import verify_conversion
+from litebnn.report.verify import SideBySide, verify_conversion
 from tests.support.float_models import FloatModel, sign_weights, sums_near_zero, sums_of_tenths, with_changed
 from tests.support.level_spellings import LEVELS
 
@@ -28,11 +28,14 @@ def test_verify_names_the_first_layer_that_differs() -> None:
         verify_conversion(source, converted, [np.zeros((1, 3, 3, 3), np.float32)])
 
 
-def two_layers(bias: float) -> bytes:
-    """A network of a layer with a bias, and another layer that reads the signs of the first layer's sums."""
+def two_layers(bias: float, size: int = 6) -> bytes:
+    """A network of a layer with a bias, and another layer that reads the signs of the first layer's sums. A `size` of
+    -1 stands for any.
+    """
     rng = np.random.default_rng(0)
     chain = FloatModel()
-    x = chain.conv(chain.sign(chain.input(1, 6, 6, 32)), sign_weights(rng, 32, 3, 3, 32))
+    image = chain.input(1, abs(size), abs(size), 32, signature=(1, size, size, 32))
+    x = chain.conv(chain.sign(image), sign_weights(rng, 32, 3, 3, 32))
     x = chain.elementwise("ADD", x, chain.const(bias))
     return chain.finish(chain.conv(chain.sign(x), sign_weights(rng, 8, 3, 3, 32)))
 
@@ -50,6 +53,25 @@ def test_after_signs_that_rounding_flipped_the_layers_are_held_to_the_source() -
     far = litebnn.convert_tflite(two_layers(2.0))
     with pytest.raises(litebnn.ConversionError, match='first layer that differs is "sign_'):
         verify_conversion(source, far, [SAMPLE])
+
+
+@pytest.mark.usefixtures("library")
+def test_models_of_images_of_any_size() -> None:
+    source, above = two_layers(-1e-7, -1), litebnn.convert_tflite(two_layers(1e-7, -1), verify=True)
+    rng = np.random.default_rng(0)
+    images = [rng.standard_normal((1, *size, 32)).astype(np.float32) for size in ((7, 12), (9, 6), (7, 12))]
+    comparison = SideBySide(source, above)
+    for image in images:
+        assert verify_conversion(above, above, [image]).difference == 0
+        found = comparison.compare([[image]])
+        assert found.difference == 0
+        assert found.flipped[0].flipped > 10
+    far = litebnn.convert_tflite(two_layers(2.0, -1))
+    for inputs in (None, images[:1]):
+        with pytest.raises(litebnn.ConversionError, match='first layer that differs is "sign_'):
+            verify_conversion(source, far, inputs)
+    with pytest.raises(ValueError, match=r"has shape \(1, 7, 12, 3\), the model takes \(1, -1, -1, 32\)"):
+        verify_conversion(source, above, [images[0][..., :3]])
 
 
 @pytest.mark.usefixtures("library")

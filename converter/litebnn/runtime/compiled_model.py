@@ -1,6 +1,7 @@
 """A class that runs a converted model in LiteRT's CompiledModel."""
 
 import math
+from functools import partial
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ class CompiledModel(Predictor):
 
     The class has the same inputs, outputs and bits as `litebnn.Interpreter`. Models that LiteRT's CompiledModel cannot
     compute are refused. Such models have shapes known only at run time, outputs that are inputs or are listed twice,
-    text, or no signature of the first graph.
+    text, tensors that are variables (the state of an LSTM), or no signature of the first graph.
 
     Args:
         model: the model's bytes, or the path of its file.
@@ -37,6 +38,7 @@ class CompiledModel(Predictor):
         isa: the instruction set to use, as in `litebnn.load_delegate`.
         environment: an environment from `litebnn.environment`, which several models can share; by default a new one. An
             environment has its own `isa`.
+        keep_state: True to keep the model's variables from one run to the next, as in `litebnn.Interpreter`.
 
     Raises:
         ValueError: the model cannot be read, or an op in it is refused; the message names the op. `predict` raises this
@@ -60,7 +62,9 @@ class CompiledModel(Predictor):
         *,
         isa: str | None = None,
         environment: Any = None,
+        keep_state: bool = False,
     ) -> None:
+        super().__init__(keep_state)
         self._name, self._content = read_content(model)
         num_threads = whole_number("num_threads", num_threads, 1)
         load_delegate(num_threads, isa=isa, runtime="ai-edge-litert")  # refuses a wrong isa
@@ -77,24 +81,29 @@ class CompiledModel(Predictor):
         # The import is inside this function, because the module needs the schema, which is part of a runtime's package.
         from litebnn.flatbuffer.computed_shapes import find_computed_shape
         from litebnn.flatbuffer.signature import find_signature
+        from litebnn.flatbuffer.variables import assigns_variables
 
         options = litert.Options(
             hardware_accelerators=litert.HardwareAccelerator.CPU, cpu_options=litert.CpuOptions(num_threads=num_threads)
         )
+        self._compile = partial(
+            litert.CompiledModel.from_buffer, self._content, environment=environment, options=options
+        )
+        self._sizes: list[tuple[int, ...]] | None = None
         try:
-            self._model = litert.CompiledModel.from_buffer(self._content, environment=environment, options=options)
+            self._model = self._compile()
             self._signature = find_signature(self._content)
             signature = self._model.get_signature_by_index(self._signature)
             self._key = signature["key"]
-            # The query for output details allocates the tensors. Therefore the error about an op that is refused occurs
-            # here, and not in the first run.
-            self._model.get_output_tensor_details(self._key)
-            self._input_buffers = self._model.create_input_buffers(self._signature)
-            self._output_buffers = self._model.create_output_buffers(self._signature)
-            self._inputs = _details(self._content, signature, "Inputs", self._input_buffers)
-            self._outputs = _details(self._content, signature, "Outputs", self._output_buffers)
+            self._inputs = _details(self._content, signature, "Inputs")
+            self._outputs = _details(self._content, signature, "Outputs")
             self._input_names = unique_names(detail["signature_name"] for detail in self._inputs)
             self._output_names = unique_names(detail["signature_name"] for detail in self._outputs)
+            self._assigns_variables = assigns_variables(self._content)
+            if not self._has_unknown_sizes:
+                self._fit(self.input_shapes)
+            elif not hasattr(self._model, "resize_input_tensor"):
+                raise ValueError(f"it knows no inputs of any size, such as {self.input_shapes}")
             _check_distinct([*self._inputs, *self._outputs])
             # If shapes change, LiteRT does not resize the buffer of an output, so XNNPACK may write beyond the end of
             # the buffer.
@@ -102,12 +111,34 @@ class CompiledModel(Predictor):
                 raise ValueError(f"the shape of {computed} is known only when it runs")
         except FAILURES as error:
             raise ValueError(_reason(model, self._name, num_threads, isa, error)) from error
+
+    def _fit(self, sizes: list[tuple[int, ...]]) -> None:
+        """Allocates the model's tensors for inputs of these shapes, and makes buffers for its inputs and outputs."""
+        if sizes == self._sizes:
+            return
+        self._sizes = None
+        for detail, size in zip(self._inputs, sizes, strict=True):
+            if -1 in detail["shape_signature"][1:]:
+                self._model.resize_input_tensor(detail["place"], list(size), self._signature)
+        # The query for output details allocates the tensors. Therefore the error about an op that is refused occurs
+        # here, and not in the first run.
+        self._model.get_output_tensor_details(self._key)
+        self._input_buffers = self._model.create_input_buffers(self._signature)
+        self._output_buffers = self._model.create_output_buffers(self._signature)
+        for detail in self._outputs:
+            detail["shape"] = tuple(self._output_buffers[detail["place"]].get_tensor_details()["shape"])
+        self._sizes = sizes
         self._shapes_are_known = False
 
+    def _reset(self) -> None:
+        if self._assigns_variables:
+            self._model, self._sizes = self._compile(), None
+
     def _run(self, arrays: list[Array]) -> list[Array]:
-        for detail, array in zip(self._inputs, arrays, strict=True):
-            detail["buffer"].write(np.ascontiguousarray(array).reshape(-1).view(BYTE))
         try:
+            self._fit([array.shape for array in arrays])
+            for detail, array in zip(self._inputs, arrays, strict=True):
+                self._input_buffers[detail["place"]].write(np.ascontiguousarray(array).reshape(-1).view(BYTE))
             self._model.run_by_index(self._signature, self._input_buffers, self._output_buffers)
             if not self._shapes_are_known:
                 self._check_shapes()
@@ -116,7 +147,8 @@ class CompiledModel(Predictor):
         results = []
         for detail in self._outputs:
             size = math.prod(detail["shape"]) * detail["dtype"].itemsize
-            results.append(detail["buffer"].read(size, BYTE).view(detail["dtype"]).reshape(detail["shape"]))
+            values = self._output_buffers[detail["place"]].read(size, BYTE)
+            results.append(values.view(detail["dtype"]).reshape(detail["shape"]))
         return results
 
     def _check_shapes(self) -> None:
@@ -134,28 +166,28 @@ class CompiledModel(Predictor):
         self._shapes_are_known = True
 
 
-def _details(content: bytes, signature: dict[str, Any], role: str, buffers: list[Any]) -> list[dict[str, Any]]:
-    """Returns the details of the signature's "Inputs" or "Outputs", in the order of the graph.
-
-    `buffers` are in the order of the signature.
+def _details(content: bytes, signature: dict[str, Any], role: str) -> list[dict[str, Any]]:
+    """Returns the details of the signature's "Inputs" or "Outputs", in the order of the graph. `place` is the index in
+    the signature.
     """
     from litebnn.flatbuffer.signature import read_signature
 
     names = signature[role.lower()]
     tensors = read_signature(content, signature["key"], role, names)
     details = []
-    for tensor, name, buffer in sorted(zip(tensors, names, buffers, strict=True), key=lambda each: each[0].position):
+    for place, tensor in sorted(enumerate(tensors), key=lambda each: each[1].position):
         if tensor.type not in NUMPY_TYPES:
             raise ValueError(f"{role.lower()[:-1]} {tensor.name} is {tensor.type}, expected numbers")
         details.append(
             {
                 "index": tensor.tensor,
                 "name": tensor.name,
-                "signature_name": name,
-                "shape": tuple(buffer.get_tensor_details()["shape"]),
+                "signature_name": names[place],
+                "shape": tensor.shape,
+                "shape_signature": tensor.shape_signature,
                 "dtype": np.dtype(NUMPY_TYPES[tensor.type]),
                 "quantization": tensor.quantization,
-                "buffer": buffer,
+                "place": place,
             }
         )
     return details
@@ -177,6 +209,10 @@ def _reason(model: bytes | str | Path, name: str, num_threads: int, isa: str | N
         Interpreter(model, num_threads, runtime="ai-edge-litert", isa=isa)
     except ValueError as refusal:
         return str(refusal)
+    from litebnn.flatbuffer.variables import find_variable_tensor
+
+    if variable := find_variable_tensor(read_content(model)[1]):
+        error = ValueError(f"it keeps its state in the tensor {variable}")
     return _refusal(name, error)
 
 

@@ -29,7 +29,7 @@ def with_given(model: Model, values: Mapping[Tensor, Array], outputs: list[Tenso
     """
     graph = model.graphs[0]
     for tensor, array in values.items():
-        given = Tensor(f"{tensor.name}/given", tensor.type, array.shape)
+        given = Tensor(f"{tensor.name}/given", tensor.type, array.shape, shape_signature=tensor.shape_signature)
         graph.redirect(tensor, given)
         graph.tensors.append(given)  # added explicitly, because no op may read it
         graph.inputs.append(given)

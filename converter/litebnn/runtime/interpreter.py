@@ -2,6 +2,8 @@
 
 import importlib.util
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,10 @@ from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import RUNTIMES, find_runtime
 from litebnn.runtime.predictor import FAILURES, Array, Predictor, reason
 from litebnn.unique_names import unique_names
+
+# The ops of variables that only a new interpreter resets. CALL_ONCE initializes such variables, which may be used only
+# inside of WHILE or IF.
+_RESOURCE_OPS = ("ASSIGN_VARIABLE", "CALL_ONCE", "VAR_HANDLE")
 
 
 class Interpreter(Predictor):
@@ -26,6 +32,8 @@ class Interpreter(Predictor):
             own ops are too small to share, they get one thread.
         runtime: the name of the runtime to use, as in `litebnn.runtime.find_runtime`.
         isa: the instruction set to use, as in `litebnn.load_delegate`.
+        keep_state: True to keep the model's variables, such as the state of an LSTM, from one run to the next: for a
+            stream of samples, which `reset_state()` ends. By default each run starts with their initial values.
 
     Raises:
         ValueError: the model cannot be read, or an op in it is refused; the message names the op. `predict` raises this
@@ -49,33 +57,86 @@ class Interpreter(Predictor):
         *,
         runtime: str | None = None,
         isa: str | None = None,
+        keep_state: bool = False,
     ) -> None:
+        super().__init__(keep_state)
         self._name, content = read_content(model)
         module = find_runtime(runtime)
         if num_threads is not None:  # as TensorFlow Lite's interpreter has it
             num_threads = whole_number("num_threads", num_threads, 1)
-        delegate = load_delegate(num_threads, isa=isa, runtime=runtime)
+        self._delegate = load_delegate(num_threads, isa=isa, runtime=runtime)
+        self._make = partial(module.Interpreter, model_content=content, num_threads=num_threads)
+        self._interpreter: Any = None
+        self._sizes: list[tuple[int, ...]] | None = None
         try:
             if module.__name__ == RUNTIMES["tflite-runtime"]:
                 _check_structure(content)
-            self._interpreter = module.Interpreter(
-                model_content=content, num_threads=num_threads, experimental_delegates=[delegate]
-            )
-            self._interpreter.allocate_tensors()
-            self._inputs = self._interpreter.get_input_details()
-            self._outputs = self._interpreter.get_output_details()
-            self._input_names, self._output_names = _interface_names(self._interpreter)
+            plain = self._make()
+            self._inputs, self._outputs = plain.get_input_details(), plain.get_output_details()
+            self._input_names, self._output_names = _interface_names(plain)
+            self._has_resources = any(op["op_name"] in _RESOURCE_OPS for op in plain._get_ops_details())
+            if not self._has_unknown_sizes:
+                self._outputs = self._fit(self.input_shapes).get_output_details()
         except FAILURES as error:
             raise ValueError(f"{self._name} is refused: {reason(error)}") from error
 
+    def _fit(self, sizes: list[tuple[int, ...]]) -> Any:
+        """Returns the runtime's interpreter, with tensors for inputs of these shapes."""
+        if sizes == self._sizes:
+            return self._interpreter
+        # After a failure, the next call begins with a new interpreter.
+        interpreter, self._interpreter, self._sizes = self._interpreter, None, None
+        if interpreter is None:
+            interpreter = load(self._make, [self._delegate], sizes if self._has_unknown_sizes else None)
+        else:
+            _resize(interpreter, sizes)
+            interpreter.allocate_tensors()
+        self._interpreter, self._sizes = interpreter, sizes
+        return interpreter
+
+    def _reset(self) -> None:
+        if self._has_resources:
+            self._interpreter = self._sizes = None
+        elif self._interpreter is not None:
+            self._interpreter.reset_all_variables()
+
     def _run(self, arrays: list[Array]) -> list[Array]:
         try:
+            interpreter = self._fit([array.shape for array in arrays])
             for detail, array in zip(self._inputs, arrays, strict=True):
-                self._interpreter.set_tensor(detail["index"], np.asarray(array, order="C"))
-            self._interpreter.invoke()
-            return [self._interpreter.get_tensor(detail["index"]) for detail in self._outputs]
+                interpreter.set_tensor(detail["index"], np.asarray(array, order="C"))
+            interpreter.invoke()
+            return [interpreter.get_tensor(detail["index"]) for detail in self._outputs]
         except FAILURES as error:
-            raise ValueError(f"{self._name} cannot be run: {reason(error)}") from error
+            sizes = f" on {', '.join(str(array.shape) for array in arrays)}" if self._has_unknown_sizes else ""
+            raise ValueError(f"{self._name} cannot be run{sizes}: {reason(error)}") from error
+
+
+def load(make: Callable[..., Any], delegates: list[Any], sizes: Sequence[Sequence[int]] | None = None) -> Any:
+    """Makes an interpreter of a runtime with delegates, and allocates its tensors.
+
+    Args:
+        make: the runtime's class, with all other arguments.
+        delegates: the delegates, in the order in which they claim nodes.
+        sizes: the shape of each input; None for those in the file.
+    """
+    if sizes is None:
+        interpreter = make(experimental_delegates=delegates)
+    else:
+        # Delegates look at the sizes when they are added. With the file's, which are 1 if they are unknown, a layer may
+        # have no output.
+        interpreter = make()
+        _resize(interpreter, sizes)
+        interpreter._delegates = delegates
+        for delegate in delegates:
+            interpreter._interpreter.ModifyGraphWithDelegate(delegate._get_native_delegate_pointer())
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def _resize(interpreter: Any, sizes: Sequence[Sequence[int]]) -> None:
+    for detail, size in zip(interpreter.get_input_details(), sizes, strict=True):
+        interpreter.resize_tensor_input(detail["index"], size)
 
 
 def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:

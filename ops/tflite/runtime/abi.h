@@ -58,6 +58,7 @@ constexpr int32_t kTfLiteBuiltinMean = 40;
 constexpr int32_t kTfLiteBuiltinSub = 41;
 constexpr int32_t kTfLiteBuiltinPrelu = 54;
 constexpr int32_t kTfLiteBuiltinQuantize = 114;
+constexpr int32_t kTfLiteBuiltinAssignVariable = 144;
 constexpr int32_t kTfLiteBuiltinIf = 118;
 constexpr int32_t kTfLiteBuiltinWhile = 119;
 constexpr int32_t kTfLiteBuiltinCallOnce = 129;

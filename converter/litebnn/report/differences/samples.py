@@ -10,7 +10,10 @@ import numpy as np
 from litebnn.analysis.grids import Range
 from litebnn.graph import NUMPY_TYPES, Array, Model, Tensor
 from litebnn.runtime.interpreter import Interpreter
-from litebnn.runtime.predictor import arrays_of
+from litebnn.runtime.predictor import arrays_of, fits
+
+# The height, width or other size of random inputs where the model takes any.
+_ANY_SIZE = 64
 
 
 def samples_for(
@@ -19,8 +22,8 @@ def samples_for(
     """The samples: for every run a list of arrays, with an array for each input.
 
     `purpose` is the purpose of the samples, for messages. `inputs` has an array for each input, batch first; `count`
-    random samples if it is None. `limits` is the (min, max) of uniform random floats; they are normally distributed if
-    it is None.
+    random samples if it is None, which have 64 for each unknown size. `limits` is the (min, max) of uniform random
+    floats; they are normally distributed if it is None.
 
     Raises:
         ValueError: the inputs do not match the model's inputs.
@@ -32,10 +35,9 @@ def samples_for(
     if len(inputs) != len(graph.inputs):
         raise ValueError(f"{purpose} has {len(inputs)} inputs, the model {len(graph.inputs)}")
     for array, tensor in zip(inputs, graph.inputs, strict=True):
-        if array.shape[1:] != tensor.shape[1:] or len(array) % (tensor.shape[0] or 1):
-            raise ValueError(
-                f'{purpose}: input "{tensor.name}" has shape {array.shape}, the model takes {tensor.shape}'
-            )
+        taken = (*tensor.shape[:1], *tensor.dims[1:])
+        if not fits(array.shape[1:], taken[1:]) or len(array) % (tensor.shape[0] or 1):
+            raise ValueError(f'{purpose}: input "{tensor.name}" has shape {array.shape}, the model takes {taken}')
     steps = len(inputs[0]) // (graph.inputs[0].shape[0] if graph.inputs[0].shape else 1)
     return [
         [array[i * t.shape[0] : (i + 1) * t.shape[0]] for array, t in zip(inputs, graph.inputs, strict=True)]
@@ -45,14 +47,15 @@ def samples_for(
 
 def _random(tensor: Tensor, generator: np.random.Generator, limits: Range | None) -> Array:
     dtype = NUMPY_TYPES.get(tensor.type, np.dtype(np.float32))
+    shape = (*tensor.shape[:1], *(_ANY_SIZE if size < 0 else size for size in tensor.dims[1:]))
     if dtype.kind == "f" and limits is not None:
-        return generator.uniform(*limits, tensor.shape).astype(dtype)
+        return generator.uniform(*limits, shape).astype(dtype)
     if dtype.kind == "f":
-        return generator.standard_normal(tensor.shape).astype(dtype)
+        return generator.standard_normal(shape).astype(dtype)
     if dtype.kind == "b":
-        return generator.integers(0, 2, tensor.shape).astype(dtype)
+        return generator.integers(0, 2, shape).astype(dtype)
     low, high = (0, 2) if dtype.itemsize > 1 else (np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
-    return generator.integers(low, high, tensor.shape).astype(dtype)
+    return generator.integers(low, high, shape).astype(dtype)
 
 
 def run(interpreter: Interpreter, samples: list[list[Array]]) -> list[Array]:
@@ -76,4 +79,6 @@ def _quantized(array: Array, dtype: np.dtype[Any], grid: tuple[float, int]) -> A
 
 def _dequantized(array: Array, grid: tuple[float, int]) -> Array:
     scale, zero_point = grid
-    return array if array.dtype != np.int8 or scale == 0 else ((array.astype(np.float32) - zero_point) * scale)
+    if array.dtype not in (np.int8, np.uint8) or scale == 0:
+        return array
+    return np.asarray((array.astype(np.float32) - zero_point) * scale)

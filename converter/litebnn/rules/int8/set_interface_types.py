@@ -1,5 +1,5 @@
-"""The rule makes inputs int8 or uint8, or outputs int8: it removes the QUANTIZE after an input, or the DEQUANTIZE
-before an output.
+"""The rule makes inputs or outputs int8 or uint8: it removes the QUANTIZE after an input, or the DEQUANTIZE before an
+output.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def set_interface_types(graph: Graph, notes: Notes) -> bool:
             if request.input_type == "uint8":
                 _take_uint8(model, graph, levels)
             changed = True
-    for tensor in dict.fromkeys(graph.outputs if request.output_type == "int8" else ()):
+    for tensor in dict.fromkeys(graph.outputs if request.output_type != "float32" else ()):
         if tensor.type == "FLOAT32":
-            _give_int8(model, graph, tensor)
+            _give_levels(model, graph, tensor, request.output_type)
             changed = True
     return changed
 
@@ -54,23 +54,33 @@ def _take_int8(model: Model, graph: Graph, tensor: Tensor, input_type: str) -> T
     return quantized[0]
 
 
-def _take_uint8(model: Model, graph: Graph, levels: Tensor) -> None:
+def _shifted(levels: Tensor, name: str) -> Tensor:
+    """A uint8 tensor of the int8 `levels` plus 128."""
     grid = levels.quantization
     assert grid is not None
-    shifted = parameters(grid.scale, grid.zero_point + 128)
-    pixels = like(levels, levels.name, type="UINT8", quantization=shifted)
+    return like(levels, name, type="UINT8", quantization=parameters(grid.scale, grid.zero_point + 128))
+
+
+def _take_uint8(model: Model, graph: Graph, levels: Tensor) -> None:
+    pixels = _shifted(levels, levels.name)
     replace_interface(model, graph, "inputs", levels, pixels)
     graph.insert(quantize_op(pixels, levels), before=graph.ops[0] if graph.ops else None)
 
 
-def _give_int8(model: Model, graph: Graph, tensor: Tensor) -> None:
+def _give_levels(model: Model, graph: Graph, tensor: Tensor, output_type: str) -> None:
     producer = graph.producer(tensor, "DEQUANTIZE")
     if producer is None or producer.input(0).type != "INT8":
         raise ConversionError(
-            f'inference_output_type is int8, but output "{tensor.name}" is not quantized: '
+            f'inference_output_type is {output_type}, but output "{tensor.name}" is not quantized: '
             "train with quantization or give a representative_dataset"
         )
     if graph.consumers(tensor):
-        raise ConversionError(f'output "{tensor.name}" is read inside the model too and cannot become int8')
+        raise ConversionError(f'output "{tensor.name}" is read inside the model too and cannot become {output_type}')
+    levels = producer.input(0)
     graph.remove(producer)
-    replace_interface(model, graph, "outputs", tensor, producer.input(0))
+    if output_type == "uint8":
+        result = _shifted(levels, tensor.name)
+        graph.insert(quantize_op(levels, result))
+    else:
+        result = levels
+    replace_interface(model, graph, "outputs", tensor, result)

@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import litebnn
 from litebnn.analysis.grids import parameters
 from litebnn.build.notes import Notes, Request
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import read_model
+from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Model, Tensor
 from litebnn.rules.int8.set_interface_types import set_interface_types
 from tests.support.float_models import FloatModel, op_names, sign_weights
@@ -67,6 +69,46 @@ def test_a_uint8_input_has_the_levels_plus_128() -> None:
     assert pixels in graph.pinned
 
 
+def test_a_uint8_output_has_the_levels_plus_128() -> None:
+    model = quantized_relu()
+    graph = model.graphs[0]
+    name = graph.outputs[0].name
+    set_types(model, "int8", "uint8")
+    assert op_names(model) == ["RELU", "QUANTIZE"]
+    [levels] = graph.outputs
+    assert (levels.name, levels.type, levels.per_tensor_quantization) == (name, "UINT8", (0.5, 128))
+    assert graph.ops[1].input(0).per_tensor_quantization == (0.5, 0)
+    assert model.signatures is not None
+    assert model.signatures[0].outputs == [(name, levels)]
+    assert graph.pinned == {graph.inputs[0], levels}
+
+
+def test_an_int8_output_stays_beside_a_uint8_one() -> None:
+    model = FloatModel()
+    relu = model.op("RELU", [quantize(model, model.input(1, 4))], (1, 4), type="INT8")
+    relu.quantization = parameters(0.5)
+    built = model.model(relu, dequantize(model, relu))
+    set_types(built, "int8", "uint8")
+    assert [tensor.type for tensor in built.graphs[0].outputs] == ["INT8", "UINT8"]
+
+
+@pytest.mark.usefixtures("library")
+@given(scale=st.sampled_from([0.5, 0.1, 1 / 255, 3.7]), zero_point=st.integers(-128, 127), seed=st.integers(0, 9))
+def test_uint8_outputs_are_the_int8_ones_in_other_bytes(scale: float, zero_point: int, seed: int) -> None:
+    def predicted(kind: str) -> np.ndarray:
+        model = FloatModel()
+        levels = quantize(model, model.input(1, 64), scale)
+        levels.quantization = parameters(scale, zero_point)
+        built = model.model(dequantize(model, levels))
+        set_types(built, "float32", kind)
+        return litebnn.Interpreter(write_model(built)).predict(x)
+
+    x = np.random.default_rng(seed).normal(0, 100 * scale, (1, 64)).astype(np.float32)
+    unsigned = predicted("uint8")
+    assert unsigned.dtype == np.uint8
+    np.testing.assert_array_equal(unsigned.astype(int) - 128, predicted("int8"))
+
+
 def test_several_readers_of_one_grid_are_one_input() -> None:
     model = FloatModel()
     x = model.input(1, 4)
@@ -120,8 +162,8 @@ def test_an_output_that_is_read_inside_stays_float() -> None:
     model = FloatModel()
     x = dequantize(model, quantize(model, model.input(1, 4)))
     model.op("RELU", [x], x.dims)
-    with pytest.raises(ConversionError, match=f'"{x.name}" is read inside the model too'):
-        set_types(model.model(x), "float32", "int8")
+    with pytest.raises(ConversionError, match=f'"{x.name}" is read inside the model too and cannot become uint8'):
+        set_types(model.model(x), "float32", "uint8")
     other = FloatModel()
     y = other.elementwise("ADD", other.input(1, 4), other.const(np.ones(4)))
     with pytest.raises(ConversionError, match=f'output "{y.name}" is not quantized'):
