@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from litebnn.analysis.constants import constants_upstream
-from litebnn.analysis.grids import Ranges, undequantized
+from litebnn.analysis.grids import Ranges, unrounded
 from litebnn.contract import LCE_BCONV_2D, BConv2DOptions, Padding, PadValues, decode_options
 from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
 
@@ -207,7 +207,7 @@ def _stored_bytes(ops: list[tuple[Graph, Op]]) -> int:
 
 def _constants_of(graph: Graph, tensor: Tensor) -> set[Tensor]:
     """Returns the constants from which a tensor is computed, including types that NumPy lacks (INT2, INT4)."""
-    stored = undequantized(graph, tensor)
+    stored = unrounded(graph, tensor)
     return {stored} if stored.is_constant else constants_upstream(graph, tensor) or set()
 
 

@@ -13,6 +13,9 @@ from litebnn.report.advice import advise
 from litebnn.report.op_properties import short_name
 from litebnn.report.verify import Verification
 
+CONVERTED, NO_BINARY_LAYER = "converted", "no binary layer"
+# The status of a model without a binary layer whose layers became int8, because they were trained so.
+INT8_ONLY = "converted to int8"
 COLUMNS = ("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")
 
 
@@ -25,7 +28,8 @@ class ConversionReport:
         noted: notable changes to tensors and ops, one line each, beginning with their names.
         advice: changes to make in the model, one line each, beginning with the layer's name.
         bytes_before, bytes_after: the sizes of the source file and of the result.
-        status: "converted", "already converted" or "no binary layer".
+        status: "converted", "converted to int8" (no layer is binary, but fake quantization made some int8),
+            "already converted" or "no binary layer".
         verification: the result of `verify`; None if it was not requested.
 
     Example:
@@ -87,11 +91,14 @@ class ConversionReport:
         return [printable(line) for line in (*self.warnings, *found)]
 
     def summary(self) -> str:
-        """One line with the binary share of the work and the file sizes."""
-        share = self.binary_macs / self.macs if self.macs else 0.0
-        binary = sum(layer.binary for layer in self.layers)
+        """One line with the binary share of the work (the int8 share of a model without binary layers), and the file
+        sizes."""
+        kind = "int8" if self.status == INT8_ONLY else "binary"
+        counted = [each.macs for each in self.layers if (each.output == "INT8" if kind == "int8" else each.binary)]
+        share = sum(counted) / self.macs if self.macs else 0.0
         return (
-            f"{self.status}: {binary} of {len(self.layers)} layers and {share:.1%} of {self.macs:,} MACs are binary; "
+            f"{self.status}: {len(counted)} of {len(self.layers)} layers and {share:.1%} of {self.macs:,} MACs are "
+            f"{kind}; "
             f"{self.bytes_before:,} bytes became {self.bytes_after:,}"
             + ("" if self.verification is None else f"; {self.verification.summary()}")
         )
@@ -121,7 +128,7 @@ def make_report(
     notes: Notes, model: Model, bytes_before: int, bytes_after: int, status: str, verification: Verification | None
 ) -> ConversionReport:
     advice: tuple[str, ...] = ()
-    if status == "converted":
+    if status == CONVERTED:
         notes.finish(model.graphs)
         advice = tuple(advise(model, notes))
     return ConversionReport(
