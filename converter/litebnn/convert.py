@@ -18,7 +18,7 @@ from litebnn.frontends.torch import torch_to_tflite
 from litebnn.graph import Model, begin_rewriting, check_loads, facts, finish_rewriting
 from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
-from litebnn.report.conversion import CONVERTED, INT8_ONLY, NO_BINARY_LAYER, make_report
+from litebnn.report.conversion import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, NO_BINARY_LAYER, make_report
 from litebnn.rules import BINARY_PHASES, FINAL_PHASES, INT8_PHASES, PHASES_WITHOUT_BITS, run_phases
 from litebnn.verification import verification_of
 
@@ -55,7 +55,9 @@ def convert_tflite(
         larq_compatible: True for a file that Larq Compute Engine's own runtime reads too; layers that pad with zeros
             are slower in it.
         low_bit_weights: "int4" or "int2" to write the ternary and ±alpha weights of dense layers that are not binary in
-            this type. The file gets smaller and needs a newer runtime, which the report names. Results are equal.
+            this type. The file gets smaller and needs a newer runtime, which the report names. With either value,
+            ±alpha weights of float convolutions take one bit each, and ternary ones two, which needs litebnn's library.
+            Results are equal.
         dynamic_range: True to make the layers of `low_bit_weights` quantize their inputs to int8 at run time. They get
             faster, and results change by about 1 %.
         assume_nonzero: True to treat sign(x), which is 0 for x = 0, as a sign that is +1 there. The report names each
@@ -226,7 +228,7 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
             check_loads(model, "the model")
         if asked := asked_rewrites(options):
             raise ConversionError(f"{', '.join(asked)}: the model is converted already, expected its float model")
-        return "already converted"
+        return ALREADY_CONVERTED
     begin_rewriting(model)
     run_phases(model, BINARY_PHASES, notes, options["progress"])
     if not any(op.name == LCE_BCONV_2D for op in model.ops()):

@@ -11,9 +11,10 @@ from litebnn.errors import printable
 from litebnn.graph import Model
 from litebnn.report.advice import advise
 from litebnn.report.op_properties import short_name
+from litebnn.report.smaller_file import smaller_file
 from litebnn.report.verify import Verification
 
-CONVERTED, NO_BINARY_LAYER = "converted", "no binary layer"
+CONVERTED, ALREADY_CONVERTED, NO_BINARY_LAYER = "converted", "already converted", "no binary layer"
 # The status of a model without a binary layer whose layers became int8, because they were trained so.
 INT8_ONLY = "converted to int8"
 COLUMNS = ("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")
@@ -26,7 +27,8 @@ class ConversionReport:
     Attributes:
         layers: one row for each convolution and dense layer of the source, in order of execution.
         noted: notable changes to tensors and ops, one line each, beginning with their names.
-        advice: changes to make in the model, one line each, beginning with the layer's name.
+        advice: changes to make in the model, one line each, beginning with the layer's name. The last line may begin
+            with an option, `low_bit_weights`, and says how small it would make the file.
         bytes_before, bytes_after: the sizes of the source file and of the result.
         status: "converted", "converted to int8" (no layer is binary, but fake quantization made some int8),
             "already converted" or "no binary layer".
@@ -131,6 +133,9 @@ def make_report(
     if status == CONVERTED:
         notes.finish(model.graphs)
         advice = tuple(advise(model, notes))
+    smaller = None if notes.request.low_bit_weights else smaller_file(model, bytes_after)
+    if smaller is not None and status != ALREADY_CONVERTED:
+        advice = (*advice, smaller)
     return ConversionReport(
         tuple(notes.layers), tuple(notes.warnings), advice, bytes_before, bytes_after, status, verification
     )

@@ -69,7 +69,12 @@ PHASES: dict[str, tuple[str, ...]] = {
         "thresholds.merge_signs",
         "canonical.remove_dead_ops",
     ),
-    "types": ("int8.narrow_weights if low_bit_weights", "int8.set_interface_types", "thresholds.merge_signs"),
+    "types": (
+        "int8.narrow_weights if low_bit_weights",
+        "int8.pack_weights if low_bit_weights",
+        "int8.set_interface_types",
+        "thresholds.merge_signs",
+    ),
     "larq": ("larq.write_for_larq if larq_compatible",),
     "tidy": ("canonical.merge_constants", "canonical.widen_blocks", "canonical.remove_dead_ops"),
     "without_bits": ("canonical.fold_weights",),

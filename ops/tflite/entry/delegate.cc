@@ -27,6 +27,9 @@ DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams&
   auto kernel = std::make_unique<DelegateKernel>();
   kernel->delegate = Delegate::FromC(params.delegate);
   if (!kernel->partition.AddNodes(context, *params.nodes_to_replace)) return nullptr;
+  ThreadPool* pool = kernel->delegate->GetThreadPool(context);
+  if (pool == nullptr) return nullptr;
+  if (!kernel->partition.UnpackWeights(context, *kernel->delegate->options().isa, *pool)) return nullptr;
   kernel->partition.SetOutputs(*params.output_tensors);
   kernel->budget = BudgetOfInterpreter(context);
   return kernel.release();

@@ -1,6 +1,7 @@
 #include "tflite/partition/partition.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "tflite/ops/op_list.h"
@@ -64,6 +65,30 @@ void Partition::SetOutputs(const TfLiteIntArray& tensors) {
   FuseBatchNorms(outputs_, &steps_);
   FusePackings(outputs_, &steps_);
   FuseImages(outputs_, &steps_);
+}
+
+bool Partition::UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool& pool) {
+  const auto first = std::stable_partition(steps_.begin(), steps_.end(),
+                                           [](const Step& step) { return step.type != &kUnpackWeightsOpType; });
+  std::vector<Step> unpacking(std::make_move_iterator(first), std::make_move_iterator(steps_.end()));
+  steps_.erase(first, steps_.end());
+  RepackBudget budget(*context);
+  if (!PrepareSteps(context, isa, {}, &budget, &unpacking)) return false;
+  for (const Step& step : unpacking) {
+    const Binding& output = step.outputs[0];
+    constants_.push_back(std::make_unique<AlignedBuffer<std::byte>>());
+    if (!constants_.back()->Allocate(output.bytes)) {
+      context->ReportError(context, "litebnn: out of memory for %zu bytes of weights. ", output.bytes);
+      return false;
+    }
+    void* const values = constants_.back()->data();
+    step.op->Run(pool, step.input_data.data(), &values, nullptr, 0);
+    TfLiteTensor& tensor = context->tensors[output.tensor];
+    tensor.allocation_type = kTfLiteMmapRo;
+    tensor.data = values;
+    tensor.bytes = output.bytes;
+  }
+  return true;
 }
 
 bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena) {
