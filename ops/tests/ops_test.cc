@@ -461,7 +461,7 @@ TEST(UnpackWeights, WrongTensors) {
   for (size_t tensor : {kSigns, kScales, kZeros}) {
     Graph computed = graph;
     computed.tensors[tensor].constant.clear();
-    expect_refused(computed, "expected a constant, found a tensor that is computed");
+    expect_refused(computed, "expected a constant, found a computed tensor");
     computed = graph;
     computed.tensors[tensor].constant.resize(4);
     expect_refused(computed, "bytes");
@@ -479,7 +479,7 @@ TEST(UnpackWeights, WrongTensors) {
   }
   expect_refused(with_shape(kSigns, {8}), "signs (tensor 1 'a tensor'): shape: expected 2 dimensions, found [8]");
   expect_refused(with_shape(kScales, {1}), "scales (tensor 2 'a tensor'): shape: expected a value for each of 2");
-  expect_refused(with_shape(kZeros, {4, 2}), "zeros (tensor 3 'a tensor'): shape: expected [2, 4] as the signs have");
+  expect_refused(with_shape(kZeros, {4, 2}), "zeros (tensor 3 'a tensor'): shape: expected that of the signs");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "tflite/partition/partition.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "tflite/ops/op_list.h"
@@ -67,26 +66,29 @@ void Partition::SetOutputs(const TfLiteIntArray& tensors) {
   FuseImages(outputs_, &steps_);
 }
 
-bool Partition::UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool& pool) {
-  const auto first = std::stable_partition(steps_.begin(), steps_.end(),
-                                           [](const Step& step) { return step.type != &kUnpackWeightsOpType; });
-  std::vector<Step> unpacking(std::make_move_iterator(first), std::make_move_iterator(steps_.end()));
-  steps_.erase(first, steps_.end());
-  RepackBudget budget(*context);
-  if (!PrepareSteps(context, isa, {}, &budget, &unpacking)) return false;
+bool Partition::UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool& pool, RepackBudget* budget,
+                              Arena* weights) {
+  std::vector<Step> all, unpacking;
+  all.swap(steps_);
+  for (Step& step : all) {
+    (step.type == &kUnpackWeightsOpType ? &unpacking : &steps_)->push_back(std::move(step));
+  }
+  // There are no outputs yet, so the runtime's tensors keep their shapes.
+  if (!PrepareSteps(context, isa, outputs_, budget, &unpacking)) return false;
+  size_t total = 0;
+  for (const Step& step : unpacking) total += AlignUp(step.outputs[0].bytes);
+  if (!weights->Reserve(total)) {
+    context->ReportError(context, "litebnn: out of memory for %zu bytes of weights. ", total);
+    return false;
+  }
+  std::byte* values = weights->data();
   for (const Step& step : unpacking) {
-    const Binding& output = step.outputs[0];
-    constants_.push_back(std::make_unique<AlignedBuffer<std::byte>>());
-    if (!constants_.back()->Allocate(output.bytes)) {
-      context->ReportError(context, "litebnn: out of memory for %zu bytes of weights. ", output.bytes);
-      return false;
-    }
-    void* const values = constants_.back()->data();
-    step.op->Run(pool, step.input_data.data(), &values, nullptr, 0);
-    TfLiteTensor& tensor = context->tensors[output.tensor];
+    TfLiteTensor& tensor = context->tensors[step.outputs[0].tensor];
     tensor.allocation_type = kTfLiteMmapRo;
     tensor.data = values;
-    tensor.bytes = output.bytes;
+    tensor.bytes = step.outputs[0].bytes;
+    step.op->Run(pool, nullptr, &tensor.data, nullptr, 0);
+    values += AlignUp(tensor.bytes);
   }
   return true;
 }

@@ -4,11 +4,9 @@
 // All other tensors belong to the runtime.
 #pragma once
 
-#include <memory>
 #include <unordered_set>
 #include <vector>
 
-#include "kernels/platform/aligned_buffer.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn {
@@ -25,10 +23,10 @@ class Partition {
   // Declares the tensors that the runtime reads after the partition has run. All other tensors that its nodes write are
   // internal. The function must be called after the last node is added.
   void SetOutputs(const TfLiteIntArray& tensors);
-  // Runs the nodes that unpack weights, once, and removes them. Their outputs become constants of the runtime, so that
-  // XNNPACK, which asks after this delegate, accepts the layers that read them. The partition owns the values. Returns
-  // false after reporting an error.
-  bool UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool& pool);
+  // Runs the nodes that unpack weights, which are no longer part of the partition then. Their outputs become constants
+  // of the runtime, so that XNNPACK, which asks after this delegate, accepts the layers that read them. `weights` holds
+  // the values. Returns false after reporting an error.
+  bool UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool& pool, RepackBudget* budget, Arena* weights);
   size_t size() const { return steps_.size(); }
 
   // Validates every node and sets the shapes of the partition's outputs, for a run with `num_threads` threads. The
@@ -45,7 +43,6 @@ class Partition {
   bool ReportOutOfMemory(TfLiteContext* context) const;
 
   std::vector<Step> steps_;
-  std::vector<std::unique_ptr<AlignedBuffer<std::byte>>> constants_;
   std::unordered_set<int> outputs_;
   bool is_prepared_ = false;
   std::vector<Task> tasks_;
