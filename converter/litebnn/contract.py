@@ -1,4 +1,4 @@
-"""The contract of the four custom ops: names, options, bits and threshold arithmetic, as docs/ops.md defines them.
+"""The contract of the custom ops: names, options, bits and threshold arithmetic, as docs/ops.md defines them.
 
 No other Python module repeats these definitions. `ops/tflite` has the same definitions in C++, and a test compares
 both.
@@ -22,7 +22,8 @@ LCE_QUANTIZE = "LceQuantize"
 LCE_DEQUANTIZE = "LceDequantize"
 LCE_BCONV_2D = "LceBconv2d"
 LCE_BMAXPOOL_2D = "LceBMaxPool2d"
-CUSTOM_OPS = (LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BCONV_2D, LCE_BMAXPOOL_2D)
+LITEBNN_UNPACK_WEIGHTS = "LitebnnUnpackWeights"
+CUSTOM_OPS = (LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BCONV_2D, LCE_BMAXPOOL_2D, LITEBNN_UNPACK_WEIGHTS)
 
 ALWAYS_MINUS_ONE = np.iinfo(np.int32).min
 ALWAYS_PLUS_ONE = np.iinfo(np.int32).max

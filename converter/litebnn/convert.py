@@ -16,11 +16,11 @@ from litebnn.flatbuffer import read_model, write_result
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.torch import torch_to_tflite
-from litebnn.graph import Model, begin_rewriting, check_loads, finish_rewriting
+from litebnn.graph import Model, begin_rewriting, check_loads, facts, finish_rewriting
 from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
-from litebnn.report.conversion import Nonzero, make_report
-from litebnn.rules import BINARY_PHASES, FINAL_PHASES, PHASES_WITHOUT_BITS, run_phases
+from litebnn.report.conversion import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, NO_BINARY_LAYER, Nonzero, make_report
+from litebnn.rules import BINARY_PHASES, FINAL_PHASES, INT8_PHASES, PHASES_WITHOUT_BITS, run_phases
 from litebnn.verification import verification_of
 
 if TYPE_CHECKING:
@@ -35,8 +35,9 @@ def convert_tflite(
 
     A model that already has litebnn's ops is returned unchanged, after a check that a runtime can load the ops. Options
     that ask for another result are refused. A model without binary layers is returned unchanged too, with a warning,
-    unless int8 is requested. Weights that such a model computes from constants at every inference still become
-    constants, if the file does not grow.
+    unless int8 is requested. Two things still change in such a model. Layers that were trained with fake quantization
+    become int8. Weights that the model computes from constants at every inference become constants, if the file does
+    not grow.
 
     Args:
         model: the model's bytes, or the path of its file.
@@ -55,7 +56,9 @@ def convert_tflite(
         larq_compatible: True for a file that Larq Compute Engine's own runtime reads too; layers that pad with zeros
             are slower in it.
         low_bit_weights: "int4" or "int2" to write the ternary and ±alpha weights of dense layers that are not binary in
-            this type. The file gets smaller and needs a newer runtime, which the report names. Results are equal.
+            this type. The file gets smaller and needs a newer runtime, which the report names. With either value,
+            ±alpha weights of float convolutions take one bit each, and ternary ones two, which needs litebnn's library.
+            Results are equal.
         dynamic_range: True to make the layers of `low_bit_weights` quantize their inputs to int8 at run time. They get
             faster, and results change by about 1 %.
         assume_nonzero: True to treat sign(x), which is 0 for x = 0, as a sign that is +1 there. The report names each
@@ -187,12 +190,19 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
         names = model.input_names
         notes = Notes(model, _request(options))
         folds = any(list(computed_weights(graph, op)) for graph in model.graphs for op in graph.ops)
+        is_trained = any(op.name == "QUANTIZE" and op.input(0).type == "FLOAT32" for op in model.ops())
     status = _rewrite(model, notes, options)
-    is_changed = status == "converted"
-    if status == "no binary layer" and folds:
-        with boundary():
-            model = read_model(source)  # discards the rules' changes, which are useful only for binary layers
-        is_changed = _fold_weights(model, options)
+    is_changed = status == CONVERTED
+    if status == NO_BINARY_LAYER:
+        # The source is read again, because the rules' changes are useful only for binary layers.
+        trained = _as_trained(source, notes, options) if is_trained else None
+        if trained is not None:
+            model, notes, status = trained
+            is_changed = True
+        elif folds:
+            with boundary():
+                model = read_model(source)
+            is_changed = _fold_weights(model, options)
     result, verification = source, None
     if is_changed:
         options["progress"]("writing")
@@ -223,18 +233,51 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
             check_loads(model, "the model")
         if asked := asked_rewrites(options):
             raise ConversionError(f"{', '.join(asked)}: the model is converted already, expected its float model")
-        return "already converted"
+        return ALREADY_CONVERTED
     begin_rewriting(model)
     run_phases(model, BINARY_PHASES, notes, options["progress"])
     if not any(op.name == LCE_BCONV_2D for op in model.ops()):
         warn("no binary layer was found (the report says why for each layer)", __name__)
         if not asks_for_more(options):
-            return "no binary layer"
+            return NO_BINARY_LAYER
     notes.request = replace(notes.request, ranges=find_ranges(model, notes, options))
     run_phases(model, FINAL_PHASES, notes, options["progress"])
     with boundary():
         finish_rewriting(model)
-    return "converted"
+    return CONVERTED
+
+
+def _as_trained(source: bytes, binary: Notes, options: ConvertOptions) -> tuple[Model, Notes, str] | None:
+    """Makes the layers and weights int8 that were trained with fake quantization. Returns None if there are none.
+
+    Args:
+        binary: the notes of the rules for binary layers. Their reasons go into the notes that are returned.
+    """
+    with boundary():
+        model = read_model(source)
+        notes = Notes(model, binary.request)
+    reasons = {layer.name: layer.reasons for layer in binary.layers}
+    for layer in notes.layers:
+        layer.reasons.update(reasons.get(layer.name, {}))
+    layers, constants = _int8_layers(model), _quantized_constants(model)
+    begin_rewriting(model)
+    run_phases(model, INT8_PHASES, notes, options["progress"])
+    status = INT8_ONLY if _int8_layers(model) > layers else NO_BINARY_LAYER
+    if status == NO_BINARY_LAYER and _quantized_constants(model) == constants:
+        return None
+    with boundary():
+        finish_rewriting(model)
+        notes.finish(model.graphs)
+    return model, notes, status
+
+
+def _int8_layers(model: Model) -> int:
+    return sum(bool(facts(op).layer) and op.output.type == "INT8" for op in model.ops())
+
+
+def _quantized_constants(model: Model) -> int:
+    """The number of constants that the model quantizes at every inference."""
+    return sum(op.name == "QUANTIZE" and op.input(0).is_constant for op in model.ops())
 
 
 def _fold_weights(model: Model, options: ConvertOptions) -> bool:

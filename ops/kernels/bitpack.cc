@@ -75,6 +75,5 @@ void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t 
 
 template void UnpackSigns(ThreadPool&, const uint32_t*, int64_t, int32_t, float, float, float*);
 template void UnpackSigns(ThreadPool&, const uint32_t*, int64_t, int32_t, int8_t, int8_t, int8_t*);
-template void UnpackSigns(ThreadPool&, const uint32_t*, int64_t, int32_t, bool, bool, bool*);
 
 }  // namespace litebnn

@@ -51,7 +51,7 @@ void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const
 void PackInt8Comparisons(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
                          const int8_t* thresholds, const uint32_t* inverted, uint32_t* output, int64_t output_words);
 
-// Unpacks signs to float, int8_t or bool: a 0 bit becomes `plus_one`, a 1 bit becomes `minus_one`.
+// Unpacks signs to float or int8_t: a 0 bit becomes `plus_one`, a 1 bit becomes `minus_one`.
 template <typename T>
 void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
                  T* output);

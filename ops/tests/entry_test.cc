@@ -44,7 +44,7 @@ TEST(Plugin, PrintsTheErrorOfALoaderThatTakesNone) {
 TEST(Registrations, AreAll) {
   size_t count = 0;
   const LitebnnOp* ops = litebnn_ops(&count);
-  ASSERT_EQ(count, 4u);
+  ASSERT_EQ(count, 5u);
   for (size_t i = 0; i < count; ++i) EXPECT_EQ(litebnn_registration(ops[i].name), ops[i].registration);
   EXPECT_EQ(litebnn_registration("LceOther"), nullptr);
   EXPECT_EQ(litebnn_registration(nullptr), nullptr);
@@ -63,7 +63,8 @@ struct FakeResolver {
 TEST(Registrations, GoIntoAResolver) {
   FakeResolver resolver;
   RegisterOps(resolver);
-  EXPECT_EQ(resolver.names, (std::vector<std::string>{"LceQuantize", "LceDequantize", "LceBMaxPool2d", "LceBconv2d"}));
+  EXPECT_EQ(resolver.names, (std::vector<std::string>{"LceQuantize", "LceDequantize", "LceBMaxPool2d", "LceBconv2d",
+                                                      "LitebnnUnpackWeights"}));
 }
 
 std::string plugin_error;

@@ -2,6 +2,7 @@
 // refuse, and with which messages. The Python tests in tests/ops/ compare the ops' results with NumPy.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 
 #include "tests/support/refusals.h"
@@ -407,6 +408,78 @@ TEST(Dequantize, WrongTensors) {
   // The value 1 divided by the smallest scale is far out of the range of int8, so the op saturates.
   graph.tensors[1].quantization.scale = std::numeric_limits<float>::denorm_min();
   ExpectAccepted(graph);
+}
+
+// The indices of the tensors of an UnpackGraph.
+constexpr size_t kSigns = 1, kScales = 2, kZeros = 3, kWeights = 4;
+
+template <typename T>
+std::vector<T> Constant(const Graph& graph, size_t tensor) {
+  const std::vector<uint8_t>& bytes = graph.tensors[tensor].constant;
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+TEST(UnpackWeights, AreConstantsOfTheRuntime) {
+  for (const std::vector<int>& shape : std::vector<std::vector<int>>{{5, 3, 3, 7}, {1, 3, 3, 40}, {2, 32}, {1, 1}}) {
+    for (bool has_zeros : {false, true}) {
+      const Graph graph = UnpackGraph(shape, has_zeros);
+      const auto signs = Constant<uint32_t>(graph, kSigns), zeros = Constant<uint32_t>(graph, kZeros);
+      const auto scales = Constant<float>(graph, kScales);
+      const size_t rows = static_cast<size_t>(shape[0]), words = signs.size() / rows;
+      const DelegatePointer delegate = MakeDelegate();
+      FakeRuntime delegated(graph, delegate.get(), 100), custom(graph);
+      // XNNPACK asks for nodes before the runtime allocates tensors. By then, the weights must be constant.
+      const TfLiteTensor& weights = delegated.tensor(kWeights);
+      ASSERT_EQ(weights.allocation_type, kTfLiteMmapRo) << delegated.errors();
+      const size_t count = weights.bytes / sizeof(float) / rows;
+      for (size_t i = 0; i < rows * count; ++i) {
+        const size_t word = i / count * words + i % count / 32, bit = i % count % 32;
+        const float scale = scales[rows == 1 ? i % scales.size() : i / count];
+        const bool is_zero = has_zeros && (zeros[word] >> bit & 1) != 0;
+        const float expected = is_zero ? 0.0f : (signs[word] >> bit & 1) != 0 ? -scale : scale;
+        EXPECT_EQ(static_cast<const float*>(weights.data)[i], expected) << i;
+      }
+      for (FakeRuntime* runtime : {&delegated, &custom}) {
+        ASSERT_TRUE(runtime->Allocate()) << runtime->errors();
+        runtime->FillInputs(1);
+        ASSERT_TRUE(runtime->Invoke()) << runtime->errors();
+      }
+      EXPECT_EQ(delegated.Outputs(), custom.Outputs());
+    }
+  }
+}
+
+TEST(UnpackWeights, WrongTensors) {
+  const auto expect_refused = [](const Graph& graph, const std::string& message) {
+    for (const std::string& errors : {ErrorsAsCustomOps(graph), ErrorsOfDelegate(graph)}) {
+      EXPECT_NE(errors.find(message), std::string::npos) << errors << "\nlacks: " << message;
+    }
+  };
+  Graph graph = UnpackGraph({2, 3, 40}, true);
+  for (size_t tensor : {kSigns, kScales, kZeros}) {
+    Graph computed = graph;
+    computed.tensors[tensor].constant.clear();
+    expect_refused(computed, "expected a constant, found a computed tensor");
+    computed = graph;
+    computed.tensors[tensor].constant.resize(4);
+    expect_refused(computed, "bytes");
+    Graph wrong = graph;
+    wrong.tensors[tensor].type = kTfLiteInt8;
+    expect_refused(wrong, "found INT8");
+  }
+  const auto with_shape = [&](size_t tensor, const std::vector<int>& shape) {
+    Graph changed = graph;
+    changed.tensors[tensor].shape = shape;
+    return changed;
+  };
+  for (const std::vector<int>& shape : std::vector<std::vector<int>>{{2, 3, 43}, {3, 3, 40}, {240}, {2, 0}}) {
+    expect_refused(with_shape(kWeights, shape), "output (tensor 4 'a tensor'):");
+  }
+  expect_refused(with_shape(kSigns, {8}), "signs (tensor 1 'a tensor'): shape: expected 2 dimensions, found [8]");
+  expect_refused(with_shape(kScales, {1}), "scales (tensor 2 'a tensor'): shape: expected a value for each of 2");
+  expect_refused(with_shape(kZeros, {4, 2}), "zeros (tensor 3 'a tensor'): shape: expected that of the signs");
 }
 
 }  // namespace

@@ -19,10 +19,11 @@ from litebnn.analysis.padding import PADS, without_zeros
 from litebnn.analysis.quantizable import activations
 from litebnn.analysis.signs import find_sign
 from litebnn.analysis.sums import values_read
+from litebnn.analysis.weights import PACKABLE
 from litebnn.build.bconv import bconv_options, is_float_bconv
 from litebnn.build.notes import Notes, Rule
 from litebnn.build.signs import holds_signs
-from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, Activation
+from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LITEBNN_UNPACK_WEIGHTS, Activation
 from litebnn.graph import Graph, Op, Tensor, facts
 from litebnn.rules.binarize.scale_behind_layers import scaled_input
 from litebnn.rules.canonical.recognize_clamps import find_clamp, find_extreme
@@ -203,11 +204,16 @@ def _constants(graph: Graph) -> int:
 
 
 def _weight_bits(graph: Graph) -> int:
+    """Returns the number of bits of all weights. Packed ones count as if they had no scales."""
     bits = {"INT2": 2, "INT4": 4, "INT8": 8, "FLOAT16": 16}
-    weights = {op.input(1) for op in live(graph) if op.name == "FULLY_CONNECTED"}
-    stored = (graph.producer(each) for each in weights)
-    sources = [each if op is None else op.input(0) for each, op in zip(weights, stored, strict=True)]
-    return sum(math.prod(each.shape) * bits.get(each.type, 32) for each in sources)
+    weights = {op.input(1) for op in live(graph) if op.name in ("FULLY_CONNECTED", *PACKABLE)}
+    total = 0
+    for each in weights:
+        stored = graph.producer(each)
+        source = each if stored is None else stored.input(0)
+        rows = 1 if stored is None or stored.name != LITEBNN_UNPACK_WEIGHTS else len(stored.inputs) - 1
+        total += rows * math.prod(source.shape) * bits.get(source.type, 32)
+    return total
 
 
 MEASURES: dict[str, Measure] = {

@@ -27,7 +27,7 @@ def constants() -> dict[str, str]:
 
 
 def test_op_names() -> None:
-    names = {value for value in constants().values() if value.startswith("Lce")}
+    names = {value for value in constants().values() if value.startswith(("Lce", "Litebnn"))}
     assert names == set(contract.CUSTOM_OPS)
 
 
@@ -37,7 +37,9 @@ def test_option_names() -> None:
 
 
 def test_documented_ops() -> None:
-    rows = re.findall(r"^\| `(Lce\w+)` \|.*\|([^|]*)\|$", (ROOT / "docs" / "ops.md").read_text(encoding="utf-8"), re.M)
+    rows = re.findall(
+        r"^\| `((?:Lce|Litebnn)\w+)` \|.*\|([^|]*)\|$", (ROOT / "docs" / "ops.md").read_text(encoding="utf-8"), re.M
+    )
     documented = {op: set(re.findall(r"`(\w+)`", options)) for op, options in rows}
     assert documented == {
         op: {field.name for field in fields(OPTIONS[op])} if op in OPTIONS else set() for op in contract.CUSTOM_OPS

@@ -1,4 +1,4 @@
-"""Tests properties of the four custom ops with random models: the delegate gives the results of the NumPy reference."""
+"""Tests properties of the custom ops with random models: the delegate gives the results of the NumPy reference."""
 
 from typing import Any
 
@@ -135,6 +135,22 @@ def test_dequantize(shape: tuple[int, ...], seed: int, dtype: str, scale: float,
     model = lce_models.dequantize_model(shape, dtype, *((scale, zero_point) if dtype == "int8" else ()))
     expected = reference.lce_dequantize(words, shape[-1], np.dtype(dtype), scale, zero_point)
     np.testing.assert_array_equal(run(model, words), expected)
+
+
+@given(
+    shape=st.lists(st.integers(1, 9), min_size=2, max_size=4),
+    is_ternary=st.booleans(),
+    seed=st.integers(0, 2**31),
+)
+@settings(run_quietly, max_examples=40)
+def test_unpack_weights(shape: list[int], is_ternary: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = shape[0], int(np.prod(shape[1:]))
+    signs, zeros = (reference.pack(rng.choice([-1, 1], rows)) for _ in range(2))
+    scales = rng.standard_normal(shape[-1] if shape[0] == 1 else shape[0]).astype(np.float32)
+    parts = signs, scales, zeros if is_ternary else None, tuple(shape)
+    x = np.zeros(shape, np.float32)
+    np.testing.assert_array_equal(run(lce_models.unpack_weights_model(*parts), x), reference.unpack_weights(*parts))
 
 
 @given(

@@ -106,7 +106,7 @@ class _CSession:
     """One interpreter of TensorFlow Lite's C library, libtensorflowlite_c.so."""
 
     REPORTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    OPS = (b"LceQuantize", b"LceDequantize", b"LceBMaxPool2d", b"LceBconv2d")
+    OPS = (b"LceQuantize", b"LceDequantize", b"LceBMaxPool2d", b"LceBconv2d", b"LitebnnUnpackWeights")
 
     def __init__(self, runtime: CLibrary, model: bytes, interface: str, num_threads: int) -> None:
         self.runtime, self.library = runtime, runtime.library

@@ -98,7 +98,7 @@ def edge_convs() -> Iterator[Case]:
 
 
 def other_ops() -> Iterator[Case]:
-    """Yields models of LceQuantize, LceDequantize and LceBMaxPool2d with every type."""
+    """Yields models of LceQuantize, LceDequantize, LitebnnUnpackWeights and LceBMaxPool2d with every type."""
     rng = np.random.default_rng(2)
     for channels in (1, 31, 32, 33, 100):
         shape = (2, 3, channels)
@@ -115,6 +115,13 @@ def other_ops() -> Iterator[Case]:
             model = lce_models.dequantize_model(shape, dtype, scale, zero_point)
             expected = reference.lce_dequantize(words, channels, np.dtype(dtype), scale or 1.0, zero_point)
             yield Case(f"dequantize_{dtype}_{channels}", model, words, expected)
+    for shape in ((5, 3, 3, 7), (1, 3, 3, 40)):
+        rows, x = (shape[0], int(np.prod(shape[1:]))), rng.standard_normal(shape).astype(np.float32)
+        signs, zeros = (reference.pack(rng.choice([-1, 1], rows)) for _ in range(2))
+        scales = rng.standard_normal(shape[-1] if shape[0] == 1 else shape[0]).astype(np.float32)
+        model = lce_models.unpack_weights_model(signs, scales, zeros, shape)
+        expected = x + reference.unpack_weights(signs, scales, zeros, shape)
+        yield Case(f"unpack_weights_{shape[0]}", model, x, expected)
     for number, padding in enumerate((reference.SAME, reference.VALID)):
         shape, filter_size, strides = (2, 7, 8, 3), (3, 2), (2, 3)
         words = rng.integers(-(2**31), 2**31, shape).astype(np.int32)

@@ -233,14 +233,22 @@ class FloatModel:
         return self.op("PACK", [batch, *numbers], shape, type="INT32", axis=0, values_count=shape[0])
 
     def depthwise_conv(
-        self, x: Tensor, weights: Array, bias: Array, *, same: bool = True, stride: int = 1, activation: str = "none"
+        self,
+        x: Tensor,
+        weights: Tensor | Array,
+        bias: Array,
+        *,
+        same: bool = True,
+        stride: int = 1,
+        activation: str = "none",
     ) -> Tensor:
         """Adds a DEPTHWISE_CONV_2D with weights [1, height, width, channels_out]."""
+        kernel = weights if isinstance(weights, Tensor) else self.const(weights)
         sizes = [window(s, k, stride, 1, same) for s, k in zip(x.dims[1:3], weights.shape[1:3], strict=True)]
         channels = weights.shape[3]
         return self.op(
             "DEPTHWISE_CONV_2D",
-            [x, self.const(weights), self.const(bias)],
+            [x, kernel, self.const(bias)],
             (x.dims[0], *sizes, channels),
             padding=Padding.SAME if same else Padding.VALID,
             stride_h=stride,

@@ -277,6 +277,18 @@ def dequantize_model(shape: tuple[int, ...], dtype: str, scale: float | None = N
     return graph.build([source], [output])
 
 
+def unpack_weights_model(signs: Any, scales: Any, zeros: Any, shape: tuple[int, ...]) -> bytes:
+    """A model that adds the weights of a LitebnnUnpackWeights to its input."""
+    graph = Graph()
+    source = graph.tensor(shape, "float32", name="input")
+    arrays = [(signs, "int32"), (scales, "float32"), *([] if zeros is None else [(zeros, "int32")])]
+    weights, output = graph.tensor(shape, "float32", name="weights"), graph.tensor(shape, "float32", name="output")
+    inputs = [graph.tensor(each.shape, dtype, each) for each, dtype in arrays]
+    graph.custom("LitebnnUnpackWeights", inputs, [weights])
+    graph.builtin("ADD", [source, weights], [output], schema.AddOptionsT())
+    return graph.build([source], [output])
+
+
 def bmaxpool_model(
     shape: tuple[int, int, int, int],
     filter_size: tuple[int, int],

@@ -203,10 +203,10 @@ class TrainedModel(FloatModel):
         levels.quantization = parameters(*grid)
         return self.op("DEQUANTIZE", [levels], x.dims, version=2)
 
-    def fake_weights(self, levels: Array, scales: Array) -> Tensor:
-        """Fake-quantized weights [O, ...] with one scale, or one for each output channel."""
+    def fake_weights(self, levels: Array, scales: Array, axis: int = 0) -> Tensor:
+        """Fake-quantized weights with one scale, or one for each output channel, which are along `axis`."""
         stored = self.const(levels, np.int8)
-        stored.quantization = parameters(scales)
+        stored.quantization = parameters(scales, 0, axis)
         return self.op("DEQUANTIZE", [stored], stored.shape, version=2)
 
 

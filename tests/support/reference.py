@@ -1,4 +1,4 @@
-"""The reference implementation of the four custom ops in plain NumPy, written from docs/ops.md.
+"""The reference implementation of the custom ops in plain NumPy, written from docs/ops.md.
 
 The reference shares no code with the product. Packed tensors are int32 with the channels' words on the last axis; signs
 are arrays of +1 and -1.
@@ -50,6 +50,16 @@ def lce_dequantize(words: Array, channels: int, dtype: Any, scale: float = 1.0, 
         one = round_half_away(1.0 / np.float64(np.float32(scale)))
         return np.clip(zero_point + signs * one, -128, 127).astype(np.int8)
     return signs.astype(np.float32)
+
+
+def unpack_weights(signs: Array, scales: Array, zeros: Array | None, shape: tuple[int, ...]) -> Array:
+    """Computes LitebnnUnpackWeights; `signs` and `zeros` are packed rows."""
+    count = int(np.prod(shape[1:]))
+    values = unpack(signs, count).astype(np.float32)
+    if zeros is not None:
+        values[unpack(zeros, count) < 0] = 0
+    values = values.reshape(shape)
+    return values * (scales if shape[0] == 1 else scales.reshape(-1, *[1] * (len(shape) - 1)))
 
 
 def _pool2d(x: Array, filter_size: tuple[int, int], stride: tuple[int, int], padding: int, pool: Any) -> Array:

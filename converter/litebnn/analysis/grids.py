@@ -135,6 +135,14 @@ def symmetric_scale(values: Array, axis: int) -> Array:
     return scale.astype(np.float32)
 
 
+def without_fine_scales(weights: Tensor) -> Array | None:
+    """Returns the scales of int8 weights, with those raised that are too fine beside the largest; None if there are no
+    such scales."""
+    q = weights.quantization
+    least = 0.0 if q is None else _FINEST_CHANNEL * q.scale.max()
+    return None if q is None or np.all(q.scale >= least) else np.maximum(q.scale, least).astype(np.float32)
+
+
 def is_int8(tensor: Tensor | None) -> bool:
     return tensor is not None and tensor.type == "INT8" and tensor.per_tensor_quantization is not None
 
@@ -265,10 +273,26 @@ def undequantized(graph: Graph, tensor: Tensor) -> Tensor:
     return tensor if op is None else op.input(0)
 
 
+def unrounded(graph: Graph, tensor: Tensor) -> Tensor:
+    """Returns the tensor from which only QUANTIZE and DEQUANTIZE ops compute `tensor`; `tensor` itself if another op
+    computes it."""
+    while (op := graph.producer(tensor, *ROUNDING)) is not None:
+        tensor = op.input(0)
+    return tensor
+
+
 def int8_source(graph: Graph, tensor: Tensor | None) -> Tensor | None:
     """If a DEQUANTIZE computes `tensor`, returns its int8 input; None for other tensors."""
     source = None if tensor is None else undequantized(graph, tensor)
     return source if source is not tensor and is_int8(source) else None
+
+
+def trained_weights(graph: Graph, weights: Tensor) -> Tensor | None:
+    """Returns the int8 constant from which a DEQUANTIZE computes weights, as fake quantization leaves them. None for
+    other weights, and for zero points other than 0."""
+    stored = undequantized(graph, weights)
+    q = None if stored is weights or stored.type != "INT8" or stored.array is None else stored.quantization
+    return None if q is None or np.any(q.zero_point) else stored
 
 
 def below_level(level: Array, x: Tensor) -> Array:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from litebnn.analysis.constants import constants_upstream, does_not_grow, evaluate
-from litebnn.analysis.grids import bias_scale, dequantized, ends_within
+from litebnn.analysis.grids import NARROW_TYPES, bias_scale, dequantized, ends_within
 from litebnn.analysis.match import floats, fused_activation
-from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
-from litebnn.graph import Array, Graph, Op, Tensor, facts
+from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, pack_bits
+from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor, facts
 
+# The layers whose float weights can be packed.
+PACKABLE = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
 # The layers that have a binary form. A transposed convolution becomes layers of these kinds.
 BINARY_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
 OF_TWO_ACTIVATIONS = "both inputs are computed when the model runs"
@@ -29,6 +31,8 @@ _FEW_ZEROS = 0.01
 # The approximate number of weights that are examined at a time. Examining all at once would double the memory that the
 # weights take.
 _BLOCK = 1 << 18
+# The approximate number of bytes that an op and its tensors take in a file, in addition to constants.
+_OP_BYTES = 512
 
 
 def weight_values(weights: Tensor) -> Array | None:
@@ -182,6 +186,42 @@ def ternary_weights(weights: Array) -> tuple[Array, Array] | None:
     if np.any(np.abs(flat - levels * alpha[:, None]) > _MAGNITUDE_TOLERANCE * alpha[:, None]):
         return None
     return levels.astype(np.int8).reshape(weights.shape), alpha.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class PackedWeights:
+    """The weights of a convolution, ±alpha and 0, as LitebnnUnpackWeights reads them (docs/ops.md)."""
+
+    signs: Array  # int32 [rows, words], a row for each output channel; a single row for a depthwise convolution
+    scales: Array  # float32 [output channels]
+    zeros: Array | None  # as the signs, with 1 bits where weights are 0; None if only whole channels are zero
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """The op's inputs in order, with their names."""
+        found = {"signs": self.signs, "scales": self.scales}
+        return found if self.zeros is None else {**found, "zeros": self.zeros}
+
+    def saved_bytes(self, count: int, type: str) -> int:
+        """The bytes, approximately, by which a file gets smaller that stores these instead of `count` weights."""
+        bits = NARROW_TYPES.get(type) or 8 * NUMPY_TYPES[type].itemsize
+        return count * bits // 8 - _OP_BYTES - sum(array.nbytes for array in self.arrays.values())
+
+
+def packed_weights(layer: Op, weights: Array) -> PackedWeights | None:
+    """Packs the weights of a convolution; None if a channel has other values than -alpha, 0 and alpha."""
+    axis = 3 if layer.name == "DEPTHWISE_CONV_2D" else 0
+    channels_first = np.moveaxis(weights, axis, 0)
+    parts = ternary_weights(channels_first[:1]) and ternary_weights(channels_first)  # most weights fail at the first
+    if not parts:
+        return None
+    levels, alpha = parts
+    is_empty = ~np.any(levels.reshape(len(levels), -1), axis=1)
+    rows = np.moveaxis(levels, 0, axis).reshape(len(levels) if axis == 0 else 1, -1)
+    zeros = rows == 0
+    only_whole = np.count_nonzero(zeros) == np.count_nonzero(is_empty) * (levels.size // len(levels))
+    scales = np.where(is_empty, 0, alpha).astype(np.float32)
+    return PackedWeights(pack_bits(rows < 0), scales, None if only_whole else pack_bits(zeros))
 
 
 def bias_values(bias: Tensor | None, channels: int) -> Array | None:

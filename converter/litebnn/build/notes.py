@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from litebnn.analysis.constants import constants_upstream
-from litebnn.analysis.grids import Ranges, undequantized
-from litebnn.contract import LCE_BCONV_2D, BConv2DOptions, Padding, PadValues, decode_options
+from litebnn.analysis.grids import Ranges, unrounded
+from litebnn.contract import LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS, BConv2DOptions, Padding, PadValues, decode_options
 from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
 
 
@@ -28,7 +28,8 @@ class Request:
     ranges: Ranges = field(default_factory=dict)
     input_type: str = "float32"
     output_type: str = "float32"
-    # The type for the weights of dense layers that are not binary, INT4 or INT2; empty to keep their type.
+    # The type for the weights of dense layers that are not binary, INT4 or INT2; empty to keep their type. If it is
+    # given, the weights of convolutions are packed to bits.
     low_bit_weights: str = ""
     dynamic_range: bool = False
     larq_compatible: bool = False
@@ -218,7 +219,10 @@ def _stored_bytes(ops: list[tuple[Graph, Op]]) -> int:
 
 def _constants_of(graph: Graph, tensor: Tensor) -> set[Tensor]:
     """Returns the constants from which a tensor is computed, including types that NumPy lacks (INT2, INT4)."""
-    stored = undequantized(graph, tensor)
+    stored = unrounded(graph, tensor)
+    unpacking = graph.producer(stored, LITEBNN_UNPACK_WEIGHTS)
+    if unpacking is not None:
+        return {source for source in unpacking.inputs if source is not None}
     return {stored} if stored.is_constant else constants_upstream(graph, tensor) or set()
 
 

@@ -87,7 +87,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--low-bit-weights",
         choices=LOW_BIT_WEIGHTS,
-        help="integer type for weights of ±alpha and 0 in dense layers that are not binary",
+        help="integer type for weights of ±alpha and 0 in dense layers that are not binary; those of convolutions "
+        "become bits",
     )
     parser.add_argument(
         "--dynamic-range",

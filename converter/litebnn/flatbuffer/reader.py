@@ -216,6 +216,7 @@ def _graph(
     ops = [
         _op(source.Operators(i), i, tensors, codes, data, budget) for i in _counted(source.OperatorsLength(), budget)
     ]
+    _find_shapes(ops)
     carried = schema.SubGraphT()
     if hasattr(source, "DebugMetadataIndex"):  # which older schemas lack
         carried.debugMetadataIndex = source.DebugMetadataIndex()
@@ -230,6 +231,22 @@ def _graph(
     graph = Graph(_text(source.Name(), budget) or "", tensors, inputs, outputs, ops, carried)
     check_graph(graph)
     return graph, tensors
+
+
+def _find_shapes(ops: list[Op]) -> None:
+    """Gives the tensors between a constant and a layer their shapes. TensorFlow's converter leaves them out for the
+    fake-quantized weights of dense layers.
+    """
+    known: set[Tensor] = set()
+    for op in ops:
+        if op.name not in ("QUANTIZE", "DEQUANTIZE") or len(op.inputs) != 1 or len(op.outputs) != 1:
+            continue
+        source, result = op.inputs[0], op.outputs[0]
+        if source is None or result.shape or not (source.is_constant or source in known):
+            continue
+        result.shape, result.carried.shape = source.shape, [*source.shape]
+        result.quantization = result.quantization or _quantization(result.carried)
+        known.add(result)
 
 
 def _charged(vector: Any, budget: _Budget) -> list[int]:

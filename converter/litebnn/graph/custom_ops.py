@@ -13,6 +13,7 @@ from litebnn.contract import (
     LCE_BMAXPOOL_2D,
     LCE_DEQUANTIZE,
     LCE_QUANTIZE,
+    LITEBNN_UNPACK_WEIGHTS,
     MOST_DIMENSIONS,
     MOST_VALUES,
     BConv2DOptions,
@@ -161,6 +162,25 @@ def _bmaxpool_2d(op: Op) -> Iterator[str]:
     yield from _dims(op.output, (batch, *(_steps(*window, is_same) for window in windows), words))
 
 
+def _unpack_weights(op: Op) -> Iterator[str]:
+    signs, scales, zeros, result = op.input(0), op.input(1), op.optional(2), op.output
+    yield from _type(signs, "INT32")
+    yield from _type(scales, "FLOAT32")
+    yield from _type(result, "FLOAT32")
+    yield from (f'"{t.name}" is not constant' for t in op.inputs if t is not None and not t.is_constant)
+    if zeros is not None:
+        yield from _type(zeros, "INT32")
+        yield from _dims(zeros, signs.dims)
+    if len(signs.dims) != 2 or not result.shape or -1 in result.dims:
+        yield f'"{result.name}" has shape {list(result.dims)} and its signs {list(signs.dims)}, expected rows of signs'
+        return
+    rows, values = result.shape[0], math.prod(result.shape[1:])
+    yield from _dims(signs, (rows, packed_words(values)))
+    counts = (rows, result.shape[-1]) if rows == 1 else (rows,)
+    if math.prod(scales.shape) not in counts:
+        yield f'"{scales.name}" has shape {list(scales.dims)}, expected a value for each of {counts[-1]} channels'
+
+
 def _steps(size: int, taps: int, stride: int, dilation: int, is_same: bool) -> int:
     """The output size of a sliding window along one axis; -1 if the input size is unknown."""
     if size < 0:
@@ -226,10 +246,11 @@ def _dims(tensor: Tensor, expected: Dims) -> Iterator[str]:
         yield f'"{tensor.name}" has shape {list(tensor.dims)}, expected {list(expected)}'
 
 
-_INPUTS = {LCE_BCONV_2D: range(2, 6)}
+_INPUTS = {LCE_BCONV_2D: range(2, 6), LITEBNN_UNPACK_WEIGHTS: range(2, 4)}
 _CHECKS: dict[str, Callable[[Op], Iterator[str]]] = {
     LCE_QUANTIZE: _quantize,
     LCE_DEQUANTIZE: _dequantize,
     LCE_BCONV_2D: _bconv_2d,
     LCE_BMAXPOOL_2D: _bmaxpool_2d,
+    LITEBNN_UNPACK_WEIGHTS: _unpack_weights,
 }

@@ -7,9 +7,11 @@ import pytest
 
 import litebnn
 from litebnn.build.notes import Notes
+from litebnn.build.ops import custom_op
+from litebnn.contract import LITEBNN_UNPACK_WEIGHTS
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import Buffer, Graph, Op, check_custom_ops, constant, mistakes
+from litebnn.graph import Buffer, Graph, Op, Tensor, check_custom_ops, constant, mistakes
 from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.runtime.find import find_runtime
 from tests.support import lce_models
@@ -53,6 +55,44 @@ def test_constants_have_a_value_for_each_channel(index: int) -> None:
     op.input(index).shape = (op.input(index).shape[0] + 1,)
     with pytest.raises(ConversionError, match="has shape"):
         check_custom_ops(graph)
+
+
+def unpacking(zeros: bool = True) -> Op:
+    signs = constant("signs", np.zeros((2, 4), np.int32))
+    inputs = [
+        signs,
+        constant("scales", np.ones(2, np.float32)),
+        *[constant("zeros", np.zeros((2, 4), np.int32))] * zeros,
+    ]
+    return custom_op(LITEBNN_UNPACK_WEIGHTS, inputs, Tensor("weights", "FLOAT32", (2, 3, 40)))
+
+
+def test_packed_weights_that_load_are_sound() -> None:
+    assert not [*mistakes(unpacking())]
+    assert not [*mistakes(unpacking(zeros=False))]
+    one_row = unpacking()
+    one_row.inputs[:2] = [constant("signs", np.zeros((1, 1), np.int32)), constant("scales", np.ones(8, np.float32))]
+    one_row.inputs[2:] = []
+    one_row.output.shape = (1, 3, 8)
+    assert not [*mistakes(one_row)]
+
+
+@pytest.mark.parametrize(
+    ("index", "changed", "reason"),
+    [
+        (0, np.zeros((2, 5), np.int32), '"signs" has shape [2, 5], expected [2, 4]'),
+        (0, np.zeros(8, np.int32), '"weights" has shape [2, 3, 40] and its signs [8], expected rows of signs'),
+        (0, np.zeros((2, 4), np.float32), '"signs" is FLOAT32, expected INT32'),
+        (1, np.ones(3, np.float32), '"scales" has shape [3], expected a value for each of 2 channels'),
+        (2, np.zeros((2, 3), np.int32), '"zeros" has shape [2, 3], expected [2, 4]'),
+        (1, None, '"scales" is not constant'),
+    ],
+)
+def test_packed_weights_that_the_library_refuses(index: int, changed: Any, reason: str) -> None:
+    op = unpacking()
+    name = op.input(index).name
+    op.inputs[index] = Tensor(name, "FLOAT32", (2,)) if changed is None else constant(name, changed)
+    assert reason in [*mistakes(op)]
 
 
 def test_more_dimensions_than_the_library_takes_are_named() -> None:

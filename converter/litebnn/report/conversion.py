@@ -11,8 +11,12 @@ from litebnn.errors import printable
 from litebnn.graph import Model
 from litebnn.report.advice import advise
 from litebnn.report.op_properties import short_name
+from litebnn.report.smaller_file import smaller_file
 from litebnn.report.verify import Verification
 
+CONVERTED, ALREADY_CONVERTED, NO_BINARY_LAYER = "converted", "already converted", "no binary layer"
+# The status of a model without a binary layer whose layers became int8, because they were trained so.
+INT8_ONLY = "converted to int8"
 COLUMNS = ("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")
 
 
@@ -32,9 +36,11 @@ class ConversionReport:
     Attributes:
         layers: one row for each convolution and dense layer of the source, in order of execution.
         noted: notable changes to tensors and ops, one line each, beginning with their names.
-        advice: changes to make in the model, one line each, beginning with the layer's name.
+        advice: changes to make in the model, one line each, beginning with the layer's name. The last line may begin
+            with an option, `low_bit_weights`, and says how small it would make the file.
         bytes_before, bytes_after: the sizes of the source file and of the result.
-        status: "converted", "already converted" or "no binary layer".
+        status: "converted", "converted to int8" (no layer is binary, but fake quantization made some int8),
+            "already converted" or "no binary layer".
         verification: the result of `verify`; None if nothing was verified.
         nonzero: how many layers the option `assume_nonzero` makes binary, or would make binary.
 
@@ -106,11 +112,14 @@ class ConversionReport:
         return [printable(line) for line in (*self.warnings, *found)]
 
     def summary(self) -> str:
-        """One line with the binary share of the work and the file sizes."""
-        share = self.binary_macs / self.macs if self.macs else 0.0
-        binary = sum(layer.binary for layer in self.layers)
+        """One line with the binary share of the work (the int8 share of a model without binary layers), and the file
+        sizes."""
+        kind = "int8" if self.status == INT8_ONLY else "binary"
+        counted = [each.macs for each in self.layers if (each.output == "INT8" if kind == "int8" else each.binary)]
+        share = sum(counted) / self.macs if self.macs else 0.0
         return (
-            f"{self.status}: {binary} of {len(self.layers)} layers and {share:.1%} of {self.macs:,} MACs are binary; "
+            f"{self.status}: {len(counted)} of {len(self.layers)} layers and {share:.1%} of {self.macs:,} MACs are "
+            f"{kind}; "
             f"{self.bytes_before:,} bytes became {self.bytes_after:,}"
             + ("" if self.verification is None else f"; {self.verification.summary()}")
         )
@@ -146,9 +155,12 @@ def make_report(
     nonzero: Nonzero,
 ) -> ConversionReport:
     advice: tuple[str, ...] = ()
-    if status == "converted":
+    if status == CONVERTED:
         notes.finish(model.graphs)
         advice = tuple(advise(model, notes))
+    smaller = None if notes.request.low_bit_weights else smaller_file(model, bytes_after)
+    if smaller is not None and status != ALREADY_CONVERTED:
+        advice = (*advice, smaller)
     return ConversionReport(
         tuple(notes.layers), tuple(notes.warnings), advice, bytes_before, bytes_after, status, verification, nonzero
     )

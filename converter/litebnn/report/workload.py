@@ -7,7 +7,14 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from litebnn.build.bconv import bconv_options, channels_per_group
-from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_BMAXPOOL_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.contract import (
+    BITS_PER_WORD,
+    LCE_BCONV_2D,
+    LCE_BMAXPOOL_2D,
+    LCE_DEQUANTIZE,
+    LCE_QUANTIZE,
+    LITEBNN_UNPACK_WEIGHTS,
+)
 from litebnn.graph import Op, facts
 from litebnn.report.macs import macs_by_precision
 from litebnn.report.op_properties import bytes_of, data_of, filter_shape
@@ -39,6 +46,8 @@ def workload_of(op: Op, delegated: Collection[Op], adds: bool = False, tile: int
     """
     if op.name == LCE_BCONV_2D:
         return _bconv(op, adds, tile)
+    if op.name == LITEBNN_UNPACK_WEIGHTS:
+        return Workload("reshaping", {})  # it runs only once, when the model is loaded
     make = _KINDS.get(op.name)
     if make is None or not op.outputs or data_of(op) is None:
         return None

@@ -66,13 +66,19 @@ PHASES: dict[str, tuple[str, ...]] = {
     "int8": (
         "int8.shift_uint8_to_int8",
         "int8.fold_quantized_constants",
+        "int8.fold_batch_norm",
         "int8.read_levels",
         "int8.quantize_first",
         "int8.lower_to_int8",
         "thresholds.merge_signs",
         "canonical.remove_dead_ops",
     ),
-    "types": ("int8.narrow_weights if low_bit_weights", "int8.set_interface_types", "thresholds.merge_signs"),
+    "types": (
+        "int8.narrow_weights if low_bit_weights",
+        "int8.pack_weights if low_bit_weights",
+        "int8.set_interface_types",
+        "thresholds.merge_signs",
+    ),
     "larq": ("larq.write_for_larq if larq_compatible",),
     "tidy": ("canonical.merge_constants", "canonical.widen_blocks", "canonical.remove_dead_ops"),
     "without_bits": ("canonical.fold_weights",),
@@ -80,11 +86,12 @@ PHASES: dict[str, tuple[str, ...]] = {
 # The limit on the number of rounds of a phase. If two rules undid each other's changes, the rounds would never end
 # without a limit.
 _ROUNDS, _ROUNDS_PER_OP = 100, 10
-# The three lists of phases: those that make layers binary, those that run after them, and those for a model without a
-# binary layer.
+# The lists of phases: those that make layers binary, those that run after them, and two for a model without a binary
+# layer. The last list is for models that were trained with fake quantization.
 BINARY_PHASES = ("canonical", "thresholds", "binarize", "fuse", "lower")
 FINAL_PHASES = ("quantize", "int8", "types", "larq", "tidy")
 PHASES_WITHOUT_BITS = ("without_bits", "tidy")
+INT8_PHASES = ("without_bits", "int8", "tidy")
 
 
 def rules_of(phase: str, request: Request = NOTHING) -> list[Rule]:

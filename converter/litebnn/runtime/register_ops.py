@@ -32,7 +32,7 @@ class _SharedObject(ctypes.Structure):
 
 
 def register_ops(resolver: int) -> None:
-    """Adds the four Lce* ops to the op resolver of an interpreter.
+    """Adds the library's ops to the op resolver of an interpreter.
 
     Interpreters call this function with the address of their `tflite::MutableOpResolver`. The runtime must export that
     class's `AddCustom`: tflite-runtime does, ai-edge-litert and tensorflow do not. `litebnn.load_delegate` works with

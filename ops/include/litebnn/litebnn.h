@@ -62,7 +62,7 @@ LITEBNN_EXPORT struct TfLiteDelegate* tflite_plugin_create_delegate(const char* 
 LITEBNN_EXPORT void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delegate);
 
 /** Adds the delegate as the last accelerator of a LiteRT environment. Models compiled for the CPU in that environment
- * afterwards may hold the four ops. The delegate uses the model's number of threads. It reads the options above from
+ * afterwards may hold litebnn's ops. The delegate uses the model's number of threads. It reads the options above from
  * the model's opaque options with the identifier "litebnn", whose payload is text such as "isa=portable verbose=1".
  *
  * Returns 0 on success. If this process has no LiteRT of version 2.1.6 or newer that exports its functions, it writes

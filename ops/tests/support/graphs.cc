@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "tflite/ops/contract.h"
 
@@ -210,6 +212,28 @@ Graph DequantizeGraph(const std::vector<int>& shape, TfLiteType type) {
   Graph graph;
   graph.inputs = {Add(&graph, kTfLiteInt32, Packed(shape))};
   graph.outputs = {AddSimple(&graph, contract::kDequantize, graph.inputs[0], type, shape)};
+  return graph;
+}
+
+Graph UnpackGraph(const std::vector<int>& shape, bool has_zeros, uint32_t seed) {
+  std::mt19937 random(seed);
+  Graph graph;
+  graph.inputs = {Add(&graph, kTfLiteFloat32, shape)};
+  const int rows = shape[0];
+  const int values = std::accumulate(shape.begin() + 1, shape.end(), 1, std::multiplies<int>());
+  const auto add_bits = [&] {
+    std::vector<uint32_t> words(static_cast<size_t>(rows * Words(values)));
+    for (uint32_t& word : words) word = static_cast<uint32_t>(random());
+    return Add(&graph, kTfLiteInt32, {rows, Words(values)}, Bytes(words));
+  };
+  const int signs = add_bits();
+  const int scales = AddChannelValues(&graph, rows == 1 ? shape.back() : rows, random);
+  const int zeros = add_bits();
+  const int weights = Add(&graph, kTfLiteFloat32, shape), sum = Add(&graph, kTfLiteFloat32, shape);
+  graph.nodes.push_back({contract::kUnpackWeights, {signs, scales}, {weights}, {}, {}});
+  if (has_zeros) graph.nodes[0].inputs.push_back(zeros);
+  graph.nodes.push_back({"ADD", {graph.inputs[0], weights}, {sum}, {}, {kTfLiteActNone}});
+  graph.outputs = {sum};
   return graph;
 }
 
@@ -543,7 +567,7 @@ Graph RandomAveragedNormGraph(const RandomBits& random) {
 Graph RandomGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
-  switch (pick(0, 13)) {
+  switch (pick(0, 14)) {
     case 0:
       return QuantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
     case 1:
@@ -609,6 +633,8 @@ Graph RandomGraph(const RandomBits& random) {
     }
     case 11:
       return RandomAveragedNormGraph(random);
+    case 12:
+      return UnpackGraph({pick(1, 3), pick(1, 3), pick(1, 20)}, pick(0, 1) == 1, random());
     default:
       return RandomConvGraph(random);
   }

@@ -26,6 +26,9 @@ Options DefaultConvOptions(const ConvParams& params);
 Graph ConvGraph(const ConvParams& params, uint32_t seed = 1);
 Graph QuantizeGraph(const std::vector<int>& shape, TfLiteType type);
 Graph DequantizeGraph(const std::vector<int>& shape, TfLiteType type);
+// Adds the graph's input, tensor 0, to the weights of a LitebnnUnpackWeights. Its inputs are the tensors 1 signs, 2
+// scales and 3 zeros, and its output is tensor 4. The zeros may be left out.
+Graph UnpackGraph(const std::vector<int>& shape, bool has_zeros, uint32_t seed = 1);
 Graph PoolGraph(const std::vector<int>& packed_shape, const Options& options);
 Options DefaultPoolOptions();
 

@@ -21,14 +21,21 @@ struct DelegateKernel {
   Delegate* delegate;
   Partition partition;
   std::shared_ptr<RepackBudget> budget;
+  Arena weights;  // those that the partition has unpacked
 };
 
 DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams& params) {
   auto kernel = std::make_unique<DelegateKernel>();
   kernel->delegate = Delegate::FromC(params.delegate);
   if (!kernel->partition.AddNodes(context, *params.nodes_to_replace)) return nullptr;
-  kernel->partition.SetOutputs(*params.output_tensors);
   kernel->budget = BudgetOfInterpreter(context);
+  ThreadPool* pool = kernel->delegate->GetThreadPool(context);
+  const Isa& isa = *kernel->delegate->options().isa;
+  if (pool == nullptr ||
+      !kernel->partition.UnpackWeights(context, isa, *pool, kernel->budget.get(), &kernel->weights)) {
+    return nullptr;
+  }
+  kernel->partition.SetOutputs(*params.output_tensors);
   return kernel.release();
 }
 

@@ -1,4 +1,4 @@
-// The names and values in a model file for the four custom ops, which docs/ops.md documents. The Python counterpart is
+// The names and values in a model file for the custom ops, which docs/ops.md documents. The Python counterpart is
 // converter/litebnn/contract.py; tests/ops/test_contract.py checks that both agree. The code is C++11, for
 // microcontrollers.
 #pragma once
@@ -12,6 +12,7 @@ constexpr char kQuantize[] = "LceQuantize";
 constexpr char kDequantize[] = "LceDequantize";
 constexpr char kBMaxPool2d[] = "LceBMaxPool2d";
 constexpr char kBconv2d[] = "LceBconv2d";
+constexpr char kUnpackWeights[] = "LitebnnUnpackWeights";
 
 constexpr char kChannelsIn[] = "channels_in";
 constexpr char kDilationHeightFactor[] = "dilation_height_factor";

@@ -11,6 +11,7 @@ namespace litebnn {
   OP(kDequantizeOpType)      \
   OP(kBMaxPool2dOpType)      \
   OP(kBconv2dOpType)         \
+  OP(kUnpackWeightsOpType)   \
   OP(kAddOpType)             \
   OP(kScaleOpType)           \
   OP(kShiftOpType)           \

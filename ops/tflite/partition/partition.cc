@@ -66,6 +66,33 @@ void Partition::SetOutputs(const TfLiteIntArray& tensors) {
   FuseImages(outputs_, &steps_);
 }
 
+bool Partition::UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool& pool, RepackBudget* budget,
+                              Arena* weights) {
+  std::vector<Step> all, unpacking;
+  all.swap(steps_);
+  for (Step& step : all) {
+    (step.type == &kUnpackWeightsOpType ? &unpacking : &steps_)->push_back(std::move(step));
+  }
+  // There are no outputs yet, so the runtime's tensors keep their shapes.
+  if (!PrepareSteps(context, isa, outputs_, budget, &unpacking)) return false;
+  size_t total = 0;
+  for (const Step& step : unpacking) total += AlignUp(step.outputs[0].bytes);
+  if (!weights->Reserve(total)) {
+    context->ReportError(context, "litebnn: out of memory for %zu bytes of weights. ", total);
+    return false;
+  }
+  std::byte* values = weights->data();
+  for (const Step& step : unpacking) {
+    TfLiteTensor& tensor = context->tensors[step.outputs[0].tensor];
+    tensor.allocation_type = kTfLiteMmapRo;
+    tensor.data = values;
+    tensor.bytes = step.outputs[0].bytes;
+    step.op->Run(pool, nullptr, &tensor.data, nullptr, 0);
+    values += AlignUp(tensor.bytes);
+  }
+  return true;
+}
+
 bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena) {
   is_prepared_ = false;
   if (!PrepareSteps(context, isa, outputs_, budget, &steps_)) return false;

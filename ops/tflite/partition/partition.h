@@ -23,6 +23,10 @@ class Partition {
   // Declares the tensors that the runtime reads after the partition has run. All other tensors that its nodes write are
   // internal. The function must be called after the last node is added.
   void SetOutputs(const TfLiteIntArray& tensors);
+  // Runs the nodes that unpack weights, which are no longer part of the partition then. Their outputs become constants
+  // of the runtime, so that XNNPACK, which asks after this delegate, accepts the layers that read them. `weights` holds
+  // the values. Returns false after reporting an error.
+  bool UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool& pool, RepackBudget* budget, Arena* weights);
   size_t size() const { return steps_.size(); }
 
   // Validates every node and sets the shapes of the partition's outputs, for a run with `num_threads` threads. The

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from litebnn.contract import LCE_BCONV_2D, LCE_BMAXPOOL_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.contract import LCE_BCONV_2D, LCE_BMAXPOOL_2D, LCE_DEQUANTIZE, LCE_QUANTIZE, LITEBNN_UNPACK_WEIGHTS
 from litebnn.errors import ConversionError
 from litebnn.graph.graph import Graph, Tensor
 from litebnn.graph.shapes import layers, moves
@@ -54,6 +54,7 @@ _RULES: dict[str, Callable[[Call], Shape | list[Shape]]] = {
     LCE_BMAXPOOL_2D: layers.bmaxpool,
     LCE_DEQUANTIZE: layers.unpack_bits,
     LCE_QUANTIZE: layers.pack_bits,
+    LITEBNN_UNPACK_WEIGHTS: layers.unpack_weights,
     "MATRIX_DIAG": moves.diagonal,
     "ONE_HOT": moves.one_hot,
     "PACK": moves.stack,

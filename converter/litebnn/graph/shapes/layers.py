@@ -83,6 +83,10 @@ def unpack_bits(call: Call) -> Shape:
     return *call.shape(0)[:-1], call.op.outputs[0].shape[-1]
 
 
+def unpack_weights(call: Call) -> Shape:
+    return call.shape(0)[0], *call.op.outputs[0].shape[1:]
+
+
 def dense(call: Call) -> Shape:
     data, (units, depth) = call.shape(0), call.shape(1)
     if getattr(call.op.options, "keep_num_dims", False):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+from typing import cast
 
 import numpy as np
 
@@ -15,13 +17,19 @@ from litebnn.analysis.grids import (
     parameters_of_range,
     same_parameters,
     symmetric_scale,
+    trained_weights,
     undequantized,
+    without_fine_scales,
 )
 from litebnn.analysis.match import floats
 from litebnn.build.int8 import dequantize_op, int8_constant, quantize_op
 from litebnn.build.notes import Notes, each
-from litebnn.build.ops import take_results
-from litebnn.graph import Graph, Int8, Op, OpCode, Tensor, constant, derived, facts, like
+from litebnn.build.ops import reshape_op, take_results
+from litebnn.contract import Padding
+from litebnn.graph import Array, Graph, Int8, Op, OpCode, Tensor, builtin_op, constant, derived, facts, like
+
+# The axis of the scales of weights that int8 layers of a kind read with a single scale only.
+_ONE_SCALE = -1
 
 
 @each(lowers="float ops with an int8 form")
@@ -29,7 +37,23 @@ def lower_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
     rule = facts(op).int8
     if rule is None or op.output.type != "FLOAT32":
         return False
-    return _lower(graph, op, rule, notes) or _move_before_dequantize(graph, op, rule, notes)
+    if _lower(graph, op, rule, notes) or _move_before_dequantize(graph, op, rule, notes):
+        return True
+    reason = _why_float(graph, op)
+    return reason is not None and notes.left_alone(op, reason)
+
+
+def _why_float(graph: Graph, op: Op) -> str | None:
+    """The reason why a layer whose weights were quantized in training stays float; None for other ops."""
+    if not facts(op).layer or undequantized(graph, op.input(1)).type != "INT8":
+        return None
+    if trained_weights(graph, op.input(1)) is None:
+        return "it stays float, for its int8 weights have a zero point"
+    reads, writes = int8_source(graph, op.inputs[0]) is not None, bool(int8_results(graph, op.output))
+    sides = [side for side, is_quantized in (("input", reads), ("output", writes)) if not is_quantized]
+    if not sides:
+        return None
+    return f"it stays float, for its {' and '.join(sides)} {'have' if len(sides) > 1 else 'has'} no fake quantization"
 
 
 def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
@@ -49,7 +73,37 @@ def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
         take_results(graph, lowered, quantizers)
     else:
         _write_and_requantize(graph, lowered, rule.result, quantizers)
+    if rule.weights_axis == _ONE_SCALE and _scales(lowered.input(1)) > 1:
+        _become_pointwise_conv(graph, lowered, notes)
     return True
+
+
+def _scales(weights: Tensor) -> int:
+    return 1 if weights.quantization is None else weights.quantization.scale.size
+
+
+def _become_pointwise_conv(graph: Graph, op: Op, notes: Notes) -> None:
+    """Replaces an int8 dense layer whose weights have several scales by a convolution between two reshapes.
+
+    All runtimes use every scale of a convolution. Older ones use only the first scale of a FULLY_CONNECTED.
+    """
+    x, weights, bias, name = op.input(0), op.input(1), op.optional(2), op.output.name
+    q, levels, rows = weights.quantization, weights.array, op.output.dims[:-1]
+    assert q is not None
+    assert levels is not None
+    batch = -1 if min(rows, default=1) < 0 else math.prod(rows)
+    kernel = constant(weights.name, levels[:, None, None], parameters(q.scale))
+    if bias is None:
+        scale = bias_scale(x, kernel, (len(levels),))
+        bias = constant(derived(name, "/bias"), np.zeros(len(levels), np.int32), parameters(scale))
+    image = like(x, derived(name, "/rows"), dims=(batch, 1, 1, levels.shape[1]))
+    pixels = like(op.output, derived(name, "/pixels"), dims=(batch, 1, 1, len(levels)))
+    conv = builtin_op("CONV_2D", [image, kernel, bias], pixels, version=3, padding=Padding.VALID)
+    conv.options.fused_activation_function = op.options.fused_activation_function
+    graph.insert(reshape_op(x, image), before=op)
+    graph.insert(conv, before=op)
+    graph.replace(op, reshape_op(pixels, op.output))
+    notes.became(op, conv)
 
 
 def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantizers: list[Op]) -> None:
@@ -124,13 +178,15 @@ def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
     """Returns weights as symmetric int8. If the weights were already quantized in training, returns the integers of
     this quantization.
     """
-    weights = undequantized(graph, tensor)
-    if weights is not tensor and weights.type == "INT8":
-        q = weights.quantization
-        if q is None or np.any(q.zero_point) or dequantized(weights) is None:
+    if undequantized(graph, tensor).type == "INT8":
+        trained = trained_weights(graph, tensor)
+        q = None if trained is None else trained.quantization
+        if trained is None or q is None or (q.scale.size > 1 and q.axis != max(axis, 0)):
             return None
-        # If the weights of a dense layer have several scales, older runtimes use only the first one, without an error.
-        return weights if q.scale.size == 1 or (axis >= 0 and q.axis == axis) else None
+        coarser = without_fine_scales(trained)
+        if coarser is None:
+            return trained
+        return int8_constant(trained.name, cast("Array", dequantized(trained)), coarser, 0, q.axis)
     values = floats(tensor)
     if values is None or not np.all(np.isfinite(values)):
         return None

@@ -6,7 +6,7 @@ from litebnn.build.int8 import int8_constant
 from litebnn.build.notes import Notes
 from litebnn.graph import Tensor
 from litebnn.rules.int8.lower_to_int8 import lower_to_int8
-from tests.support.float_models import FloatModel, run_pass
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 RNG = np.random.default_rng(0)
 
@@ -89,13 +89,61 @@ def test_a_softmax_writes_its_own_grid_and_others_are_made_of_that() -> None:
         assert built.graphs[0].outputs[0].per_tensor_quantization == pytest.approx((scale, zero_point))
 
 
-def test_a_dense_layer_trained_with_a_scale_for_each_channel_stays_float() -> None:
-    for scales, lowered in (([0.5], True), ([0.5, 0.25, 1.0], False)):
-        model = FloatModel()
-        kernel = model.op("DEQUANTIZE", [int8_constant("kernel", RNG.integers(-5, 5, (3, 4)), scales)], (3, 4))
-        x = fake(model, model.input(1, 4))
-        y = model.op("FULLY_CONNECTED", [x, kernel, None], (1, 3))
-        assert run_pass(lower_to_int8, model.model(to_int8(model, y)))[0] is lowered
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (6, 2)])
+def test_a_dense_layer_with_a_scale_for_each_channel_becomes_a_convolution(
+    shape: tuple[int, ...], has_bias: bool
+) -> None:
+    """Older runtimes use only the first scale of a FULLY_CONNECTED."""
+    model = FloatModel()
+    levels = RNG.integers(-5, 5, (3, 4))
+    kernel = model.op("DEQUANTIZE", [int8_constant("kernel", levels, [1, 0.5, 2])], (3, 4), version=2)
+    x = fake(model, model.input(*shape))
+    rows = int(np.prod(shape)) // 4
+    bias = model.const([1.0, -2.0, 3.0]) if has_bias else None
+    y = model.op("FULLY_CONNECTED", [x, kernel, bias], (rows, 3), fused_activation_function=1)
+    source = model.finish(model.op("DEQUANTIZE", [to_int8(model, y)], y.dims, version=2))
+    result = rewritten(source, lower_to_int8)
+    assert op_names(result)[-4:] == ["RESHAPE", "CONV_2D", "RESHAPE", "DEQUANTIZE"]
+    assert_same_values(source, result)
+
+
+def test_scales_that_a_runtime_refuses_are_coarser_than_those_of_the_training() -> None:
+    model = FloatModel()
+    stored = int8_constant("kernel", np.full((2, 1, 1, 4), 64e-6) * [[[[1]]], [[[1e6]]]], [1e-6, 1.0])
+    kernel = model.op("DEQUANTIZE", [stored], stored.shape)
+    built = model.model(to_int8(model, model.conv(fake(model, model.input(1, 3, 3, 4)), kernel)))
+    run_pass(lower_to_int8, built)
+    weights = built.graphs[0].ops[-1].input(1)
+    assert weights.quantization is not None
+    np.testing.assert_allclose(weights.quantization.scale, [1 / 256, 1.0])
+    values = dequantized(weights)
+    assert values is not None
+    np.testing.assert_allclose(values[0], 0, atol=1 / 256)
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "zero_point", "reason"),
+    [
+        (True, False, 0, "it stays float, for its output has no fake quantization"),
+        (False, True, 0, "it stays float, for its input has no fake quantization"),
+        (False, False, 0, "it stays float, for its input and output have no fake quantization"),
+        (True, True, 1, "it stays float, for its int8 weights have a zero point"),
+    ],
+)
+def test_a_layer_that_stays_float_after_its_weights_were_trained_says_why(
+    reads: bool, writes: bool, zero_point: int, reason: str
+) -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    x = fake(model, x) if reads else x
+    kernel = model.op("DEQUANTIZE", [int8_constant("kernel", np.ones((3, 4)), 0.5, zero_point)], (3, 4))
+    y = model.op("FULLY_CONNECTED", [x, kernel, None], (1, 3))
+    built = model.model(to_int8(model, y) if writes else y)
+    notes = Notes(built)
+    assert not lower_to_int8(built.graphs[0], notes)
+    assert [*notes.layers[0].reasons] == [reason]
 
 
 def test_what_is_joined_gets_one_grid() -> None:

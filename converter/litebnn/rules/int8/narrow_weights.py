@@ -24,7 +24,9 @@ class _Format:
     dynamic_range_runtime: str
 
 
+_LEAST_SCALE = np.finfo(np.float32).tiny
 _NOT_TERNARY = "its weights take other values than -alpha, 0 and alpha in an output channel"
+_TOO_SMALL = "its weights are so small that runtimes refuse their scale"
 FORMATS = {
     "INT4": _Format(6, 12, "1.4", "1.4"),
     "INT2": _Format(7, 14, "2.1", "2.1.2"),
@@ -55,6 +57,8 @@ def _narrow_float(graph: Graph, op: Op, notes: Notes) -> str | None:
     parts = ternary_weights(weights)
     if parts is None:
         return _NOT_TERNARY
+    if np.any(parts[1] < _LEAST_SCALE):
+        return _TOO_SMALL
     type = notes.request.low_bit_weights
     narrow, known = _narrow_constant(op.input(1), *parts, type), FORMATS[type]
     if notes.request.dynamic_range:
@@ -82,6 +86,8 @@ def _narrow_int8(graph: Graph, op: Op, notes: Notes) -> str | None:
     if parts is None:
         return _NOT_TERNARY
     levels, steps = parts
+    if np.any(steps * q.scale < _LEAST_SCALE):
+        return _TOO_SMALL
     narrow = _narrow_constant(tensor, levels, steps * q.scale, type)
     if bias is not None:
         scale, counts = bias_scale(op.input(0), narrow, bias.shape), bias.array

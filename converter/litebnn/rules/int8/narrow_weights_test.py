@@ -194,6 +194,22 @@ def test_the_report_says_what_it_takes_and_what_changes() -> None:
     assert "INT2" in str(report)
 
 
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("dynamic_range", [False, True])
+@pytest.mark.parametrize(("alpha", "is_narrow"), [(2e-38, True), (1e-38, False), (1e-45, False)])
+def test_weights_whose_scale_a_runtime_refuses_stay(alpha: float, is_narrow: bool, dynamic_range: bool) -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    weights = rng.choice([-1, 1], (10, 64)) * np.float32(alpha)
+    source = model.finish(model.dense(model.input(1, 64), weights, rng.standard_normal(10)))
+    _, reasons, _ = layer(source, "INT2", dynamic_range)
+    assert reasons == (
+        [] if is_narrow else ["its weights are so small that runtimes refuse their scale, so they stay FLOAT32"]
+    )
+    result = convert(source, low_bit_weights="int2", dynamic_range=dynamic_range)
+    litebnn.Interpreter(result).predict(np.ones((1, 64), np.float32))
+
+
 def test_other_weights_stay_and_the_report_says_why() -> None:
     rng = np.random.default_rng(0)
     weights = ternary(rng, 8, 32)
