@@ -208,7 +208,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
         options["progress"]("writing")
         with boundary():
             result = write_result(model, source)
-        if status == "converted" or asks_to_verify(options):
+        if status == CONVERTED or asks_to_verify(options):
             verification = verification_of(source, result, names, notes.layers, options)
     elif asks_to_verify(options):
         warn("nothing is verified: the result is the source itself", __name__)
