@@ -150,11 +150,10 @@ def _are_few(zeros: int, weights: Array) -> bool:
 
 
 def _why_zeros(zeros: int, weights: Array) -> str:
-    verb = "is" if zeros == 1 else "are"
-    found = f"{zeros:,} of its {weights.size:,} weights {verb} 0"
     if not _are_few(zeros, weights):
-        return f"{found} (ternary or pruned)"
-    return f"{found}; with assume_nonzero {'it counts' if zeros == 1 else 'they count'} as +1"
+        return f"{zeros:,} of its {weights.size:,} weights are 0 (ternary or pruned)"
+    verb, counts = ("is", "it counts") if zeros == 1 else ("are", "they count")
+    return f"{zeros:,} of its {weights.size:,} weights {verb} 0; with assume_nonzero {counts} as +1"
 
 
 def _magnitudes(flat: Array) -> tuple[Array, Array, Array]:
