@@ -17,7 +17,7 @@ using Delegate = std::unique_ptr<::TfLiteDelegate, std::function<void(::TfLiteDe
 // each runtime creates it differently. Throws Error if a delegate cannot be created.
 std::vector<Delegate> MakeDelegates(const SessionOptions& options);
 
-// What a runtime passes to its delegates.
+// The graphs that a runtime passes to its delegates.
 struct ObservedGraphs {
   TfLiteContext* first = nullptr;  // the model's first graph
   bool assigns_variables = false;  // true if an op assigns a variable, which is a resource and no tensor

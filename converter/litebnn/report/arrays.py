@@ -32,8 +32,8 @@ def intermediate_tensors(
         model: the model's bytes, or the path of its file.
         x: the samples, as for `litebnn.Interpreter.predict`: an array [samples, ...], or a list or dictionary with one
             for each input.
-        names: the names of the tensors: in full, or as `litebnn inspect` prints the layer that computes them; by
-            default all tensors that the ops of the first graph compute.
+        names: the tensors' names, in full or as `litebnn inspect` prints the layers. By default all tensors that the
+            ops of the first graph compute.
         options: those of `litebnn.Interpreter`.
 
     Returns:
@@ -70,12 +70,13 @@ def binary_weights(model: bytes | str | Path) -> dict[str, Array]:
         model: the model's bytes, or the path of its file.
 
     Returns:
-        In order of execution, for the name of each binary layer, an int8 array of 1 and -1 [height, width, input
-        channels, output channels], as Keras has them (HWIO). The name is that of the weights in the file, or of the
-        layer's output if only this names a layer. With groups, the input channels are
-        those of a group. A dense layer is a 1×1 convolution [1, 1, inputs, outputs]. A transposed convolution is one
-        layer, or several that have its taps in turn. Scales and biases are not in these weights, and a conversion may
-        have negated the weights of a channel together with its scale.
+        For each binary layer, in order of execution, an int8 array of 1 and -1 by its name. The arrays are [height,
+        width, input channels, output channels], as Keras has them (HWIO). The name is that of the weights in the file,
+        or of the layer's output if only this names a layer.
+
+        With groups, the input channels are those of a group. A dense layer is a 1×1 convolution [1, 1, inputs,
+        outputs]. A transposed convolution is one layer, or several that have its taps in turn. Scales and biases are
+        not in these weights. A conversion may have negated the weights of a channel together with its scale.
 
     Raises:
         ConversionError: the model cannot be read.

@@ -55,7 +55,7 @@ def test_the_weights_of_a_dense_layer_and_of_a_model_without_any() -> None:
 
 
 def test_the_weights_of_a_transposed_convolution() -> None:
-    """With a stride of 2 and a filter of 2, each tap computes an output position of its own."""
+    """Each tap computes an output position of its own, as stride and filter are both 2."""
     rng = np.random.default_rng(0)
     weights = signs(rng, 8, 2, 2, 32)
     model = FloatModel()

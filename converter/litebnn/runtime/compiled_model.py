@@ -30,7 +30,8 @@ class CompiledModel(Predictor):
 
     The class has the same inputs, outputs and bits as `litebnn.Interpreter`. Models that LiteRT's CompiledModel cannot
     compute are refused. Such models have shapes known only at run time, outputs that are inputs or are listed twice,
-    text, tensors that are variables (the state of an LSTM), or no signature of the first graph.
+    text, or no signature of the first graph. Models with tensors that are variables, such as the state of an LSTM, are
+    refused too.
 
     Args:
         model: the model's bytes, or the path of its file.

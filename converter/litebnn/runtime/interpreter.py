@@ -32,8 +32,8 @@ class Interpreter(Predictor):
             own ops are too small to share, they get one thread.
         runtime: the name of the runtime to use, as in `litebnn.runtime.find_runtime`.
         isa: the instruction set to use, as in `litebnn.load_delegate`.
-        keep_state: True to keep the model's variables, such as the state of an LSTM, from one run to the next: for a
-            stream of samples, which `reset_state()` ends. By default each run starts with their initial values.
+        keep_state: True to keep the model's variables, such as the state of an LSTM, from one run to the next. It is
+            for a stream of samples, which `reset_state()` ends. By default each run starts with the initial values.
 
     Raises:
         ValueError: the model cannot be read, or an op in it is refused; the message names the op. `predict` raises this

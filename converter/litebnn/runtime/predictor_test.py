@@ -63,7 +63,7 @@ def test_a_stream_of_steps_is_one_sequence(load: Callable[..., Predictor]) -> No
 
 @pytest.mark.parametrize("load", PREDICTORS)
 def test_variables_that_are_resources(load: Callable[..., Predictor]) -> None:
-    """They have the values that the model gives them when it is initialized, which need not be zeros."""
+    """A reset gives them the values of the model's initialization, which need not be zeros."""
     zeros = np.zeros((3, 4), np.float32)
     model = load(counting_model())
     for _ in range(2):
