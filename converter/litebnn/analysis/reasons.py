@@ -16,7 +16,7 @@ from litebnn.analysis.padding import PADDING, PADS, constant_padding
 from litebnn.analysis.rounding import count_of_levels, is_rounded, rounded_values
 from litebnn.analysis.signs import find_scaled_step, find_two_values, is_never_negative
 from litebnn.analysis.sums import MOST_SIGNS, few_levels, handed_on
-from litebnn.analysis.transfers import SELECTS
+from litebnn.analysis.transfers import SELECTS, Values
 from litebnn.analysis.values import values_of
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.contract import LCE_DEQUANTIZE
@@ -142,7 +142,7 @@ def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
 def _why_levels_are_none(graph: Graph, tensor: Tensor) -> str | None:
     """Returns the reason why a tensor of several levels is not a sign; None for other tensors."""
     values = rounded_values(graph, tensor) or values_of(graph, tensor)
-    if values.is_known and np.any(next_level(values.edges[:-1], up=True) == values.edges[1:]):
+    if values.is_known and _passes_zero(values):
         return TERNARY
     is_step = values.is_known and len(values.edges) > 1 and values.x is not None and tensor.type == "FLOAT32"
     if not is_step and not is_rounded(graph, tensor):
@@ -153,6 +153,13 @@ def _why_levels_are_none(graph: Graph, tensor: Tensor) -> str | None:
     if count > MOST_SIGNS + 1:
         return f"its input takes {count} levels, more than {MOST_SIGNS + 1}"
     return _SEVERAL if few_levels(values) else f"its input takes {count} levels that are not evenly spaced"
+
+
+def _passes_zero(values: Values) -> bool:
+    """True if a value between its neighbours occurs at a single number, such as the 0 of SIGN at zero."""
+    low, middle, high = values.values[:-2], values.values[1:-1], values.values[2:]
+    is_single = next_level(values.edges[:-1], up=True) == values.edges[1:]
+    return bool(np.any(is_single & (low != middle) & ((low < middle) == (middle < high))))
 
 
 def _why_sign_is_none(graph: Graph, sign: Op) -> str:

@@ -130,6 +130,16 @@ def test_levels_of_comparisons_are_counted() -> None:
     assert why_no_sign(model.graph, uneven) == "its input takes 3 levels that are not evenly spaced"
 
 
+def test_another_value_at_one_number_is_no_zero_of_a_sign() -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    is_zero = model.elementwise("EQUAL", x, model.const(0), type="BOOL")
+    five = model.op("SELECT_V2", [is_zero, model.const(5), model.elementwise("SIGN", x)], x.dims)
+    assert why_no_sign(model.graph, five) == "its input takes 3 levels that are not evenly spaced"
+    ternary = model.elementwise("MUL", model.elementwise("SIGN", x), model.const(-3))
+    assert "assume_nonzero" in why_no_sign(model.graph, ternary)
+
+
 def test_the_second_operand_and_every_part_are_followed() -> None:
     model = FloatModel()
     x = model.input(1, 4, 4, 32)
