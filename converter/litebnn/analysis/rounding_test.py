@@ -12,8 +12,7 @@ from litebnn.analysis.affine import next_level
 from litebnn.analysis.values import values_of
 from litebnn.graph import Array, Tensor
 from tests.support.float_models import FloatModel
-from tests.support.level_spellings import between
-from tests.support.roundings import LINES, RANGES, ROUNDINGS, Both, clamp, line, rounding
+from tests.support.level_spellings import LINES, RANGES, ROUNDINGS, Both, between, clamp, line, rounding
 
 F = np.float32
 # Ties, limits of clamps, their neighbours, and numbers that no rounding should meet.

@@ -8,9 +8,8 @@ from litebnn.build.int8 import int8_constant
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Tensor
 from tests.support.float_models import ACTIVATIONS, FloatModel, op_names, sign_weights
-from tests.support.level_spellings import between
+from tests.support.level_spellings import RANGES, ROUNDINGS, Both, between, clamp, line, rounding
 from tests.support.quantized_models import EXACT_GRID, Int8Model
-from tests.support.roundings import RANGES, ROUNDINGS, Both, clamp, line, rounding
 
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 SAMPLES = np.random.default_rng(1).integers(-128, 128, (8, 6, 6, 32)).astype(np.int8)
