@@ -10,7 +10,7 @@ import numpy as np
 from litebnn.analysis.grids import is_quantized
 from litebnn.analysis.match import fused_activation, uniform
 from litebnn.analysis.padding import PADDING, PADS, constant_padding
-from litebnn.analysis.signs import find_two_values, is_never_negative
+from litebnn.analysis.signs import find_two_values
 from litebnn.analysis.sums import handed_on
 from litebnn.analysis.transfers import TO_INTEGERS
 from litebnn.analysis.values import values_of
@@ -120,8 +120,6 @@ def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
 
 def _why_sign_is_none(graph: Graph, sign: Op) -> str:
     """Returns the reason why a SIGN op is not a sign of ±1."""
-    if is_never_negative(graph, sign.input(0)):
-        return "its input takes 0 and 1 (a heaviside quantizer), not ±1"
     tensor, grid = sign.input(0), None
     while (op := graph.producer(tensor)) is not None and op.name in ("QUANTIZE", "DEQUANTIZE", "ADD", "SUB"):
         computed = [operand for operand in op.inputs if operand is not None and not operand.is_constant]

@@ -16,6 +16,7 @@ from litebnn.analysis.affine import next_level
 from litebnn.analysis.grids import ROUNDING, on_grid, step_of
 from litebnn.analysis.layouts import COMPARING, picked_from
 from litebnn.analysis.match import bits_of, fused_activation
+from litebnn.analysis.numbers.ranges import occurring
 from litebnn.analysis.padding import PADDING, constant_padding, layer_padding
 from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.signs import find_two_values
@@ -152,7 +153,7 @@ def _tolerance(levels: Array) -> float:
 
 def find_levels(graph: Graph, tensor: Tensor) -> Values | None:
     """Returns the values of a float tensor with few, evenly spaced levels; None for other tensors."""
-    values = rounded_values(graph, tensor) or values_of(graph, tensor)
+    values = occurring(graph, rounded_values(graph, tensor) or values_of(graph, tensor))
     x = values.x
     if x is None or x.type != "FLOAT32" or x.dims != tensor.dims or x.channels < 1 or tensor.type != "FLOAT32":
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from litebnn.analysis.signs import find_sign, is_never_negative
+from litebnn.analysis.signs import find_sign
 from litebnn.analysis.sums import find_levels
 from litebnn.analysis.walks import ops_upstream
 from litebnn.build.notes import Notes, lowers
@@ -18,8 +18,8 @@ def assume_nonzero(graph: Graph, notes: Notes) -> bool:
     """Replaces a SIGN, or another function with a third value at a single number, by a sign. The report names the
     functions that were replaced.
 
-    A SIGN after a ReLU has the values 0 and 1, so it is not changed. A function with a third level between two
-    thresholds, such as a ternary quantizer, stays too.
+    A SIGN after a ReLU takes only 0 and 1, and stays. A function with a third level between two thresholds, such as a
+    ternary quantizer, stays too.
     """
     changed = False
     of_levels = _ops_of_levels(graph)
@@ -27,7 +27,7 @@ def assume_nonzero(graph: Graph, notes: Notes) -> bool:
         if len(op.outputs) != 1 or op.output.type != "FLOAT32" or find_sign(graph, op.output) is not None:
             continue
         sign = find_sign(graph, op.output, assume_nonzero=True)
-        if sign is None or sign.x.dims != op.output.dims or is_never_negative(graph, sign.x):
+        if sign is None or sign.x.dims != op.output.dims:
             continue
         notes.warn(op, f"taken for 1 where its input is {sign.level[0]:g} (assume_nonzero)")
         compares = "LESS_EQUAL" if sign.falls else "GREATER_EQUAL"
