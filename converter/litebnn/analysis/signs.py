@@ -14,7 +14,8 @@ import numpy as np
 from litebnn.analysis.affine import next_level, per_channel
 from litebnn.analysis.grids import is_quantized, numbers_of_grid
 from litebnn.analysis.match import bits_of, times_repeated, uniform
-from litebnn.analysis.numbers.ranges import occurring, range_of
+from litebnn.analysis.numbers.lattices import lattice_of
+from litebnn.analysis.numbers.ranges import range_of
 from litebnn.analysis.transfers import SELECTS, Values
 from litebnn.analysis.values import choices_of, values_of
 from litebnn.graph import Array, Graph, Tensor
@@ -70,6 +71,23 @@ def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | N
         sign = _of_boolean(graph, x)
         return sign if values[1] == 1 else sign.negated()
     return Sign(x, edges, falls=bool(values[1] == -1))
+
+
+def occurring(graph: Graph, function: Values) -> Values:
+    """Returns the same step function without the values that its tensor x never gives: x is never below or above an
+    edge, or never 0. At least two values stay.
+    """
+    x, edges = function.x, function.edges
+    if x is None or len(edges) < 2:
+        return function
+    at_zero = [i for i in range(len(edges) - 1) if edges[i] == 0 and _follows(edges[i + 1], edges[i], x)]
+    lattice = lattice_of(graph, x) if at_zero else None
+    if lattice is not None and lattice.is_never_zero:
+        function = function.without(at_zero[0] + 1)
+    low, high = range_of(graph, x)
+    first, last = np.searchsorted(function.edges, [low, high], side="right").tolist()
+    first = min(first, max(last - 1, 0))
+    return function.between(first, max(last, first + 1))
 
 
 def _follows(number: float, other: float, x: Tensor) -> bool:

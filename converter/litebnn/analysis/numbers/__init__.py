@@ -1,1 +1,1 @@
-"""What is known of the numbers in a tensor, whatever the input of the model is."""
+"""Facts about the numbers in a tensor that hold whatever the model's input is."""

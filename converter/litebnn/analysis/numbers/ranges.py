@@ -14,8 +14,7 @@ import numpy as np
 from litebnn.analysis.grids import Range, grid_range, step_of
 from litebnn.analysis.layouts import picked_from
 from litebnn.analysis.match import floats, fused_activation, number_of, uniform
-from litebnn.analysis.padding import constant_padding
-from litebnn.analysis.transfers import Values
+from litebnn.analysis.padding import constant_padding, pooled_input
 from litebnn.analysis.weights import bias_values
 from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE, Activation
 from litebnn.graph import Graph, Op, Question, Tensor, facts
@@ -24,8 +23,6 @@ UNBOUNDED: Range = (-math.inf, math.inf)
 # A sum, a mean or an approximated function may exceed its exact bound by rounding, at most by this share. Zero is
 # never exceeded.
 _ROUNDING = 1e-3
-# Exporters pad max pools with the lowest float or minus infinity.
-_LOWEST = float(np.finfo(np.float32).min)
 _SIDES = (np.greater_equal, np.less_equal)
 _FIRST = 64
 _LAYERS = ("BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
@@ -177,16 +174,6 @@ def _read(op: Op) -> list[Tensor | None]:
     return op.inputs if op.name in _BOUNDS or facts(op).clamp is not None else []
 
 
-def _unpadded(graph: Graph, pool: Op) -> Tensor:
-    """Returns the input of a max pool, before it is padded with a number that is no maximum of any window."""
-    pad = graph.producer(pool.input(0), "PADV2")
-    padding = None if pad is None else constant_padding(pad)
-    if pad is None or padding is None or not padding.is_spatial or padding.value > _LOWEST:
-        return pool.input(0)
-    taps = np.array([[pool.options.filter_height], [pool.options.filter_width]])
-    return pad.input(0) if np.all(padding.amounts[1:3] < taps) else pool.input(0)
-
-
 def _clipped(x: Range, limits: Range) -> Range:
     return min(max(x[0], limits[0]), limits[1]), max(min(x[1], limits[1]), limits[0])
 
@@ -201,7 +188,7 @@ def _range(graph: Graph, tensor: Tensor) -> Range:
     op = graph.producer(tensor)
     if op is None:
         return limits
-    read = [_unpadded(graph, op)] if op.name == "MAX_POOL_2D" else _read(op)
+    read = [pooled_input(graph, op)] if op.name == "MAX_POOL_2D" else _read(op)
     known = [UNBOUNDED if each is None else range_of(graph, each) for each in read]
     bounds = _BOUNDS.get(op.name, _hull_of)(op, known) if known else UNBOUNDED
     bounds = _clipped(bounds, ACTIVATION_RANGES[facts(op).clamp or fused_activation(op) or Activation.NONE])
@@ -215,15 +202,3 @@ def _range(graph: Graph, tensor: Tensor) -> Range:
 # range_of(graph, tensor) returns the least and the greatest value, in float32, that a tensor can have. NaN does not
 # count, and an op that this module does not know has no bounds.
 range_of = Question(_range, _read)
-
-
-def occurring(graph: Graph, function: Values) -> Values:
-    """Returns the same step function without the values that its tensor x is too small or too large to give. At least
-    two values stay.
-    """
-    if function.x is None or len(function.edges) < 2:
-        return function
-    low, high = range_of(graph, function.x)
-    first, last = np.searchsorted(function.edges, [low, high], side="right").tolist()
-    first = min(first, max(last - 1, 0))
-    return function.between(first, max(last, first + 1))
