@@ -62,7 +62,8 @@ def convert_tflite(
         dynamic_range: True to make the layers of `low_bit_weights` quantize their inputs to int8 at run time. They get
             faster, and results change by about 1 %.
         assume_nonzero: True to treat sign(x), which is 0 for x = 0, as a sign that is +1 there. The report names each
-            such sign. The sign functions of PyTorch and TensorFlow need this option.
+            such sign. The sign functions of PyTorch and TensorFlow need this option. Zeros that are certain or likely,
+            such as those of padding and of sums of signs, stay 0.
         verify: True to run source and result in the installed runtime on the samples of `representative_dataset`, else
             on random inputs, and compare the outputs. Instead of True, the inputs themselves: an array, or a list or
             dictionary with one for each input, batch first; or a `litebnn.DataSet`. By default, conversions with

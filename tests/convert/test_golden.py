@@ -16,7 +16,7 @@ from litebnn.report.verify import difference
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(json.loads((GOLDEN / "index.json").read_text()))
-NOT_BINARY = ("depthwise", "heaviside_not_binary", "ste_tern_not_binary")
+NOT_BINARY = ("depthwise", "ste_tern_not_binary")
 MOST_BYTES_MORE = 640
 
 pytestmark = pytest.mark.filterwarnings("ignore:no binary layer")

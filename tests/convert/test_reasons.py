@@ -64,22 +64,9 @@ def matmul(model: FloatModel, x: Tensor) -> Tensor:
     return model.op("BATCH_MATMUL", [rows, matrix], (1, 5), adj_x=False, adj_y=False)
 
 
-def heaviside(model: Int8Model) -> Tensor:
-    return model.elementwise("SIGN", model.elementwise("RELU", image(model)))
-
-
-def rounded_heaviside(model: Int8Model) -> Tensor:
-    levels = model.quantize8(model.elementwise("RELU", image(model)), (1 / 8, 0))
-    return conv(model, model.elementwise("SIGN", model.dequantize8(levels)))
-
-
 def gated(model: Int8Model) -> Tensor:
     x = image(model)
     return conv(model, model.elementwise("MUL", flag(model, x), x))
-
-
-def sign_of_magnitude(model: Int8Model) -> Tensor:
-    return conv(model, model.elementwise("SIGN", model.elementwise("ABS", image(model))))
 
 
 def scaled(model: FloatModel, x: Tensor) -> Tensor:
@@ -148,11 +135,6 @@ FORMS: list[tuple[str, Build]] = [
     ("its input is not the output of a sign", lambda m: conv(m, m.concatenated(m.sign(image(m)), m.graph.inputs[0]))),
     ("CONCATENATION joins signs with other", lambda m: conv(m, m.concatenated(m.sign(image(m)), flag(m, image(m))))),
     ("its input is sign(x), which is 0 where x is 0", lambda m: conv(m, m.elementwise("SIGN", image(m)))),
-    (
-        "its input takes 0 and 1 (a heaviside",
-        lambda m: matmul(m, m.elementwise("SIGN", m.elementwise("RELU", image(m)))),
-    ),
-    ("its input takes 0 and 1 (a heaviside", sign_of_magnitude),
     ("its input takes several levels", lambda m: conv(m, m.op("ROUND", [image(m)], SHAPE))),
     ("ADD stands between the sign and it", levels_and_numbers),
     ("ADD stands between the sign and it", nothing_and_numbers),
@@ -162,11 +144,6 @@ FORMS: list[tuple[str, Build]] = [
         "MUL stands between the sign and it",
         lambda m: conv(m, m.elementwise("MUL", flag(m, image(m)), m.graph.inputs[0])),
     ),
-    (
-        "MUL stands between the sign and it",
-        lambda m: conv(m, halved(m, m.elementwise("SIGN", m.elementwise("RELU", image(m))))),
-    ),
-    ("its input takes 0 and 1", rounded_heaviside),
     ("its input is sign(x), which is 0 where x is 0", lost_zeros),
     ("its input takes several levels", lambda m: conv(m, halved(m, m.op("ROUND", [image(m)], SHAPE)))),
     ("both inputs are computed when the model runs", product_of_two),

@@ -259,14 +259,6 @@ def as_compared(values: Array, scale: float) -> Array:
     return scaled
 
 
-def lowest_value(graph: Graph, tensor: Tensor) -> float:
-    """Returns the lowest value that the quantization of a tensor can represent. If a DEQUANTIZE computes the tensor,
-    the quantization is that of its input.
-    """
-    limits = grid_range(undequantized(graph, tensor))
-    return -np.inf if limits is None else limits[0]
-
-
 def undequantized(graph: Graph, tensor: Tensor) -> Tensor:
     """Returns the input of the DEQUANTIZE that computes `tensor`; `tensor` itself if another op computes it."""
     op = graph.producer(tensor, "DEQUANTIZE")

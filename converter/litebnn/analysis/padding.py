@@ -88,6 +88,16 @@ def unpadded_input(graph: Graph, layer: Op) -> tuple[Tensor, Array]:
     return (data, np.zeros((2, 2), np.int32)) if has_rows else without_zeros(graph, data)
 
 
+def pooled_input(graph: Graph, pool: Op) -> Tensor:
+    """Returns the input of a MAX_POOL_2D, before exporters pad it with a number that is no maximum of any window."""
+    pad = graph.producer(pool.input(0), "PADV2")
+    padding = None if pad is None else constant_padding(pad)
+    if pad is None or padding is None or not padding.is_spatial or padding.value > np.finfo(np.float32).min:
+        return pool.input(0)
+    taps = np.array([[pool.options.filter_height], [pool.options.filter_width]])
+    return pad.input(0) if np.all(padding.amounts[1:3] < taps) else pool.input(0)
+
+
 def word_of_padding(channels: int, value: int) -> int | None:
     """Returns the word that pads packed signs with +1 or -1.
 

@@ -14,7 +14,7 @@ from litebnn.analysis.layouts import COMPARING
 from litebnn.analysis.match import broadcast_factor, fused_activation, uniform
 from litebnn.analysis.padding import PADDING, PADS, constant_padding
 from litebnn.analysis.rounding import count_of_levels, is_rounded, rounded_values
-from litebnn.analysis.signs import find_scaled_step, find_two_values, is_never_negative
+from litebnn.analysis.signs import find_scaled_step, find_two_values
 from litebnn.analysis.sums import MOST_SIGNS, few_levels, handed_on
 from litebnn.analysis.transfers import SELECTS, Values
 from litebnn.analysis.values import values_of
@@ -164,8 +164,6 @@ def _passes_zero(values: Values) -> bool:
 
 def _why_sign_is_none(graph: Graph, sign: Op) -> str:
     """Returns the reason why a SIGN op is not a sign of ±1."""
-    if is_never_negative(graph, sign.input(0)):
-        return "its input takes 0 and 1 (a heaviside quantizer), not ±1"
     tensor, grid = sign.input(0), None
     while (op := graph.producer(tensor)) is not None and op.name in ("QUANTIZE", "DEQUANTIZE", "ADD", "SUB"):
         computed = [operand for operand in op.inputs if operand is not None and not operand.is_constant]

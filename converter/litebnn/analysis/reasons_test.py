@@ -23,7 +23,7 @@ def test_the_quantizer_is_named() -> None:
     constants.quantization = parameters(1.0, 0)
     for tensor, reason in (
         (levels, "DoReFa"),
-        (heaviside, "heaviside"),
+        (heaviside, "two values"),
         (model.pad(model.elementwise("SIGN", x), [(1, 1), (1, 1)]), "ternary"),
         (model.elementwise("SIGN", model.op("DEQUANTIZE", [constants], x.dims)), "ternary"),
         (flag, "two values"),

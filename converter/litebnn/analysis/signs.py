@@ -12,20 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litebnn.analysis.affine import next_level, per_channel
-from litebnn.analysis.grids import is_quantized, lowest_value, numbers_of_grid
-from litebnn.analysis.match import bits_of, fused_activation, is_broadcast, times_repeated, uniform
+from litebnn.analysis.grids import is_quantized, numbers_of_grid
+from litebnn.analysis.match import bits_of, is_broadcast, times_repeated, uniform
+from litebnn.analysis.numbers.lattices import lattice_of
+from litebnn.analysis.numbers.ranges import range_of
 from litebnn.analysis.transfers import SELECTS, Values
 from litebnn.analysis.values import choices_of, values_of
-from litebnn.contract import ACTIVATION_RANGES
-from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
+from litebnn.graph import Array, Graph, Tensor
 
 # For each comparison, the comparison that is equivalent after its operands are swapped.
 _MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
-
-_NEVER_NEGATIVE = ("ABS", "EXP", "LOGISTIC", "SOFTMAX", "SQRT", "SQUARE")
-_SAME_SIGN = (
-    *("AVERAGE_POOL_2D", "DEQUANTIZE", "MAX_POOL_2D", "MEAN", "QUANTIZE", "REDUCE_MAX", "REDUCE_MIN", "SUM", "TANH"),
-)
 
 
 @dataclass(frozen=True)
@@ -58,17 +54,15 @@ def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> 
 
 
 def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | None:
+    function = occurring(graph, function)
     x, values, edges = function.x, function.values, function.edges
     if x is None or not function.is_known:
         return None
     if assume_nonzero and len(edges) == 2 and _follows(edges[1], edges[0], x):
         values, edges = values[[0, 2]], edges[:1]
-    lowest = lowest_value(graph, x)
-    if np.isfinite(lowest):  # x is never below `lowest`
-        edges = edges[edges > lowest]
-        values = values[-len(edges) - 1 :]
-        if len(edges) == 0:
-            edges, values = np.array([lowest], np.float32), np.array([-1, 1]) * values
+    lowest = range_of(graph, x)[0]
+    if np.isfinite(lowest) and np.all(edges <= lowest):  # the function always has its last value
+        edges, values = np.array([lowest], np.float32), np.array([-1, 1]) * values[-1]
     if len(edges) != 1 or abs(values[0]) != 1 or values[1] != -values[0]:
         return None
     if bits_of(graph, x) is not None and values[1] == -1:  # the next layer's weights absorb the negation
@@ -77,6 +71,23 @@ def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | N
         sign = _of_boolean(graph, x)
         return sign if values[1] == 1 else sign.negated()
     return Sign(x, edges, falls=bool(values[1] == -1))
+
+
+def occurring(graph: Graph, function: Values) -> Values:
+    """Returns the same step function without the values that its tensor x never gives: x is never below or above an
+    edge, or never 0. At least two values stay.
+    """
+    x, edges = function.x, function.edges
+    if x is None or len(edges) < 2:
+        return function
+    at_zero = [i for i in range(len(edges) - 1) if edges[i] == 0 and _follows(edges[i + 1], edges[i], x)]
+    lattice = lattice_of(graph, x) if at_zero else None
+    if lattice is not None and lattice.is_never_zero:
+        function = function.without(at_zero[0] + 1)
+    low, high = range_of(graph, x)
+    first, last = np.searchsorted(function.edges, [low, high], side="right").tolist()
+    first = min(first, max(last - 1, 0))
+    return function.between(first, max(last, first + 1))
 
 
 def _follows(number: float, other: float, x: Tensor) -> bool:
@@ -152,7 +163,9 @@ def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     # The function `choices_of` describes the values if a single boolean tensor selects them. If several booleans do,
     # because one sign is compared several times, `values_of` may still describe them as a function of this sign.
     of_signs = values_of(graph, tensor)
-    found = next((one for one in (choices_of(graph, tensor), of_signs) if _are_chosen(tensor, one)), None)
+    functions = (choices_of(graph, tensor), of_signs)
+    occurring_only = (occurring(graph, one) for one in functions)
+    found = next((one for one in (*functions, *occurring_only) if _are_chosen(tensor, one)), None)
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
 
 
@@ -176,24 +189,3 @@ def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
     if max(map(np.ptp, sides)) > 2 * step or not abs(high - low) > 4 * step:
         return None
     return replace(function, edges=edges[jump : jump + 1], values=np.array([low, high]))
-
-
-def _keeps_range(op: Op) -> bool:
-    return bool(op.inputs) and (op.name in _SAME_SIGN or facts(op).moves)
-
-
-def _never_negative(graph: Graph, tensor: Tensor) -> bool:
-    op = graph.producer(tensor)
-    if lowest_value(graph, tensor) >= 0:
-        return True
-    if op is None:
-        return False
-    clamp = facts(op).clamp or fused_activation(op)
-    if op.name in _NEVER_NEGATIVE or (clamp is not None and ACTIVATION_RANGES[clamp][0] >= 0):
-        return True
-    return _keeps_range(op) and op.inputs[0] is not None and is_never_negative(graph, op.input(0))
-
-
-# True if no value of a tensor can be negative, as is known from the op that computes the tensor or from the tensor's
-# quantization.
-is_never_negative = Question(_never_negative, lambda op: op.inputs[:1] if _keeps_range(op) else ())

@@ -16,9 +16,10 @@ from litebnn.analysis.affine import next_level
 from litebnn.analysis.grids import ROUNDING, on_grid, step_of
 from litebnn.analysis.layouts import COMPARING, picked_from
 from litebnn.analysis.match import bits_of, fused_activation
+from litebnn.analysis.numbers.zeros import PADDED, zeros_of
 from litebnn.analysis.padding import PADDING, constant_padding, layer_padding
 from litebnn.analysis.rounding import rounded_values
-from litebnn.analysis.signs import find_two_values
+from litebnn.analysis.signs import find_two_values, occurring
 from litebnn.analysis.transfers import Values
 from litebnn.analysis.values import values_of
 from litebnn.analysis.walks import MOST_OPS
@@ -119,16 +120,12 @@ class FewValues:
 def few_levels(values: Values, *, for_zeros: bool = True) -> SignSum | None:
     """Returns evenly spaced levels as a sum of signs; None for other values.
 
-    A level that occurs only at a single number, such as the 0 of SIGN at zero, gets no sign of its own.
-
     Args:
         for_zeros: True for signs that are all +1 for the level zero, so that padding with +1 is padding with zero.
         False for signs that all rise with the levels.
     """
     edges, levels = values.edges, values.values
     if not values.is_known or values.step or not np.all(np.isfinite(levels)) or len(edges) < 2:
-        return None
-    if np.any(next_level(edges[:-1], up=True) == edges[1:]):
         return None
     jumps = np.diff(levels)
     times = np.rint(np.abs(jumps) / np.abs(jumps).min()).astype(int)
@@ -151,12 +148,26 @@ def _tolerance(levels: Array) -> float:
 
 
 def find_levels(graph: Graph, tensor: Tensor) -> Values | None:
-    """Returns the values of a float tensor with few, evenly spaced levels; None for other tensors."""
-    values = rounded_values(graph, tensor) or values_of(graph, tensor)
+    """Returns the values of a float tensor with few, evenly spaced levels; None for other tensors.
+
+    Some levels occur only at a single number, such as the 0 of SIGN at zero. They count only if x is likely to be 0
+    there.
+    """
+    values = occurring(graph, rounded_values(graph, tensor) or values_of(graph, tensor))
     x = values.x
     if x is None or x.type != "FLOAT32" or x.dims != tensor.dims or x.channels < 1 or tensor.type != "FLOAT32":
         return None
+    single = single_numbers(values)
+    if len(single) and (np.any(single) or not zeros_of(graph, x) - {PADDED}):
+        return None
     return None if few_levels(values) is None else values
+
+
+def single_numbers(values: Values) -> Array:
+    """Returns the numbers of x at which a step function has a value of their own, such as the 0 of SIGN at zero."""
+    edges = values.edges
+    single: Array = edges[:-1][next_level(edges[:-1], up=True) == edges[1:]]
+    return single
 
 
 def handed_on(op: Op) -> tuple[int, ...]:

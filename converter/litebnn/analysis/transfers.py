@@ -61,6 +61,14 @@ class Values:
         kept = np.any([np.diff(row) != 0 for row in rows], axis=0)
         return self._at(self.x, self.edges[kept], np.concatenate([[True], kept]))
 
+    def between(self, first: int, last: int) -> Values:
+        """Returns the function of an x that reaches the edges before `first` always, and those from `last` on never."""
+        return self._at(self.x, self.edges[first:last], np.arange(first, last + 1))
+
+    def without(self, place: int) -> Values:
+        """Returns the function of an x that never gives the value number `place`, which the next value replaces."""
+        return self._at(self.x, np.delete(self.edges, place), np.delete(np.arange(len(self.values)), place))
+
     def with_edges(self, x: Tensor | None, more: Array) -> Values:
         if not len(more):
             return replace(self, x=x)

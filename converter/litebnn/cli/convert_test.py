@@ -208,7 +208,7 @@ def test_samples_are_files_of_arrays_or_data_sets(
 
 
 def test_verifying_twice_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source, out = GOLDEN / "heaviside_not_binary.float.tflite", tmp_path / "out.tflite"
+    source, out = GOLDEN / "ste_tern_not_binary.float.tflite", tmp_path / "out.tflite"
     assert cli.main(["convert", str(source), "-o", str(out), "--verify", "--verify-data=nowhere"]) == 0
     first, *_ = capsys.readouterr().err.splitlines()
     assert first.startswith("litebnn: warning: --verify has no effect beside --verify-data")
@@ -243,7 +243,7 @@ def test_a_report_is_no_other_kind_of_file(name: str, tmp_path: Path, capsys: py
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("source", ["residual.lce.tflite", "heaviside_not_binary.float.tflite"])
+@pytest.mark.parametrize("source", ["residual.lce.tflite", "ste_tern_not_binary.float.tflite"])
 @pytest.mark.parametrize("option", ["--verify", "--verify-data=nowhere"])
 def test_what_stays_as_it_is_is_said_not_to_be_verified(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str, option: str

@@ -217,7 +217,7 @@ def _activation(graph: Graph, op: Op) -> Iterator[Finding]:
 
 
 def _residual(graph: Graph, op: Op) -> Iterator[Finding]:
-    if op.name != "ADD" or op.output.type != "FLOAT32":
+    if op.name != "ADD" or op.output.type != "FLOAT32" or any(each and each.is_constant for each in op.inputs):
         return
     adds_to_bits = any(is_float_bconv(graph.producer(tensor)) for tensor in op.inputs)
     if adds_to_bits and convolution_that_adds(graph, op) is None:

@@ -1,16 +1,32 @@
 """Some functions are a sign except at a single number: SIGN, for example, gives 0 at 0. On request, such a function
-becomes a sign that is +1 at this number."""
+becomes a sign that is +1 at this number.
+
+Zeros that pad the function's input are there for certain. The function's values for them pad the sign instead.
+"""
 
 from __future__ import annotations
 
+import copy
 from functools import partial
+from typing import Literal
 
-from litebnn.analysis.signs import find_sign, is_never_negative
-from litebnn.analysis.sums import find_levels
-from litebnn.analysis.walks import ops_upstream
+import numpy as np
+
+from litebnn.analysis.constants import ELEMENTWISE, ON_ELEMENTS
+from litebnn.analysis.match import first_computed, floats, fused_activation
+from litebnn.analysis.numbers.zeros import OF_SIGNS, Reasons, zeros_of
+from litebnn.analysis.padding import PADS, constant_padding
+from litebnn.analysis.signs import Sign, find_sign
+from litebnn.analysis.sums import find_levels, single_numbers
+from litebnn.analysis.values import values_of
+from litebnn.analysis.walks import MOST_OPS, ops_upstream
 from litebnn.build.notes import Notes, lowers
 from litebnn.build.ops import compared, select_op
-from litebnn.graph import Graph, Op, Tensor
+from litebnn.build.signs import pad_with
+from litebnn.contract import ACTIVATION_RANGES, Activation
+from litebnn.graph import Array, Graph, Op, Tensor, derived, like
+
+_Pads = list[tuple[Array, float]]  # amounts int [rank, 2] and values, the innermost last
 
 
 @lowers("sign forms with a third value")
@@ -18,23 +34,147 @@ def assume_nonzero(graph: Graph, notes: Notes) -> bool:
     """Replaces a SIGN, or another function with a third value at a single number, by a sign. The report names the
     functions that were replaced.
 
-    A SIGN after a ReLU has the values 0 and 1, so it is not changed. A function with a third level between two
-    thresholds, such as a ternary quantizer, stays too.
+    A SIGN after a ReLU takes only 0 and 1, and stays. A function with a third level between two thresholds, such as a
+    ternary quantizer, stays too. A SIGN of numbers that are often 0 stays, because layers read it as two signs. Layers
+    with groups cannot do that.
     """
+    if _move_padding(graph, notes):
+        return True
     changed = False
     of_levels = _ops_of_levels(graph)
-    for op in [op for op in graph.ops if op not in of_levels]:
-        if len(op.outputs) != 1 or op.output.type != "FLOAT32" or find_sign(graph, op.output) is not None:
-            continue
-        sign = find_sign(graph, op.output, assume_nonzero=True)
-        if sign is None or sign.x.dims != op.output.dims or is_never_negative(graph, sign.x):
-            continue
-        notes.warn(op, f"taken for 1 where its input is {sign.level[0]:g} (assume_nonzero)")
-        compares = "LESS_EQUAL" if sign.falls else "GREATER_EQUAL"
-        condition = compared(graph, sign.x, float(sign.level[0]), op.output.name, compares, before=op)
-        graph.replace(op, select_op(condition, 1.0, -1.0, op.output))
-        changed = True
+    for op in list(graph.ops):
+        if op not in of_levels or _is_read_in_groups(graph, op):
+            changed |= _replace(graph, op, notes)
+        elif _sign(graph, op) and (levels := find_levels(graph, op.output)) and single_numbers(levels).size:
+            assert levels.x is not None
+            _keep(op, zeros_of(graph, levels.x), notes)
     return changed
+
+
+def _keep(op: Op, reasons: Reasons, notes: Notes) -> Literal[False]:
+    why = " and ".join(sorted(reasons))
+    notes.warn(op, f"not taken for 1 where its input is 0 (assume_nonzero), which is likely: {why}")
+    return False
+
+
+def _sign(graph: Graph, op: Op) -> Sign | None:
+    """Returns the sign that an op computes except at a single number; None for other ops."""
+    if len(op.outputs) != 1 or op.output.type != "FLOAT32" or find_sign(graph, op.output) is not None:
+        return None
+    sign = find_sign(graph, op.output, assume_nonzero=True)
+    return None if sign is None or sign.x.dims != op.output.dims else sign
+
+
+def _move_padding(graph: Graph, notes: Notes) -> bool:
+    """Moves the padding of inputs behind sign forms. A form may have several ops, of which the last one counts."""
+    replaced: set[Op] = set()
+    for op in reversed(list(graph.ops)):
+        sign = None if op in replaced else _sign(graph, op)
+        if sign is not None and _before_padding(graph, op, sign)[2]:
+            form = _ops_between(graph, sign.x, op.output)
+            replaced |= form if _replace(graph, op, notes) else set()
+    return bool(replaced)
+
+
+def _replace(graph: Graph, op: Op, notes: Notes) -> bool:
+    sign = _sign(graph, op)
+    if sign is None:
+        return False
+    x, ops, pads = _before_padding(graph, op, sign)
+    why, level = zeros_of(graph, x), float(sign.level[0])
+    if why - {OF_SIGNS}:
+        return _keep(op, why, notes)
+    likely = f", which is likely: {OF_SIGNS}" if why else ""
+    notes.warn(op, f"taken for 1 where its input is {level:g} (assume_nonzero){likely}")
+    for before in ops:
+        inputs = [x if each is first_computed(before) else each for each in before.inputs]
+        moved = like(before.output, derived(before.output.name, "/unpadded"), dims=x.dims)
+        x = graph.insert(Op(before.code, inputs, [moved], copy.copy(before.options)), before=op).output
+    output = op.output if not pads else like(op.output, derived(op.output.name, "/unpadded"), dims=x.dims)
+    condition = compared(graph, x, level, op.output.name, "LESS_EQUAL" if sign.falls else "GREATER_EQUAL", before=op)
+    select = select_op(condition, 1.0, -1.0, output)
+    if not pads:
+        graph.replace(op, select)
+        return True
+    signs = graph.insert(select, before=op).output
+    for amounts, value in reversed(pads):
+        signs = pad_with(graph, signs, amounts, value, before=op)
+    last = graph.producer(signs)
+    assert last is not None
+    graph.remove(last)
+    graph.replace(op, Op(last.code, last.inputs, [op.output], last.options))
+    return True
+
+
+def _before_padding(graph: Graph, form: Op, sign: Sign) -> tuple[Tensor, list[Op], _Pads]:
+    """Finds the zeros that pad the input of a sign form upstream, and at which the form has its third value.
+
+    Returns:
+        The tensor before padding, the ops on elements that compute the form's input from it, and the padding of the
+        form's output. If nothing is padded, the form's input and empty lists.
+    """
+    function, x, level = values_of(graph, form.output), sign.x, float(sign.level[0])
+    found: tuple[Tensor, list[Op], _Pads] = x, [], []
+    tensor, ops, pads = x, list[Op](), _Pads()
+    while (op := graph.producer(tensor)) is not None and len(ops) + len(pads) < MOST_OPS and function.x is x:
+        padding = constant_padding(op) if op.name in PADS else None
+        if padding is None:
+            if op.name in PADS or not _is_on_elements(op):
+                break
+            source = first_computed(op)
+            assert source is not None
+            ops.insert(0, op)
+            tensor = source
+            continue
+        numbers = _computed(ops, padding.value)
+        if numbers is None or any(_varies(each, padding.amounts) for after in ops for each in after.inputs):
+            break
+        values = np.unique(function.values[np.searchsorted(function.edges, numbers, side="right")])
+        if len(values) != 1:
+            break
+        pads.append((padding.amounts, float(values[0])))
+        tensor = op.input(0)
+        if np.all(numbers == level):
+            found = tensor, list(ops), list(pads)
+    return found
+
+
+def _is_on_elements(op: Op) -> bool:
+    """True if an op computes each element from the same element of one tensor, and from constants."""
+    x = first_computed(op)
+    if x is None or op.name not in ON_ELEMENTS or x.dims != op.output.dims or op.output.type != "FLOAT32":
+        return False
+    return fused_activation(op) is not None and all(each is x or floats(each) is not None for each in op.inputs)
+
+
+def _varies(tensor: Tensor | None, amounts: Array) -> bool:
+    """True if a constant has several values along an axis that is padded."""
+    sizes = () if tensor is None or not tensor.is_constant else tensor.shape
+    return any(size > 1 and np.any(own) for size, own in zip(reversed(sizes), amounts[::-1], strict=False))
+
+
+def _computed(ops: list[Op], number: float) -> Array | None:
+    """Applies ops on elements to a number. Returns the results for all values of their constants; None if they are
+    unknown.
+    """
+    values = np.full(1, number, np.float32)
+    for op in ops:
+        x, limits = first_computed(op), ACTIVATION_RANGES[fused_activation(op) or Activation.NONE]
+        if op.name in ELEMENTWISE:
+            with np.errstate(all="ignore"):
+                results = ELEMENTWISE[op.name](*(values if each is x else floats(each) for each in op.inputs))
+                values = np.clip(results, *limits)
+        elif np.any(values):  # the other ops keep zero
+            return None
+    return values
+
+
+def _is_read_in_groups(graph: Graph, op: Op) -> bool:
+    """True if a convolution with groups reads the output of an op, perhaps after padding."""
+    readers = [reader for output in op.outputs for reader in graph.consumers(output)]
+    padded = [each for reader in readers if reader.name in PADS for each in graph.consumers(reader.output)]
+    convs = (each for each in (*readers, *padded) if each.name == "CONV_2D")
+    return any(0 < conv.input(1).channels < conv.input(0).channels for conv in convs)
 
 
 def _ops_of_levels(graph: Graph) -> set[Op]:
@@ -43,8 +183,12 @@ def _ops_of_levels(graph: Graph) -> set[Op]:
     for op in graph.ops:
         levels = find_levels(graph, op.output) if len(op.outputs) == 1 else None
         if levels is not None:
-            found.update(ops_upstream(graph, op.output, partial(_inputs_except, levels.x), len(graph.ops)) or ())
+            found |= _ops_between(graph, levels.x, op.output)
     return found
+
+
+def _ops_between(graph: Graph, source: Tensor | None, tensor: Tensor) -> set[Op]:
+    return {*(ops_upstream(graph, tensor, partial(_inputs_except, source), len(graph.ops)) or ())}
 
 
 def _inputs_except(source: Tensor | None, op: Op) -> list[Tensor | None]:

@@ -53,21 +53,27 @@ def test_signs_before_what_takes_levels_are_made_such() -> None:
     assert [layer.binary for layer in report.layers] == [True, True]
 
 
-@pytest.mark.parametrize("source", ["RELU", "ABS", "pooled", "add"])
-def test_what_is_never_negative_takes_0_and_1_and_stays(source: str) -> None:
+@pytest.mark.parametrize("source", ["RELU", "ABS", "pooled", "add", "scaled", "fused"])
+def test_what_is_never_negative_takes_0_and_1_and_needs_no_option(source: str) -> None:
     model = FloatModel()
     x = model.input(1, 8, 8, 32)
     if source == "pooled":
-        x = model.max_pool(model.elementwise("RELU", x), 2, 2)
+        x = model.max_pool(model.pad(model.elementwise("RELU", x), [(1, 1), (1, 1)], -np.inf), 3, 2)
     elif source == "add":
         x = model.elementwise("ADD", x, model.const(1), activation="relu6")
+    elif source == "scaled":
+        x = model.elementwise("TANH", model.elementwise("MUL", model.elementwise("RELU", x), model.const(5)))
+    elif source == "fused":
+        x = model.conv(x, np.random.default_rng(0).standard_normal((32, 1, 1, 32)), activation="relu")
     else:
         x = model.elementwise(source, x)
-    built = model.model(model.elementwise("SIGN", x))
+    built = model.model(model.conv(model.elementwise("SIGN", x), WEIGHTS))
     notes = Notes(built)
     assume_nonzero(built.graphs[0], notes)
     assert "SIGN" in op_names(built)
     assert not notes.warnings
+    run_phases(built, BINARY_PHASES, notes)
+    assert op_names(built)[-1] == "LceBconv2d"
 
 
 def test_a_sign_that_is_never_zero_is_left_to_the_others() -> None:

@@ -1,0 +1,227 @@
+"""sign(x) is 0 where x is 0. The conversions of networks in which that happens often give the same numbers as the
+source, with assume_nonzero and without."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import litebnn
+from litebnn.build.bconv import bconv_options
+from litebnn.contract import LCE_BCONV_2D
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Array, Tensor
+from tests.support.float_models import FloatModel, dyadic, sign_weights
+from tests.zeros.chains import CHAIN, chained, chains
+
+RNG = np.random.default_rng(0)
+WEIGHTS = sign_weights(RNG, 8, 3, 3, 32)
+NEVER_NEGATIVE = ("RELU", "RELU6", "ABS", "SQUARE", "RELU_0_TO_1")
+pytestmark = [pytest.mark.usefixtures("library"), pytest.mark.filterwarnings("ignore:no binary layer")]
+
+
+def of_sign(model: FloatModel, x: Tensor, layer: str = "conv") -> Tensor:
+    """Adds a layer that reads the sign of x."""
+    sign = model.elementwise("SIGN", x)
+    if layer == "dense":
+        count = sign.dims[1] * sign.dims[2] * sign.channels
+        return model.dense(model.reshape(sign, 1, count), sign_weights(RNG, 8, count))
+    if layer == "depthwise":
+        return model.depthwise_conv(sign, sign_weights(RNG, 1, 2, 2, sign.channels), np.zeros(sign.channels))
+    return model.conv(sign, sign_weights(RNG, 8, 2, 2, sign.channels), same=layer == "padded conv")
+
+
+def samples(*shape: int) -> Array:
+    """Samples in which a tenth of the values are zeros, and all others no multiples of 1/8."""
+    rng = np.random.default_rng(1)
+    return np.where(rng.random(shape) < 0.1, 0, dyadic(rng, *shape) + np.float32(1 / 16)).astype(np.float32)
+
+
+def binary_of(source: bytes, x: Any, **options: bool) -> list[bool]:
+    """Checks that the converted model gives the source's outputs, and returns which layers are binary."""
+    converted, report = litebnn.convert_tflite(source, return_report=True, **options)
+    expected, actual = (litebnn.Interpreter(each).predict(x) for each in (source, converted))
+    for left, right in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(left, right)
+    return [layer.binary for layer in report.layers]
+
+
+@settings(max_examples=20)
+@given(
+    activation=st.sampled_from(NEVER_NEGATIVE),
+    names=chains(*sorted(set(CHAIN) - {"at most 0", "ones", "minus ones"}), longest=3),
+    layer=st.sampled_from(["conv", "padded conv", "dense"]),
+)
+def test_the_sign_of_what_is_never_negative_needs_no_option(activation: str, names: list[str], layer: str) -> None:
+    model = FloatModel()
+    x = chained(model, model.input(1, 12, 12, 6), [activation, *names])
+    source, x = model.finish(of_sign(model, x, layer)), samples(1, 12, 12, 6)
+    for assume_nonzero in (False, True):
+        assert binary_of(source, x, assume_nonzero=assume_nonzero) == [True]
+
+
+def padded(model: FloatModel, names: list[str], shape: tuple[int, ...] = (1, 12, 12, 6)) -> Tensor:
+    return chained(model, model.input(*shape), names)
+
+
+@settings(max_examples=30)
+@given(
+    names=chains(*sorted(CHAIN), longest=4),
+    layer=st.sampled_from(["conv", "padded conv", "dense", "depthwise"]),
+    seed=st.integers(0, 9),
+)
+def test_zeros_of_activations_pads_and_pools_stay_zeros(names: list[str], layer: str, seed: int) -> None:
+    """The samples have no zeros, so that all zeros come from the ops in front of the sign."""
+    model = FloatModel()
+    x = padded(model, names)
+    source = model.finish(of_sign(model, x, layer), model.conv(model.sign(model.input(1, 4, 4, 32)), WEIGHTS))
+    numbers = np.random.default_rng(seed).standard_normal((1, 12, 12, 6)).astype(np.float32)
+    for assume_nonzero in (False, True):
+        binary_of(source, [numbers, samples(1, 4, 4, 32)], assume_nonzero=assume_nonzero)
+
+
+@pytest.mark.parametrize(
+    ("names", "layer"),
+    [
+        (["zeros"], "conv"),
+        (["zeros"], "padded conv"),
+        (["zeros before"], "conv"),
+        (["zeros", "doubled", "TANH"], "conv"),
+        (["zeros", "LEAKY_RELU", "opposite"], "conv"),
+        (["zeros", "of channels"], "conv"),
+        (["zeros", "zeros before"], "conv"),
+    ],
+)
+def test_zeros_that_pad_pad_the_sign(names: list[str], layer: str) -> None:
+    model = FloatModel()
+    source = model.finish(of_sign(model, padded(model, names), layer))
+    x = np.random.default_rng(0).standard_normal((1, 12, 12, 6)).astype(np.float32)
+    assert binary_of(source, x, assume_nonzero=True) == [True]
+    assert binary_of(source, x) == [False]
+
+
+def test_padding_moves_behind_a_straight_through_estimator() -> None:
+    model = FloatModel()
+    x = padded(model, ["zeros"])
+    clipped = model.elementwise("RELU_N1_TO_1", x)
+    difference = model.elementwise("SUB", model.elementwise("SIGN", x), clipped)
+    sign = model.elementwise("ADD", difference, clipped)
+    source = model.finish(model.conv(sign, sign_weights(RNG, 8, 3, 3, 6)))
+    x = dyadic(np.random.default_rng(0), 1, 12, 12, 6) + np.float32(1 / 16)
+    assert binary_of(source, x, assume_nonzero=True) == [True]
+    assert len(layers_of_bits(model, model.graph.outputs[0], assume_nonzero=True)[1]) == 1
+
+
+@pytest.mark.parametrize("names", [["zeros", "ones"], ["zeros", "max"], ["zeros", "mean"], ["zeros", "by channels"]])
+def test_zeros_of_padding_that_cannot_pad_the_sign_keep_it_float(names: list[str]) -> None:
+    model = FloatModel()
+    source = model.finish(of_sign(model, padded(model, names), "conv"))
+    x = np.random.default_rng(0).standard_normal((1, 12, 12, 6)).astype(np.float32)
+    assert binary_of(source, x, assume_nonzero=True) == [False]
+
+
+def test_padding_before_a_batch_norm_in_front_of_channels() -> None:
+    model = FloatModel()
+    x = model.op(
+        "PAD", [model.input(1, 32, 8, 8), model.const([(0, 0), (0, 0), (1, 1), (1, 1)], np.int32)], (1, 32, 10, 10)
+    )
+    scaled = model.elementwise("MUL", x, model.const(RNG.uniform(0.5, 2, (1, 32, 1, 1))))
+    sign = model.elementwise("SIGN", model.transpose(scaled, 0, 2, 3, 1))
+    source = model.finish(model.conv(sign, WEIGHTS))
+    x = np.random.default_rng(0).standard_normal((1, 32, 8, 8)).astype(np.float32)
+    assert binary_of(source, x, assume_nonzero=True) == [True]
+
+
+def sum_of_signs(model: FloatModel, kind: str, channels: int) -> Tensor:
+    """Adds sums of signs; those with even numbers of terms are 0 in many places."""
+    sign = model.sign(model.input(1, 8, 8, channels))
+    if kind == "three signs":
+        others = (model.sign(model.input(1, 8, 8, channels)) for _ in range(2))
+        return model.elementwise("ADD", model.elementwise("ADD", sign, next(others)), next(others))
+    weights = sign_weights(RNG, channels, 3, 3, channels, alpha=kind != "residual")
+    layer = model.conv(sign, weights, same=kind in ("padded", "residual"))
+    if kind == "residual":
+        return model.elementwise("ADD", layer, sign)
+    if kind == "batch norm":
+        return model.elementwise(
+            "ADD", model.elementwise("MUL", layer, model.const(0.5)), model.const(np.zeros(channels))
+        )
+    if kind == "pooled":
+        return model.max_pool(model.pad(layer, [(1, 1), (1, 1)], -np.inf), 3, 2)
+    if kind == "mean":
+        return chained(model, layer, ["mean"])
+    if kind == "hardtanh":
+        return model.elementwise("RELU_N1_TO_1", layer)
+    return layer
+
+
+KINDS = ("plain", "padded", "three signs", "residual", "batch norm", "pooled", "mean", "hardtanh")
+
+
+@pytest.mark.parametrize("channels", [31, 32])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("layer", ["padded conv", "dense"])
+def test_zeros_of_sums_of_signs_need_no_option(kind: str, channels: int, layer: str) -> None:
+    model = FloatModel()
+    source = model.finish(of_sign(model, sum_of_signs(model, kind, channels), layer))
+    shapes = [each.shape for each in model.graph.inputs]
+    x = [dyadic(np.random.default_rng(i), *shape) for i, shape in enumerate(shapes)]
+    for assume_nonzero in (False, True):
+        assert all(binary_of(source, x, assume_nonzero=assume_nonzero))
+
+
+def layers_of_bits(model: FloatModel, output: Tensor, **options: bool) -> tuple[list[int], tuple[str, ...]]:
+    """Returns the number of input channels of each binary layer, and the warnings."""
+    converted, report = litebnn.convert_tflite(model.finish(output), return_report=True, **options)
+    layers = (op for op in read_model(converted).ops() if op.name == LCE_BCONV_2D)
+    return [bconv_options(op).channels_in for op in layers], tuple(w for w in report.warnings if "assume" in w)
+
+
+def test_a_sum_of_an_odd_number_of_signs_is_a_sign() -> None:
+    for channels, expected in ((31, [31, 31]), (32, [32, 64])):
+        model = FloatModel()
+        x = model.conv(model.sign(model.input(1, 8, 8, channels)), sign_weights(RNG, channels, 3, 3, channels))
+        assert layers_of_bits(model, of_sign(model, x)) == (expected, ())
+
+
+def test_a_sum_of_signs_with_an_offset_is_taken_for_a_sign_on_request() -> None:
+    model = FloatModel()
+    bias = np.random.default_rng(0).standard_normal(32)
+    x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, 32, 3, 3, 32), bias)
+    output = of_sign(model, x)
+    assert layers_of_bits(model, output) == ([32], ())
+    channels, [warning] = layers_of_bits(model, output, assume_nonzero=True)
+    assert channels == [32, 32]
+    assert warning.endswith("taken for 1 where its input is 0 (assume_nonzero)")
+
+
+def test_likely_zeros_are_named() -> None:
+    """A layer with groups cannot read two signs, so it takes zeros for 1 on request, with a warning."""
+    for groups, expected, words in ((1, [32, 64], "not taken for 1"), (2, [32, 64], "taken for 1")):
+        model = FloatModel()
+        count = 32 * groups
+        x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, count, 3, 3, 32))
+        output = model.conv(model.elementwise("SIGN", x), sign_weights(RNG, 8, 2, 2, 32))
+        channels, [warning] = layers_of_bits(model, output, assume_nonzero=True)
+        assert channels == expected
+        assert f": {words}" in warning
+        assert "likely: it is a sum of signs without an offset" in warning
+
+
+@pytest.mark.parametrize("kind", ["difference", "product", "hard swish"])
+def test_zeros_of_activations_on_both_sides_of_zero(kind: str) -> None:
+    model = FloatModel()
+    x, y = model.input(1, 12, 12, 6), model.input(1, 12, 12, 6)
+    clamped = model.elementwise("RELU", y)
+    if kind == "difference":
+        total = model.elementwise("SUB", model.elementwise("RELU", x), clamped)
+    elif kind == "product":
+        total = model.elementwise("MUL", x, clamped)
+    else:
+        total = model.elementwise("HARD_SWISH", model.elementwise("SUB", x, y))
+    source = model.finish(of_sign(model, total, "padded conv"))
+    for assume_nonzero in (False, True):
+        numbers = [np.random.default_rng(seed).standard_normal(x.shape).astype(np.float32) * 3 for seed in (0, 1)]
+        assert binary_of(source, numbers, assume_nonzero=assume_nonzero) == [True]
