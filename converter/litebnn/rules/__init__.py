@@ -34,7 +34,7 @@ PHASES: dict[str, tuple[str, ...]] = {
         "canonical.skip_straight_through",
         "thresholds.recognize_signs",
         "canonical.recognize_prelu",
-        "canonical.remove_dead_ops",
+        "canonical.remove_dead_ops if assume_nonzero",
         "thresholds.assume_nonzero if assume_nonzero",
         "binarize.split_transposed_convs",
         "binarize.scale_behind_layers",
@@ -42,6 +42,7 @@ PHASES: dict[str, tuple[str, ...]] = {
         "canonical.absorb_mirror_padding",
         "thresholds.work_on_bits",
         "binarize.undo_space_to_batch",
+        "canonical.remove_dead_ops",
     ),
     "binarize": (
         "canonical.fold_constants",
