@@ -239,6 +239,11 @@ def _counts_zeros(left: Left, reason: str) -> bool:
     return reason.startswith(f"{count:,} of its {zeros.size:,} weights ") and _magnitudes(left.weights) == 1
 
 
+def _is_small(left: Left, reason: str) -> bool:
+    """True if the weights are few, or those of each output channel are."""
+    return left.weights.size < 1024 or left.weights[0].size < 32
+
+
 _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     **dict.fromkeys(("weights is 0", "weights are 0"), _counts_zeros),
     "not ±alpha": lambda left, reason: _magnitudes(left.weights) > 1,
@@ -264,5 +269,8 @@ _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "leaves out rows or columns": _leaves_out,
     "nothing reads what it computes": lambda left, reason: not left.is_read,
     "there is no binary": _is_of_signs,
+    "would not make the file smaller": _is_small,
+    "only convolutions in float": lambda left, reason: {left.op.input(1).type, left.op.output.type} != {"FLOAT32"},
+    "no fake quantization": lambda left, reason: not left.op.input(1).is_constant,
     "it has groups": lambda left, reason: left.weights.shape[-1] < left.op.input(0).channels,
 }

@@ -45,7 +45,8 @@ def lower_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
 
 def _why_float(graph: Graph, op: Op) -> str | None:
     """The reason why a layer whose weights were quantized in training stays float; None for other ops."""
-    if not facts(op).layer or undequantized(graph, op.input(1)).type != "INT8":
+    stored = undequantized(graph, op.input(1)) if facts(op).layer else None
+    if stored is None or stored is op.input(1) or stored.type != "INT8":
         return None
     if trained_weights(graph, op.input(1)) is None:
         return "it stays float, for its int8 weights have a zero point"
