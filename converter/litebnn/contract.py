@@ -7,6 +7,7 @@ both.
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any
@@ -24,6 +25,8 @@ LCE_BCONV_2D = "LceBconv2d"
 LCE_BMAXPOOL_2D = "LceBMaxPool2d"
 LITEBNN_UNPACK_WEIGHTS = "LitebnnUnpackWeights"
 CUSTOM_OPS = (LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BCONV_2D, LCE_BMAXPOOL_2D, LITEBNN_UNPACK_WEIGHTS)
+# The ops that converters before Larq Compute Engine 0.4 wrote, such as LqceBconv2d64 (0.1) and LceBsign (0.2, 0.3).
+_OUTDATED_OPS = re.compile(r"Lqce\w+|LceBsign")
 
 ALWAYS_MINUS_ONE = np.iinfo(np.int32).min
 ALWAYS_PLUS_ONE = np.iinfo(np.int32).max
@@ -159,6 +162,21 @@ def decode_options(name: str, encoded: bytes) -> BConv2DOptions | BMaxPool2DOpti
             text = "a value of another type" if value is None and key in values else str(value).lower()
             raise ConversionError(f"{name}: option {key}: expected an integer from {low:d} to {high:d}, found {text}")
     return kind(**found)  # type: ignore[no-any-return]
+
+
+def is_outdated(name: str, encoded: bytes) -> bool:
+    """True if a converter before Larq Compute Engine 0.4 wrote the op: `LceBconv2d` had a vector of strides then, and
+    other weights.
+
+    >>> is_outdated("LqceBconv2d64", b"")
+    True
+    """
+    if name != LCE_BCONV_2D:
+        return _OUTDATED_OPS.fullmatch(name) is not None
+    try:
+        return "stride_height" not in _option_values(encoded)
+    except Exception:
+        return False
 
 
 def _option_values(encoded: bytes) -> dict[str, int | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn.analysis.weights import computed_weights
@@ -13,6 +14,7 @@ from litebnn.calibration import find_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
 from litebnn.flatbuffer import read_model, write_result
+from litebnn.frontends.files import keras_file_to_tflite
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.torch import torch_to_tflite
@@ -102,7 +104,8 @@ def convert_keras_model(model: Any, **options: Unpack[ConvertOptions]) -> Any:
     `convert_tflite`.
 
     Args:
-        model: a built `keras.Model` in float32.
+        model: a built `keras.Model` in float32, or the path of a `.keras` or `.h5` file or of a SavedModel folder. A
+            model of a class of yours is built when it has been called, by itself or in `fit` or `predict`.
 
     Example:
         >>> model = larq_zoo.sota.QuickNet(weights=None)  # doctest: +SKIP
@@ -111,7 +114,8 @@ def convert_keras_model(model: Any, **options: Unpack[ConvertOptions]) -> Any:
     settings = checked(options)
     settings["progress"]("Keras's exporter")
     with boundary():
-        source = keras_to_tflite(model)
+        is_path = isinstance(model, str | os.PathLike)
+        source = keras_file_to_tflite(Path(model)) if is_path else keras_to_tflite(model)
     return _converted(source, "", settings)
 
 

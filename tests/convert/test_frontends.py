@@ -82,6 +82,7 @@ def test_a_larq_network_is_binary_after_its_first_layer(network: Any) -> None:
 @pytest.mark.usefixtures("library")
 def test_a_saved_model(network: Any, folder: Path) -> None:
     converted = litebnn.convert_saved_model(folder / "saved_model")
+    assert litebnn.convert_keras_model(str(folder / "saved_model")) == converted
     expected = network.predict(IMAGES, verbose=0)
     np.testing.assert_allclose(litebnn.Interpreter(converted).predict(IMAGES), expected, atol=1e-4)
 
@@ -222,6 +223,8 @@ def test_inputs_and_outputs_come_as_keras_orders_and_names_them(disparity: Any, 
     for found in (interpreter.predict([right, left]), interpreter.predict({"left": left, "right": right}).values()):
         for actual, array in zip(found, expected.values(), strict=True):
             np.testing.assert_array_equal(actual, array)
+    if form != "model":
+        assert litebnn.convert_keras_model(tmp_path / form) == converted
 
 
 @pytest.mark.deep
@@ -293,7 +296,7 @@ class NotKeras:
     pass
 
 
-@pytest.mark.parametrize("model", [None, "model.h5", NotKeras()])
+@pytest.mark.parametrize("model", [None, b"model.h5", NotKeras()])
 def test_what_is_no_keras_model_is_told(model: Any) -> None:
     with pytest.raises(litebnn.ConversionError, match="expected a Keras model"):
         litebnn.convert_keras_model(model)
@@ -322,6 +325,69 @@ def test_a_keras_model_of_images_of_any_size(form: str, tmp_path: Path) -> None:
     for height, width in ((8, 12), (5, 20)):
         images = np.random.default_rng(0).standard_normal((2, height, width, 3)).astype(np.float32)
         np.testing.assert_allclose(interpreter.predict(images), free.predict(images, verbose=0), atol=1e-5)
+
+
+def network_of_a_class(keras: Any, *names: str) -> Any:
+    """A model of a class whose method `call` has arguments of these names, of which it returns the difference."""
+    code = f"def call(self, {', '.join(names)}):\n    return self.inner({' - '.join(names)})"
+    methods: dict[str, Any] = {}
+    exec(code, methods)
+    inner = type("Inner", (keras.Model,), {"call": lambda self, x: self.dense(x) * 2.0})()
+    inner.dense = keras.layers.Dense(3)
+    model = type("Outer", (keras.Model,), {"call": methods["call"]})()
+    model.inner = inner
+    return model
+
+
+def called(model: Any, x: Array) -> None:
+    model(x)
+
+
+def fitted(model: Any, x: Array) -> None:
+    model.compile("sgd", "mse")
+    model.fit(x, np.zeros((len(x), 3)), verbose=0)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.filterwarnings("ignore:no binary layer")
+@pytest.mark.parametrize(
+    "use",
+    [
+        called,
+        pytest.param(fitted, marks=pytest.mark.deep),
+        pytest.param(lambda model, x: model.predict(x, verbose=0), marks=pytest.mark.deep),
+        pytest.param(lambda model, x: model.build((None, 4)), marks=pytest.mark.deep),
+    ],
+)
+def test_a_model_of_a_class_has_the_inputs_with_which_it_was_called(use: Any) -> None:
+    keras = imported("tensorflow", "larq").keras
+    model, x = network_of_a_class(keras, "image"), np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
+    with pytest.raises(litebnn.ConversionError, match=r"no input shapes yet: call it once on data, model\(x\)"):
+        litebnn.convert_keras_model(model)
+    use(model, x)
+    interpreter = litebnn.Interpreter(litebnn.convert_keras_model(model))
+    assert interpreter.input_names == ["image"]
+    assert interpreter.input_shapes == [(1, 4)]
+    np.testing.assert_allclose(interpreter.predict(x), model(x), atol=1e-5)
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("library")
+@pytest.mark.filterwarnings("ignore:no binary layer")
+def test_a_model_of_a_class_may_have_several_inputs() -> None:
+    keras = imported("tensorflow", "larq").keras
+    x, y = np.random.default_rng(0).standard_normal((2, 2, 4)).astype(np.float32)
+    model = network_of_a_class(keras, "left", "right")
+    expected = model(x, right=y)
+    interpreter = litebnn.Interpreter(litebnn.convert_keras_model(model))
+    assert interpreter.input_names == ["left", "right"]
+    np.testing.assert_allclose(interpreter.predict([x, y]), expected, atol=1e-5)
+
+    pair = type("Pair", (keras.Model,), {"call": lambda self, pair: pair["b"] - 2.0 * pair["a"]})()
+    expected = pair({"b": x, "a": y})
+    interpreter = litebnn.Interpreter(litebnn.convert_keras_model(pair))
+    assert interpreter.input_names == ["a", "b"]
+    np.testing.assert_allclose(interpreter.predict([y, x]), expected, atol=1e-5)
 
 
 def test_a_file_that_is_not_sound_is_named(tmp_path: Path) -> None:

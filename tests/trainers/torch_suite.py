@@ -6,6 +6,7 @@ import importlib
 import inspect
 import io
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -23,6 +24,7 @@ import litebnn.torch
 from examples.mnist import demo
 from examples.mnist.data import bundled_digits
 from litebnn.cli import main
+from litebnn.flatbuffer import read_model
 from litebnn.torch import (
     SIGNS,
     BinaryConv1d,
@@ -44,6 +46,8 @@ from litebnn.torch.signs import quantizer
 from tests.trainers.random_networks import SEEDS, random_images, random_network
 from tests.trainers.torch_network import torch_network
 
+# A line of this file in an error message.
+LINE = rf"\({re.escape(__file__)}, line \d+\)"
 POINTS = np.array([-40, -1.6, -1.5, -1.2, -1, -0.7, -0.1, -0.05, 0, 0.02, 0.1, 0.3, 1, 1.4, 1.5, 2, 40], np.float64)
 
 
@@ -343,6 +347,30 @@ def test_layers_are_named_as_the_module_names_them() -> None:
     assert [layer.name for layer in report.layers] == ["0", "2.conv", "2.scaled", "3.conv", "3.scaled", "6", "8"]
 
 
+class Lists(nn.Module):
+    """Blocks in containers that are not called themselves, and a layer that is called twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = nn.ModuleList(nn.Sequential(BinaryConv2d(32, 32, 1), nn.BatchNorm2d(32)) for _ in range(2))
+        self.right = nn.ModuleDict({"a": nn.Sequential(BinaryConv2d(32, 32, 1), nn.BatchNorm2d(32))})
+        self.rest = nn.Sequential(nn.Sequential(BinaryConv2d(32, 32, 1), nn.BatchNorm2d(32)), BinaryConv2d(32, 32, 1))
+        self.twice = nn.Conv2d(32, 32, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in [*self.left, self.right["a"], *self.rest]:
+            x = block(x)
+        return self.twice(self.twice(x).relu())
+
+
+def test_layers_in_lists_have_their_names_in_named_modules() -> None:
+    module = Lists()
+    _, report = converted(module, torch.zeros(1, 32, 8, 8))
+    names = ["left.0.0", "left.1.0", "right.a.0", "rest.0.0", "rest.1", "twice"]
+    assert {*names} < dict(module.named_modules()).keys()
+    assert [layer.name for layer in report.layers] == [*names, "twice_1"]
+
+
 class Two(nn.Module):
     """A module with two inputs, three named outputs, and parts in training and in evaluation mode."""
 
@@ -379,6 +407,7 @@ def test_an_exported_program_converts_from_its_file(tmp_path: Path, capsys: pyte
     x = torch.randn(1, 32)
     torch.export.save(torch.export.export(module, (x,)), tmp_path / "model.pt2")
     torch.save(module, tmp_path / "model.pt")
+    torch.jit.trace(nn.Linear(32, 8), x).save(tmp_path / "traced.pt")
     with zipfile.ZipFile(tmp_path / "broken.pt2", "w") as archive:
         archive.writestr("broken/archive_format", "pt2")
 
@@ -394,6 +423,7 @@ def test_an_exported_program_converts_from_its_file(tmp_path: Path, capsys: pyte
 
     for name, message in (
         ("model.pt", "was written by torch.save"),
+        ("traced.pt", "is TorchScript"),
         ("broken.pt2", "cannot be loaded by PyTorch"),
         ("training.pt2", "in training mode: call module.eval()"),
         ("dropout.pt2", "in training mode: call module.eval()"),
@@ -406,6 +436,35 @@ def test_an_exported_program_converts_from_its_file(tmp_path: Path, capsys: pyte
     assert "2 of 2 layers" in capsys.readouterr().out
     outputs = litebnn.Interpreter(tmp_path / "model.tflite").predict(x.numpy())
     np.testing.assert_allclose(outputs, module(x).detach(), atol=1e-4)
+
+
+class Difference(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(3, 32, 3), BinaryConv2d(32, 32, 3, padding=1), nn.MaxPool2d(2))
+        self.classifier = nn.Sequential(BinaryLinear(32 * 9, 32), nn.BatchNorm1d(32), nn.Linear(32, 3))
+
+    def forward(self, left: Tensor, right: Tensor) -> Tensor:
+        return self.classifier(self.features(left - right).flatten(1))
+
+
+def test_a_dynamic_batch_size_of_a_program_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.manual_seed(0)
+    module, batch = Difference().eval(), torch.export.Dim("batch", max=64)
+    left, right = torch.randn(2, 2, 3, 8, 8)
+    shapes = {"left": {0: batch}, "right": {0: batch}}
+    program = torch.export.export(module, (left,), {"right": right}, dynamic_shapes=shapes)
+    torch.export.save(program, tmp_path / "model.pt2")
+    assert main(["convert", str(tmp_path / "model.pt2"), "-o", str(tmp_path / "model.tflite")]) == 0
+    rows = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:5]]
+    assert rows == ["features.0", "features.1", "classifier.0", "classifier.2"]
+    graph = read_model((tmp_path / "model.tflite").read_bytes()).graphs[0]
+    assert [tensor.dims for tensor in graph.inputs + graph.outputs] == [(-1, 3, 8, 8), (-1, 3, 8, 8), (-1, 3)]
+    interpreter = litebnn.Interpreter(tmp_path / "model.tflite")
+    for size in (1, 5):
+        left, right = torch.randn(2, size, 3, 8, 8)
+        outputs = interpreter.predict([left.numpy(), right.numpy()])
+        np.testing.assert_allclose(outputs, module(left, right).detach(), atol=1e-4)
 
 
 def test_the_demo_trains_and_converts(tmp_path: Path) -> None:
@@ -423,6 +482,22 @@ class Branch(nn.Module):
         return x if x.sum() > 0 else -x
 
 
+class Bounded(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        bound = x.abs().max().item()
+        return x.clamp(-bound, bound)
+
+
+class Forgetful(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.scale.data.mul_(0.5)
+        return x * self.scale
+
+
 class Unknown(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return torch.linalg.svd(x)[0]
@@ -435,16 +510,107 @@ class Masked(nn.Module):
         return y
 
 
-class Expanded(nn.Module):
-    """A network with learned shifts as the code of ReActNet writes them."""
+class Scaled(nn.Module):
+    """A layer with a scale for each channel; its derived classes compute it as the code of papers does."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv, self.bias = nn.Conv2d(3, 8, 3), nn.Parameter(torch.randn(1, 8, 1, 1))
+        self.conv = nn.Conv2d(32, 8, 3)
+        self.scale = nn.Parameter(torch.linspace(-0.5, 1.5, 8).reshape(1, 8, 1, 1))
+        self.register_buffer("latent", torch.randn(8, 32, 3, 3))
+
+
+class Clamped(Scaled):
+    def forward(self, x: Tensor) -> Tensor:
+        channels = self.scale.view(-1)
+        self.scale.data.clamp_(0, 1)
+        return self.conv(x) * self.scale + channels.view(1, 8, 1, 1)
+
+
+class WithoutGradient(Scaled):
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            self.scale.clamp_(0, 1)
+            self.conv.weight[:, 0] = 1.0
+        return self.conv(x) * self.scale
+
+
+class Latent(Scaled):
+    """Replaces the data of a parameter and of an activation by their signs, and puts the parameter's back."""
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.conv(x)
-        return x + self.bias.expand_as(x)
+        shifted = x + 0.25
+        before = shifted.view(1, -1)
+        shifted.data = sign(shifted.data)
+        kept = self.conv.weight.data
+        self.conv.weight.data = sign(self.latent)
+        y = self.conv(shifted)
+        self.conv.weight.data = kept
+        return y + self.conv(before.view_as(x))
+
+
+class Constants(Scaled):
+    """Reads numbers that do not depend on the input."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight = self.conv.weight.type_as(x)
+        bound = weight.abs().mean().item()
+        if bool((self.scale > 9).any()):
+            return x
+        first, *_ = self.scale.flatten().tolist()
+        return nn.functional.conv2d(x.float(), weight.clamp(-bound, bound)) * (float(self.scale.max()) + first)
+
+
+class Expanded(Scaled):
+    """Expands what an addition, a product, a comparison or a selection broadcasts anyway."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.conv(x)
+        y = y + self.scale.expand_as(y)
+        y = self.scale.expand(1, 8, 6, 5) * y
+        return torch.where(y > self.scale.expand_as(y), y, self.scale.expand_as(y))
+
+
+class Mixed(Scaled):
+    """Mixes the weights of a convolution by the input."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate = torch.sigmoid(x.mean())
+        return nn.functional.conv2d(x, (gate * self.latent + (1 - gate) * self.conv.weight).sign(), padding=1)
+
+
+class Remembering(Scaled):
+    """Assigns tensors to attributes."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.last = self.scale = nn.Parameter(self.scale.abs())
+        return self.conv(x) * self.scale
+
+
+SPELLINGS = [Clamped, WithoutGradient, Latent, Constants, Expanded, Mixed]
+
+
+def test_what_papers_write_in_forward_converts_and_leaves_the_module_alone() -> None:
+    torch.manual_seed(0)
+    parts, inputs = [kind() for kind in SPELLINGS], [torch.randn(1, 32, 8, 7) for _ in SPELLINGS]
+    module = Parallel(*parts).eval()
+    before, given = copy.deepcopy(module.state_dict()), copy.deepcopy(inputs)
+    expected = copy.deepcopy(module)(*copy.deepcopy(inputs))
+    model, report = converted(module, *inputs)
+    for left, right in zip([*before.values(), *given], [*module.state_dict().values(), *inputs], strict=True):
+        torch.testing.assert_close(left, right, rtol=0, atol=0)
+    outputs = litebnn.Interpreter(model).predict([x.numpy() for x in inputs])
+    for output, wanted in zip(outputs, expected, strict=True):
+        np.testing.assert_allclose(output, wanted.detach(), atol=1e-4)
+    assert [layer.name for layer in report.layers if layer.binary] == ["parts.2.conv"]
+
+
+def test_attributes_that_forward_assigns_are_as_before() -> None:
+    module = Remembering().eval()
+    scale, tensors = module.scale, {*vars(module)}
+    converted(module, torch.randn(1, 32, 8, 7))
+    assert module.scale is scale
+    assert {*vars(module)} == tensors
 
 
 class Upsampled(nn.Module):
@@ -490,10 +656,19 @@ class Nothing(nn.Module):
 @pytest.mark.parametrize(
     ("module", "examples", "message"),
     [
-        (Branch(), torch.ones(2, 2), "cannot export the module: .*data-dependent.*line .*torch.where"),
+        (
+            Branch(),
+            torch.ones(2, 2),
+            rf"cannot export the module: .*data-dependent.*{LINE}.*torch.where",
+        ),
         (Unknown(), torch.ones(2, 2), "cannot export the module: .*svd.*replace that operation"),
         (Masked(), torch.ones(2, 2), "cannot export the module: .*boolean.*line .*torch.where"),
-        (Expanded(), torch.ones(1, 3, 6, 6), r"cannot export the module: .*broadcast.*: write x \+ bias instead"),
+        (
+            Bounded(),
+            torch.ones(2, 2),
+            rf"cannot export the module: forward reads .* by \.item\(\) {LINE}: ",
+        ),
+        (Forgetful(), torch.ones(2, 2), rf"forward changes tensors of the module {LINE}, and the next"),
         (
             nn.ConvTranspose2d(8, 8, 3, stride=2, padding=1, output_padding=1),
             torch.ones(1, 8, 6, 6),

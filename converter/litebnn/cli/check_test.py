@@ -8,6 +8,7 @@ import pytest
 from litebnn import cli
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Op, OpCode, Options, Signature, Tensor
+from tests.support import lce_models
 from tests.support.float_models import FloatModel
 
 GOLDEN = sorted((Path(__file__).resolve().parents[3] / "tests" / "golden").glob("*.tflite"))
@@ -50,6 +51,17 @@ def test_ops_of_litebnn_are_looked_at(tmp_path: Path, capsys: pytest.CaptureFixt
         line = refused(capsys, path, write_model(model))
         assert "(LceBconv2d): " in line
         assert reason in line
+
+
+def test_a_file_of_an_outdated_converter_is_named_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, graph = tmp_path / "old.tflite", lce_models.Graph()
+    x, y = graph.tensor((1, 8), "float32"), graph.tensor((1, 8), "float32")
+    graph.custom("LqceBsign", [x], [y])
+    path.write_bytes(graph.build([x], [y]))
+    for command in (["check"], ["convert", "-o", str(tmp_path / "new.tflite")], ["benchmark"]):
+        assert cli.main([command[0], str(path), *command[1:]]) == 1
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"litebnn: {path}: op 0 (LqceBsign): of a converter before Larq Compute Engine 0.4, ")
 
 
 def growing(state: tuple[int, ...] = (-1, 4), *, is_signature: bool = False) -> bytes:

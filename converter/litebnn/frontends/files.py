@@ -25,44 +25,90 @@ _ADVICE = (
 )
 
 
+# Advice on files of other formats.
+_ONNX = (
+    "is an ONNX file, which litebnn does not read: convert the PyTorch module itself, by litebnn.convert_torch_model, "
+    "or make a .tflite file of it with another tool, such as onnx2tf"
+)
+_TORCH_SCRIPT = (
+    "is TorchScript, which cannot be exported: convert the module it is made of, by litebnn.convert_torch_model"
+)
+_TORCH_SAVE = "was written by torch.save: save what torch.export.export gives by torch.export.save"
+
+
 def file_to_tflite(path: Path) -> bytes:
     """Reads `.tflite`, `.keras`, `.h5` and `.pt2` files and SavedModel folders, recognized by their content.
 
     Raises:
         ConversionError: the path does not exist, or is not a model; the message says what was expected.
     """
-    try:
-        is_folder = path.is_dir()
-        if not is_folder:
-            with open_file(path) as file:
-                head = file.read(8)
-            if head[4:8] == _TFLITE_IDENTIFIER:
-                return read_file(path)
-    except OSError as error:
-        raise ConversionError(f"{path} cannot be read: {error.strerror}") from None
-    if is_folder:
+    kind = _kind(path)
+    if kind == ".tflite":
+        try:
+            return read_file(path)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+    return program_to_tflite(path) if kind == ".pt2" else _keras_to_tflite(path, kind)
+
+
+def keras_file_to_tflite(path: Path) -> bytes:
+    """Reads `.keras` and `.h5` files and SavedModel folders, recognized by their content.
+
+    Raises:
+        ConversionError: the path does not exist, or is none of these; the message says what was expected.
+    """
+    kind = _kind(path)
+    if kind in (".tflite", ".pt2"):
+        raise ConversionError(f"{path} is a {kind} file, expected a .keras or .h5 file or a SavedModel folder")
+    return _keras_to_tflite(path, kind)
+
+
+def _keras_to_tflite(path: Path, kind: str) -> bytes:
+    if kind == "SavedModel":
         return saved_model_to_tflite(path)
+    version = _version_of_hdf5(path) if kind == ".h5" else _version_of_archive(path)
+    return keras_to_tflite(_load_keras(path, version))
+
+
+def _unreadable(path: Path, error: OSError) -> ConversionError:
+    return ConversionError(f"{path} cannot be read: {error.strerror}")
+
+
+def _kind(path: Path) -> str:
+    """The suffix of files of this format; "SavedModel" for a folder.
+
+    Raises:
+        ConversionError: the path does not exist, or is not a model.
+    """
+    try:
+        if path.is_dir():
+            return "SavedModel"
+        with open_file(path) as file:
+            head = file.read(8)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if head[4:8] == _TFLITE_IDENTIFIER:
+        return ".tflite"
     if head.startswith(_HDF5_MAGIC):
-        return keras_to_tflite(_load_keras(path, _version_of_hdf5(path)))
+        return ".h5"
     if zipfile.is_zipfile(path):
-        if _is_exported_program(path):
-            return program_to_tflite(path)
-        return keras_to_tflite(_load_keras(path, _version_of_archive(path)))
+        return _kind_of_archive(path)
+    # An ONNX file begins with the version of its format and the name of the program that wrote it.
+    if path.suffix == ".onnx" or (head[:1] == b"\x08" and head[2:3] == b"\x12"):
+        raise ConversionError(f"{path} {_ONNX}")
     raise ConversionError(f"{path} is neither a .tflite, .keras, .h5 or .pt2 file nor a SavedModel folder")
 
 
-def _is_exported_program(path: Path) -> bool:
-    """True if an archive was written by PyTorch. In such an archive, all members lie in one folder."""
+def _kind_of_archive(path: Path) -> str:
+    """The kind of an archive of PyTorch or Keras. In one of PyTorch, all members lie in one folder."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = {name.partition("/")[2] for name in archive.namelist()}
     except zipfile.BadZipFile:
-        return False
+        return ".keras"
     if "data.pkl" in names:
-        raise ConversionError(
-            f"{path} was written by torch.save: save what torch.export.export gives by torch.export.save"
-        )
-    return "archive_format" in names
+        raise ConversionError(f"{path} {_TORCH_SCRIPT if 'constants.pkl' in names else _TORCH_SAVE}")
+    return ".pt2" if "archive_format" in names else ".keras"
 
 
 def _version_of_archive(path: Path) -> str:

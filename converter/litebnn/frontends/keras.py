@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ def keras_to_tflite(model: Any) -> bytes:
 
     Inputs and outputs keep the order of `model.inputs` and `model.outputs`. If the model uses dictionaries, the
     signature names them by the dictionaries' keys, else by Keras's names.
+
+    A model of a class of the user's has the inputs with which it was first called.
 
     Raises:
         ConversionError: the model is not a built Keras model, or has mixed precision. The same error is raised if a
@@ -43,12 +46,60 @@ def keras_to_tflite(model: Any) -> bytes:
     policy = getattr(getattr(model, "dtype_policy", None), "name", "float32")
     if policy != "float32":
         raise ConversionError(f'the model computes in "{policy}": convert it to float32 first')
-    if not getattr(model, "inputs", None):
+    return export(_with_inputs(model))
+
+
+def _with_inputs(model: Any) -> Any:
+    """The model itself if it has inputs. A subclassed model gets the inputs with which it was called.
+
+    Raises:
+        ConversionError: the model was never called, or cannot be called on symbolic inputs.
+    """
+    if getattr(model, "inputs", None):
+        return model
+    package = next(base for base in type(model).__mro__ if base.__module__.partition(".")[0] in ("keras", "tf_keras"))
+    keras = importlib.import_module(package.__module__.partition(".")[0])
+    arguments, named = _called_with(model, keras.Input)
+    if not arguments and not named:
         raise ConversionError(
-            "the model has no input shapes yet: call it once on data, or build it with an Input layer (a Keras 3 model "
-            "with a call method of its own: keras.Model(x, model(x)) for x = keras.Input(shape))"
+            "the model has no input shapes yet: call it once on data, model(x), or build it with an Input layer"
         )
-    return export(model)
+    is_single = len(arguments) == 1 and not named
+    inputs = arguments[0] if is_single else [tensor for _, tensor in keyed([*arguments, named])]
+    try:
+        return keras.Model(inputs, model(*arguments, **named))
+    except Exception as error:
+        raise ConversionError(
+            f"the model cannot be called on symbolic inputs: {told_by(error)}; convert keras.Model(inputs, "
+            "model(inputs)), whose inputs keras.Input makes"
+        ) from error
+
+
+def _called_with(model: Any, make_input: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The positional and the named arguments of a subclassed model's first call, as symbolic inputs.
+
+    Keras 2 notes the tensors of the call, Keras 3 their shapes.
+    """
+
+    def symbolic(structure: Any, name: str | None = None) -> Any:
+        if isinstance(structure, Mapping):
+            return {key: symbolic(part) for key, part in structure.items()}
+        shape, dtype = getattr(structure, "shape", structure), getattr(structure, "dtype", None)
+        if all(size is None or isinstance(size, int) for size in shape):
+            return make_input(shape[1:], dtype=dtype, name=name and name.strip("_"))
+        return [symbolic(part) for part in structure]
+
+    names = list(inspect.signature(model.call).parameters)
+    specs = model.save_spec() if hasattr(model, "save_spec") else None
+    if specs is not None:
+        arguments, named = specs
+        given = [part for part in arguments if part is not None]
+        return list(map(symbolic, given, names)), {name: symbolic(part, name) for name, part in named.items()}
+    built = model.get_build_config() or {}
+    if "shapes_dict" in built:
+        by_name = {name.removesuffix("_shape"): shape for name, shape in built["shapes_dict"].items()}
+        return [], {name: symbolic(shape, name) for name, shape in by_name.items()}
+    return ([symbolic(built["input_shape"], names[0])] if built.get("input_shape") else []), {}
 
 
 def _export_from_tensorflow(model: Any) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from litebnn.contract import Padding
+from litebnn.contract import Padding, is_outdated
 from litebnn.errors import ConversionError
 from litebnn.graph.fields import FIELDS
 from litebnn.graph.graph import NUMPY_TYPES, Graph, Op, Tensor
@@ -20,7 +20,7 @@ def check_graph(graph: Graph) -> None:
 
     Raises:
         ConversionError: an op's inputs, outputs or options do not fit its kind, or it precedes a producer. The same
-            error is raised if an input of the graph is computed or constant.
+            error is raised if an input of the graph is computed or constant, or an outdated converter wrote an op.
     """
     written_by = {tensor: i for i, op in enumerate(graph.ops) for tensor in op.outputs}
     for tensor in graph.inputs:
@@ -37,6 +37,11 @@ def check_graph(graph: Graph) -> None:
     check_details(graph)
     for index, op in enumerate(graph.ops):
         what = f"op {index} ({op.name})"
+        if is_outdated(op.name, op.custom_options):
+            raise ConversionError(
+                f"{what}: of a converter before Larq Compute Engine 0.4, whose ops no runtime has any more: convert "
+                "the model that it was made from again"
+            )
         _check_order(what, index, op, written_by, known)
         _check_variables(what, graph, op)
         if facts(op).most:

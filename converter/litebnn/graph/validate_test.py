@@ -6,7 +6,9 @@ import pytest
 
 from litebnn.contract import Padding
 from litebnn.errors import ConversionError
+from litebnn.flatbuffer import read_model
 from litebnn.graph import FACTS, Graph, Op, OpCode, Tensor, check_graph, constant
+from tests.support import lce_models
 from tests.support.float_models import FloatModel
 
 KERNEL = np.ones((8, 3, 3, 32), np.float32)
@@ -116,3 +118,19 @@ def test_strings_come_from_somewhere() -> None:
     check_graph(Graph("main", [words, result], [words], [result], [op]))
     with pytest.raises(ConversionError, match='reads "words", strings that are nowhere'):
         check_graph(Graph("main", [words, result], [], [result], [op]))
+
+
+@pytest.mark.parametrize("name", ["LqceBsign", "LqceBconv2d8", "LqceBconv2d64", "LceBsign", "LceBconv2d"])
+def test_an_op_of_an_outdated_converter_is_named(name: str) -> None:
+    """Larq Compute Engine 0.2 and 0.3 had the op LceBconv2d too, with other options."""
+    graph = lce_models.Graph()
+    x, y = graph.tensor((1, 4, 4, 64), "float32"), graph.tensor((1, 4, 4, 64), "float32")
+    graph.custom(name, [x], [y], {"padding": "SAME", "strides": [1, 2, 2, 1], "dilations": [1, 1, 1, 1]})
+    with pytest.raises(ConversionError, match=rf"^op 0 \({name}\): of a converter before Larq Compute Engine 0.4, "):
+        read_model(graph.build([x], [y]))
+
+
+@pytest.mark.parametrize("name", ["LceBsignal", "MyLqceBsign", "LceQuantize", "Unknown"])
+def test_other_custom_ops_are_not_called_outdated(name: str) -> None:
+    x, y = Tensor("x", "FLOAT32", (1, 4)), Tensor("y", "FLOAT32", (1, 4))
+    check_graph(Graph("main", [x, y], [x], [y], [Op(OpCode("CUSTOM", name), [x], [y])]))
