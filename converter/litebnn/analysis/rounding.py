@@ -10,11 +10,13 @@ import numpy as np
 
 from litebnn.analysis.affine import normal_level
 from litebnn.analysis.constants import ELEMENTWISE
+from litebnn.analysis.grids import Range
 from litebnn.analysis.match import fused_activation, uniform
+from litebnn.analysis.numbers.ranges import UNBOUNDED, range_of
 from litebnn.analysis.transfers import RELUS, SELECTS, TO_INTEGERS, Values
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.contract import ACTIVATION_RANGES, Activation
-from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Question, Tensor, facts
+from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Question, Tensor
 
 # The largest numbers of changes of a function for its values to be found, and to be counted: 8 bits have 255.
 _MOST_LEVELS, _MOST_COUNTED = 4, 255
@@ -58,32 +60,16 @@ def _monotone(graph: Graph, tensor: Tensor) -> tuple[Tensor, bool, tuple[Op, ...
 _monotone_in = Question(_monotone, lambda op: [op.input(index) for index in _moving(op)])
 
 
-def _range(graph: Graph, tensor: Tensor) -> tuple[float, float]:
-    op = graph.producer(tensor)
-    activation = None if op is None else facts(op).clamp or fused_activation(op)
-    if op is None or activation is None:
-        return ACTIVATION_RANGES[Activation.NONE]
-    ranges = [_range_of(graph, source) for source in _of_same_range(op)] or [ACTIVATION_RANGES[activation]]
-    (low, high), (lows, highs) = ACTIVATION_RANGES[activation], zip(*ranges, strict=True)
-    return max(low, min(lows)), min(high, max(highs))
-
-
-def _of_same_range(op: Op) -> list[Tensor]:
-    """Returns the inputs between whose values all values of the op's output lie; empty for other ops."""
-    inputs = op.inputs if op.name == "CONCATENATION" else op.inputs[:1]
-    averages = op.name in ("AVERAGE_POOL_2D", "CONCATENATION", "MEAN")
-    return [tensor for tensor in inputs if tensor is not None] if averages or facts(op).moves else []
-
-
-# _range_of(graph, tensor) returns two numbers between which activations keep all values of a float tensor.
-_range_of = Question(_range, _of_same_range)
+def _limits(graph: Graph, x: Tensor) -> Range:
+    # The levels of a quantized tensor are steps of their own (`values.py`).
+    return range_of(graph, x) if graph.producer(x, "DEQUANTIZE") is None else UNBOUNDED
 
 
 def _rounded(graph: Graph, tensor: Tensor) -> Values | None:
     x, _, ops = _monotone_in(graph, tensor)
     if not any(_rounds(op) or op.name == "SIGN" for op in ops) or x.type != "FLOAT32" or x.is_constant:
         return None
-    found = _search(_described(x, ops), *_range_of(graph, x))
+    found = _search(_described(x, ops), *_limits(graph, x))
     return None if found is None else Values(x, *found)
 
 
@@ -111,7 +97,7 @@ def count_of_levels(graph: Graph, tensor: Tensor) -> int | None:
     x, _, ops = _monotone_in(graph, tensor)
     if not any(map(_rounds, ops)) or x.type != "FLOAT32" or x.is_constant:
         return None
-    found = _search(_described(x, ops), *_range_of(graph, x), most=_MOST_COUNTED)
+    found = _search(_described(x, ops), *_limits(graph, x), most=_MOST_COUNTED)
     return None if found is None else np.unique(found[1]).size
 
 
