@@ -270,11 +270,10 @@ def mutants(context: Context, count: int = 500, seed: int = 0, jobs: int = 1) ->
 
 @task
 def lint(context: Context) -> None:
-    """Check style, types and prose: ruff, mypy, clang-format, tests.docs.prose."""
+    """Check style and types: ruff, mypy, clang-format."""
     _python("-m", "ruff", "check", ".")
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
-    _python("-m", "tests.docs.prose")
     folders = [ROOT / name for name in ("android", "ops", "bench", "examples", "fuzz", "tests", "toolchains")]
     sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cc", ".c")]
     clang_format = "import sys, clang_format; sys.exit(clang_format.clang_format())"
