@@ -20,7 +20,9 @@ def main() -> None:
     file, kind, model = sys.argv[1:]
     worker = runpy.run_path(file)
     is_larq = kind.startswith("larq-compute-engine")
-    loader = worker["LarqModel"](kind, Path(model), 1) if is_larq else worker["TfliteModel"](kind, Path(model), 1, "")
+    loader = (
+        worker["LarqModel"](kind, Path(model), 1) if is_larq else worker["TfliteModel"](kind, Path(model), 1, "", [])
+    )
     worker["random_input"]((1,), "float32")  # imports the modules that make inputs before time starts
     # The runtime's own messages are sent to stderr, so that stdout has only the result.
     with os.fdopen(os.dup(1), "w") as out:

@@ -113,7 +113,10 @@ def run_as(platform: str, code: str, tmp_path: Path) -> str:
 
 # Packages that are not tested. Each needs a framework, and the framework's own code would not work on the simulated
 # platform.
-FRAMEWORKS = ("litebnn.keras", "litebnn.torch", "litebnn.model_explorer", "litebnn.evaluate.dask")
+FRAMEWORKS = (
+    *("litebnn.evaluate.dask", "litebnn.frontends.torch_forward", "litebnn.keras", "litebnn.model_explorer"),
+    "litebnn.torch",
+)
 
 IMPORT_ALL = f"""
 import importlib, pkgutil

@@ -98,8 +98,9 @@ def network() -> bytes:
     weights = [sign_weights(rng, 32, 3, 3, 32) for _ in range(4)]
     weights[2][0, 0, 0, 0] = 0
     model = FloatModel()
-    x = model.conv(image(model), weights[0])
-    x = model.conv(model.elementwise("SIGN", x), weights[1], same=True)
+    offsets = rng.uniform(0.1, 0.9, 32)  # without them, sums of signs would often be 0
+    x = model.conv(image(model), weights[0], offsets)
+    x = model.conv(model.elementwise("SIGN", x), weights[1], offsets, same=True)
     x = model.conv(model.elementwise("SIGN", x), weights[2], same=True)
     return model.finish(model.conv(x, weights[3], same=True))
 

@@ -232,7 +232,7 @@ def test_a_scale_that_is_computed_from_constants_is_fused() -> None:
 @pytest.mark.parametrize(
     ("form", "reason"),
     [
-        ("padded_channels", "the batch or the channels of its input are padded"),
+        ("padded_batch", "the batch or the channels of its input are padded"),
         ("half", "is padded with 0.5"),
         ("computed_padding", "the padding of its input is computed when the model runs"),
         ("ternary", "use ste_sign"),
@@ -243,9 +243,9 @@ def test_the_reason_of_a_layer_that_stays_float_is_true(form: str, reason: str) 
     model = FloatModel()
     raw = model.input(1, 6, 6, 32)
     x = model.sign(raw)
-    if form == "padded_channels":
-        amounts = model.const([(0, 0), (0, 0), (0, 0), (16, 16)], np.int32)
-        x = model.op("PAD", [x, amounts], (1, 6, 6, 64))
+    if form == "padded_batch":
+        amounts = model.const([(1, 1), (0, 0), (0, 0), (0, 0)], np.int32)
+        x = model.op("PAD", [x, amounts], (3, 6, 6, 32))
     elif form == "half":
         x = model.pad(x, [(1, 1), (1, 1)], 0.5)
     elif form == "computed_padding":

@@ -25,7 +25,7 @@ def test_each_program_has_a_page(program: str) -> None:
 def test_the_options_are_those_of_the_document() -> None:
     page = manual_page("run_model", DAY, [])
     assert ".TP\n" + r"\fB\-\-num_threads\fR" + "\nNumber of threads, 1 to 256. The default is 1.\n" in page
-    assert page.count(".TP\n") == 6
+    assert page.count(".TP\n") == 7
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ class Ready:
     """Preprocesses samples for one model."""
 
     def __init__(self, name: str, model: Predictor, recipe: Recipe) -> None:
-        if len(model.input_shapes) != 1 or len(model.input_shapes[0]) < 2 or min(model.input_shapes[0]) < 1:
+        if len(model.input_shapes) != 1 or len(model.input_shapes[0]) < 2 or 0 in model.input_shapes[0]:
             raise ValueError(f"{name} has inputs {model.input_shapes}, expected one of samples [n, ...]")
         self.batch, *shape = model.input_shapes[0]
         self.shape = tuple(shape)

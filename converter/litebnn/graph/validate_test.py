@@ -122,7 +122,7 @@ def test_strings_come_from_somewhere() -> None:
 
 @pytest.mark.parametrize("name", ["LqceBsign", "LqceBconv2d8", "LqceBconv2d64", "LceBsign", "LceBconv2d"])
 def test_an_op_of_an_outdated_converter_is_named(name: str) -> None:
-    """Larq Compute Engine 0.2 and 0.3 had the op LceBconv2d too, with other options."""
+    """The converters of 2020 wrote the op LceBconv2d too, with other options."""
     graph = lce_models.Graph()
     x, y = graph.tensor((1, 4, 4, 64), "float32"), graph.tensor((1, 4, 4, 64), "float32")
     graph.custom(name, [x], [y], {"padding": "SAME", "strides": [1, 2, 2, 1], "dilations": [1, 1, 1, 1]})
