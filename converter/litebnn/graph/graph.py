@@ -104,6 +104,11 @@ class Tensor:
         return self.shape if self.shape_signature is None else self.shape_signature
 
     @property
+    def shape_of_runs(self) -> tuple[int, ...]:
+        """The shape that a run takes: -1 for any height, width or other size, and the file's batch size."""
+        return *self.shape[:1], *self.dims[1:]
+
+    @property
     def channels(self) -> int:
         """The size of the last axis; -1 if it is unknown."""
         return self.dims[-1] if self.dims else -1
