@@ -127,7 +127,7 @@ void Main(int argc, char** argv) {
       {"num_threads", 0, IntFlag{&settings.session.num_threads, 1, kMostThreads}, "number of threads"},
       {"num_runs", 0, IntFlag{&settings.num_runs, 1}, "number of measured runs"},
       {"warmup_runs", 0, IntFlag{&settings.warmup_runs, 0}, "number of runs before the measured ones"},
-      {"lcompute", 0, &settings.session.lcompute, "run the Lce ops, by litebnn"},
+      {"lcompute", 0, &settings.session.lcompute, "run litebnn's custom ops"},
       {"use_xnnpack", 0, &settings.session.xnnpack, "run float and quantized ops in XNNPACK"},
       {"external_delegate_path", 0, &settings.session.external_delegate, "delegate library to load"},
       {"enable_op_profiling", 0, &settings.session.profiling, "print the time of each op"},

@@ -54,7 +54,7 @@ TfLiteStatus ForEachNode(TfLiteContext* context, const Visit& visit) {
   return kTfLiteOk;
 }
 
-// Replaces the functions of the Lce ops in the graph by those that are linked into this program.
+// Replaces the functions of litebnn's ops in the graph by those that are linked into this program.
 TfLiteStatus RegisterOps(TfLiteContext* context, TfLiteDelegate*) {
   return ForEachNode(context, [context](TfLiteNode* node, TfLiteRegistration* registration) {
     const auto* ours = reinterpret_cast<const TfLiteRegistration*>(litebnn_registration(registration->custom_name));

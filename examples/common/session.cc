@@ -64,7 +64,9 @@ Error ModelError(const std::string& path, const std::string& what, std::string r
   std::string line = path + ": " + what;
   if (!reported.empty()) line += ": " + reported;
   const auto reports = [&reported](const char* text) { return reported.find(text) != std::string::npos; };
-  if (reports("unresolved custom op: Lce")) line += " Add --lcompute 1 for the Lce ops.";
+  if (reports("unresolved custom op: Lce") || reports("unresolved custom op: Litebnn")) {
+    line += " Add --lcompute 1 for litebnn's ops.";
+  }
   if (reports("builtin_code out of range")) {
     line += Format(" It needs a newer runtime than %s.", RuntimeName().c_str());
   }

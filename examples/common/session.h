@@ -19,7 +19,7 @@ constexpr int kMostThreads = 256;  // the same as for litebnn's delegate
 struct SessionOptions {
   std::string model;              // path of the .tflite file
   int num_threads = 1;            // 1 to kMostThreads
-  bool lcompute = false;          // run the Lce ops with the library that is linked into the program
+  bool lcompute = false;          // run litebnn's ops with the library that is linked into the program
   bool xnnpack = false;           // let XNNPACK run float and quantized ops
   std::string external_delegate;  // path of a delegate library; empty for none
   bool profiling = false;         // measure each op

@@ -308,7 +308,7 @@ void Main(int argc, char** argv) {
       {"tflite_model", 'm', &settings.session.model, "the model"},
       {"image", 'i', &settings.image, "the image: BMP, PNG, JPEG or PPM"},
       {"labels", 'l', &settings.labels, "names of the outputs, one a line; by default the model's own"},
-      {"lcompute", 0, &settings.session.lcompute, "run the Lce ops, by litebnn"},
+      {"lcompute", 0, &settings.session.lcompute, "run litebnn's custom ops"},
       {"input_mean", 'b', &settings.input_mean, "subtracted from each pixel; by default as the model says, or 127.5"},
       {"input_std", 's', &settings.input_std, "what each pixel is then divided by; the same default"},
       {"num_results", 'r', IntFlag{&settings.num_results, 1}, "number of results to print"},

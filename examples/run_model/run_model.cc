@@ -40,7 +40,7 @@ void Main(int argc, char** argv) {
   const std::vector<Flag> flags = {
       {"graph", 0, &options.model, "the model"},
       {"num_threads", 0, IntFlag{&options.num_threads, 1, kMostThreads}, "number of threads"},
-      {"lcompute", 0, &options.lcompute, "run the Lce ops, by litebnn"},
+      {"lcompute", 0, &options.lcompute, "run litebnn's custom ops"},
       {"use_xnnpack", 0, &options.xnnpack, "run float and quantized ops in XNNPACK"},
       {"external_delegate_path", 0, &options.external_delegate, "delegate library to load"},
       {"keep_state", 0, &options.keep_state, "keep variables, such as an LSTM's state, from one run to the next"},

@@ -7,7 +7,7 @@ import pytest
 
 from litebnn.flatbuffer.schema import OPERATOR_NAMES
 from litebnn.graph import Options, constant
-from tests.support.lce_models import quantize_model
+from tests.support.lce_models import quantize_model, unpack_weights_model
 from tests.support.programs import (
     GOLDEN,
     RUNTIMES,
@@ -216,8 +216,11 @@ def test_an_output_that_cannot_be_written_fails_before_the_runs(benchmark_model,
     assert message.startswith(f"cannot write --output={path}")
 
 
-def test_needs_lcompute_for_our_ops(benchmark_model):
-    assert error_of(run(benchmark_model, graph=GOLDEN[0])).endswith("Add --lcompute 1 for the Lce ops.")
+def test_needs_lcompute_for_our_ops(benchmark_model, tmp_path):
+    packed = tmp_path / "packed.tflite"
+    packed.write_bytes(unpack_weights_model(np.zeros((4, 1), np.int32), np.ones(4, np.float32), None, (4, 1, 1, 8)))
+    for model in (GOLDEN[0], packed):
+        assert error_of(run(benchmark_model, graph=model)).endswith("Add --lcompute 1 for litebnn's ops.")
 
 
 def test_help_lists_every_flag(benchmark_model):

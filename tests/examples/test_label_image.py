@@ -400,7 +400,7 @@ def test_a_binary_model_without_lcompute_says_what_to_add(label_image, files):
     result = run(label_image, **{**files, "tflite_model": GOLDEN[0]})
     message = error_of(result)
     assert "Encountered unresolved custom op: LceQuantize" in message
-    assert message.endswith("Add --lcompute 1 for the Lce ops.")
+    assert message.endswith("Add --lcompute 1 for litebnn's ops.")
 
 
 @on_both_runtimes

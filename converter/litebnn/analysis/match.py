@@ -47,6 +47,25 @@ def number_of(graph: Graph, tensor: Tensor | None) -> float | None:
     return uniform(tensor)
 
 
+def are_equal(left: Tensor | None, right: Tensor | None) -> bool:
+    """True if two tensors are the same, or constants that are broadcast to the same."""
+    if left is None or right is None or left is right:
+        return left is right
+    number, one, other = uniform(right), left.array, right.array
+    if number is not None:
+        return uniform(left) == number
+    if one is None or other is None:
+        return False
+    rank = max(one.ndim, other.ndim)
+    left_values, right_values = (each.reshape(wide_dims(each.shape, rank)) for each in (one, other))
+    return np.array_equal(left_values, right_values)
+
+
+def wide_dims(dims: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Returns the dimensions of a tensor as one of at least this rank, as broadcasting sees it."""
+    return (*(1,) * (rank - len(dims)), *dims)
+
+
 def times_repeated(dims: tuple[int, ...], larger: tuple[int, ...]) -> list[int] | None:
     """If a tensor is broadcast to a larger one, returns the number of repetitions along each axis; None if it cannot
     be broadcast.
@@ -61,7 +80,7 @@ def is_broadcast(factor: Tensor, whole: Tensor) -> bool:
     """True if a computed float tensor is smaller than the product `whole` of which it is a factor."""
     if factor.is_constant or factor.type != "FLOAT32" or len(factor.dims) > len(whole.dims):
         return False
-    return (*(1,) * (len(whole.dims) - len(factor.dims)), *factor.dims) != whole.dims
+    return wide_dims(factor.dims, len(whole.dims)) != whole.dims
 
 
 def broadcast_factor(op: Op) -> int | None:

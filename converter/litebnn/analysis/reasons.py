@@ -171,9 +171,10 @@ def _why_sign_is_none(graph: Graph, sign: Op) -> str:
             break
         grid = tensor if is_quantized(tensor) else grid
         tensor = computed[0]
-    if op is not None and op.name == "SIGN" and grid is not None:
+    values = values_of(graph, sign.output)
+    if op is not None and op.name == "SIGN" and grid is not None and not (values.is_known and _passes_zero(values)):
         return f'the grid of "{grid.name}" does not tell the three values of sign(x) apart'
-    if (value := values_of(graph, sign.output).constant) is not None:
+    if (value := values.constant) is not None:
         return f"its input is {value:g}, whatever the model's is"
     return TERNARY
 

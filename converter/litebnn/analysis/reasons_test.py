@@ -5,7 +5,7 @@ import pytest
 
 import litebnn
 from litebnn.analysis.grids import parameters
-from litebnn.analysis.reasons import NO_SIGN, why_no_sign
+from litebnn.analysis.reasons import NO_SIGN, TERNARY, why_no_sign
 from litebnn.analysis.signs import find_sign
 from litebnn.graph import Tensor
 from tests.support.float_models import FloatModel
@@ -49,6 +49,15 @@ def test_a_grid_that_does_not_hold_the_three_values_of_a_sign_is_named(grid: tup
     assert (find_sign(model.graph, sign) is not None) == told
     if not told:
         assert f'the grid of "{ternary.name}" does not tell the three' in why_no_sign(model.graph, sign)
+
+
+def test_a_grid_is_not_blamed_that_holds_the_three_values_of_a_sign() -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    ternary = model.op("QUANTIZE", [model.elementwise("SIGN", x)], x.dims, type="INT8")
+    ternary.quantization = parameters(1.0, 0)
+    sign = model.elementwise("SIGN", model.op("DEQUANTIZE", [ternary], x.dims))
+    assert why_no_sign(model.graph, sign) == TERNARY
 
 
 @pytest.mark.filterwarnings("ignore:no binary layer")

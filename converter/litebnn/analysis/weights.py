@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from litebnn.analysis.constants import constants_upstream, does_not_grow, evaluate
-from litebnn.analysis.grids import NARROW_TYPES, bias_scale, dequantized, ends_within
+from litebnn.analysis.grids import bias_scale, dequantized, ends_within
 from litebnn.analysis.match import floats, fused_activation
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, pack_bits
-from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor, facts
+from litebnn.graph import Array, Graph, Op, Tensor, bits_of_type, facts
 
 # The layers whose float weights can be packed.
 PACKABLE = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
 # The layers that have a binary form. A transposed convolution becomes layers of these kinds.
 BINARY_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
 OF_TWO_ACTIVATIONS = "both inputs are computed when the model runs"
+NOT_TERNARY = "its weights take other values than -alpha, 0 and alpha in an output channel"
 # Magnitudes of weights count as equal if they differ by at most this share. Rounding makes them differ a little.
 _MAGNITUDE_TOLERANCE = 1e-5
 # Exporters compute some weights as (alpha · sign(w) - c) + c, which rounds. This number is the largest rounding error
@@ -203,8 +204,7 @@ class PackedWeights:
 
     def saved_bytes(self, count: int, type: str) -> int:
         """The bytes, approximately, by which a file gets smaller that stores these instead of `count` weights."""
-        bits = NARROW_TYPES.get(type) or 8 * NUMPY_TYPES[type].itemsize
-        return count * bits // 8 - _OP_BYTES - sum(array.nbytes for array in self.arrays.values())
+        return count * bits_of_type(type) // 8 - _OP_BYTES - sum(array.nbytes for array in self.arrays.values())
 
 
 def packed_weights(layer: Op, weights: Array) -> PackedWeights | None:

@@ -63,7 +63,7 @@ def measure_on_board(
     """
     graphs = graphs_of(contenders)
     for path, graph in graphs.items():
-        if any(-1 in tensor.dims[1:] for tensor in graph.inputs):
+        if any(-1 in tensor.shape_of_runs for tensor in graph.inputs):
             raise ValueError(f"{path} takes inputs of any size, which the board's program does not")
     names = [model.name for model in graphs]
     if len(set(names)) < len(names):

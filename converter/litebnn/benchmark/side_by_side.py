@@ -191,7 +191,7 @@ def graphs_of(contenders: Sequence[Contender]) -> dict[Path, Graph]:
 
 
 def _check_shapes(contender: Contender, graph: Graph) -> None:
-    taken = [(*tensor.shape[:1], *tensor.dims[1:]) for tensor in graph.inputs]
+    taken = [tensor.shape_of_runs for tensor in graph.inputs]
     given = [*contender.input_shapes]
     if contender.is_larq:
         return

@@ -10,7 +10,7 @@ import numpy as np
 from litebnn.analysis.affine import per_channel
 from litebnn.analysis.grids import same_parameters
 from litebnn.analysis.layouts import Layout, channels_moved
-from litebnn.analysis.match import fused_activation, transpose_order, uniform
+from litebnn.analysis.match import are_equal, fused_activation, transpose_order
 from litebnn.build.int8 import dequantize_op
 from litebnn.contract import (
     BITS_PER_WORD,
@@ -108,18 +108,9 @@ def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
     end = graph.ops.index(before)
     for other in graph.consumers(op.input(0)):
         made, wanted = ((each.output.type, each.output.dims, each.name, len(each.inputs)) for each in (other, op))
-        if made == wanted and all(map(_are_equal, other.inputs, op.inputs)) and graph.ops.index(other) < end:
+        if made == wanted and all(map(are_equal, other.inputs, op.inputs)) and graph.ops.index(other) < end:
             return other
     return None
-
-
-def _are_equal(left: Tensor | None, right: Tensor | None) -> bool:
-    if left is None or right is None or left is right:
-        return left is right
-    number, values = uniform(right), right.array
-    if number is not None:
-        return uniform(left) == number
-    return values is not None and left.array is not None and np.array_equal(left.array, values)
 
 
 def output_of(graph: Graph, op: Op, *, before: Op) -> Tensor:

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.graph import NUMPY_TYPES, Array, Tensor
+from litebnn.graph import NUMPY_TYPES, Array, Tensor, bits_of_type
 
-# The number of bits of an element, for types that NumPy lacks.
-_BITS = {"INT2": 2, "INT4": 4, "UINT4": 4, "FLOAT8_E4M3FN": 8, "FLOAT8_E5M2": 8, "BFLOAT16": 16}
 _POINTERS = ("RESOURCE", "VARIANT")
 
 
@@ -43,15 +41,11 @@ def _mistakes(tensor: Tensor, data: Array, count: int) -> Iterator[str]:
     if tensor.type == "STRING":
         yield from _strings(data, count)
     else:
-        expected = max(count, 0) * _bits(tensor.type)
+        expected = max(count, 0) * bits_of_type(tensor.type)
         exact = tensor.type in NUMPY_TYPES
         if count < 0 or (data.size * 8 != expected if exact else data.size * 8 < expected):
             shape = f"{count} sparse values need" if tensor.is_sparse else f"{tensor.type} {list(tensor.shape)} needs"
             yield f"its buffer has {data.size} bytes, {shape} {-(-expected // 8)}"
-
-
-def _bits(type_name: str) -> int:
-    return 8 * NUMPY_TYPES[type_name].itemsize if type_name in NUMPY_TYPES else _BITS.get(type_name, 0)
 
 
 def _strings(data: Array, count: int) -> Iterator[str]:
@@ -126,7 +120,7 @@ def check_external(carried: Any, tensors: Iterable[Tensor]) -> None:
             )
     for tensor in tensors:
         external = getattr(tensor.carried, "externalBuffer", 0)
-        needed = -(-max(math.prod(tensor.shape), 0) * _bits(tensor.type) // 8)
+        needed = -(-max(math.prod(tensor.shape), 0) * bits_of_type(tensor.type) // 8)
         if external and (external not in by_id or tensor.is_constant or by_id[external].length < needed):
             raise ConversionError(
                 f'"{tensor.name}": external buffer {external}, expected one of {len(by_id)} with at least {needed} '

@@ -16,6 +16,7 @@ from litebnn.graph.graph import (
     QuantizationDetails,
     Signature,
     Tensor,
+    bits_of_type,
     packed_words,
 )
 from litebnn.graph.hazards import check_model
@@ -61,6 +62,7 @@ __all__ = [
     "Tensor",
     "Transposed",
     "begin_rewriting",
+    "bits_of_type",
     "builtin_op",
     "check_custom_ops",
     "check_graph",

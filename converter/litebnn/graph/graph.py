@@ -31,11 +31,18 @@ NUMPY_TYPES: dict[str, np.dtype[Any]] = {
         *("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"),
     )
 }
+# The number of bits of an element, for types that NumPy lacks.
+_BITS = {"INT2": 2, "INT4": 4, "UINT4": 4, "FLOAT8_E4M3FN": 8, "FLOAT8_E5M2": 8, "BFLOAT16": 16}
 
 # Limits on the number of elements that rewrites may compute from constants: a fixed number, plus a number for each byte
 # of constants. Real networks need only a few elements for each byte of constants. A damaged file of 58 kB once asked
 # for 4.8 GB and 39 s.
 _WORK, _WORK_PER_BYTE = 1 << 24, 64
+
+
+def bits_of_type(name: str) -> int:
+    """Returns the number of bits of an element of a type; 0 for types whose elements have no fixed size."""
+    return 8 * NUMPY_TYPES[name].itemsize if name in NUMPY_TYPES else _BITS.get(name, 0)
 
 
 @dataclass(eq=False)
@@ -95,6 +102,11 @@ class Tensor:
     def dims(self) -> tuple[int, ...]:
         """The shape, with -1 for dimensions that are known only at run time."""
         return self.shape if self.shape_signature is None else self.shape_signature
+
+    @property
+    def shape_of_runs(self) -> tuple[int, ...]:
+        """The shape that a run takes: -1 for any height, width or other size, and the file's batch size."""
+        return *self.shape[:1], *self.dims[1:]
 
     @property
     def channels(self) -> int:

@@ -114,7 +114,7 @@ def compare_models(first: bytes, second: bytes, inputs: Any = None, *, samples: 
 def open_shapes(model: bytes, inputs: Any = None) -> tuple[tuple[int, ...], ...]:
     """The shapes of the inputs in a run of `compare_models`, if the model leaves sizes open; () if it does not."""
     read = read_model(model)
-    if not any(-1 in tensor.dims[1:] for tensor in read.graphs[0].inputs):
+    if not any(-1 in tensor.shape_of_runs for tensor in read.graphs[0].inputs):
         return ()
     arrays = None if inputs is None else arrays_of(inputs, read.input_names)
     return tuple(array.shape for array in samples_for("compare", read, arrays, count=1)[0])

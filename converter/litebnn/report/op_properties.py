@@ -17,11 +17,10 @@ from litebnn.contract import (
     BMaxPool2DOptions,
     decode_options,
 )
-from litebnn.graph import NUMPY_TYPES, Graph, Op, Tensor, facts
+from litebnn.graph import Graph, Op, Tensor, bits_of_type, facts
 
 BITS = "bits"
 _TYPES = {"FLOAT32": "float"}
-_BITS_OF_TYPE = {"INT2": 2, "INT4": 4, "BFLOAT16": 16}
 
 Channels = Mapping[Tensor, int]
 """The number of channels of each tensor of packed signs in a graph."""
@@ -139,10 +138,7 @@ def bytes_of(tensor: Tensor) -> int:
     if tensor.is_constant:
         assert tensor.buffer.data is not None
         return tensor.buffer.data.size
-    bits = (
-        _BITS_OF_TYPE.get(tensor.type, 0) or 8 * NUMPY_TYPES[tensor.type].itemsize if tensor.type in NUMPY_TYPES else 0
-    )
-    return math.prod(tensor.shape) * bits // 8
+    return math.prod(tensor.shape) * bits_of_type(tensor.type) // 8
 
 
 def data_of(op: Op) -> Tensor | None:

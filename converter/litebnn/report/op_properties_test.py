@@ -3,7 +3,8 @@ import pytest
 
 import litebnn
 from litebnn.flatbuffer import read_model
-from litebnn.report.op_properties import fused_additions
+from litebnn.graph import Tensor
+from litebnn.report.op_properties import bytes_of, fused_additions
 from tests.support.float_models import FloatModel, sign_weights
 
 
@@ -21,3 +22,8 @@ def test_an_addition_after_a_shortcut_is_computed_with_the_later_binary_layer(bi
     convs = [op for op in graph.ops if op.name == "LceBconv2d"]
     assert [op.name for op in graph.ops].index("ADD") > graph.ops.index(convs[0]) + 1
     assert list(fused_additions(graph).values()) == [convs[-1]]
+
+
+@pytest.mark.parametrize(("type", "size"), [("FLOAT32", 24), ("BOOL", 6), ("INT4", 3), ("BFLOAT16", 12), ("STRING", 0)])
+def test_a_computed_tensor_takes_the_bits_of_its_type(type: str, size: int) -> None:
+    assert bytes_of(Tensor("x", type, (2, 3))) == size

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import NARROW_TYPES, undequantized
+from litebnn.analysis.grids import undequantized
 from litebnn.analysis.weights import PACKABLE, packed_weights, ternary_weights, weight_values
-from litebnn.graph import NUMPY_TYPES, Graph, Model, Op
+from litebnn.graph import Graph, Model, Op, bits_of_type
 
 # A smaller share of the file is not worth a line.
 _LEAST_SHARE = 0.05
@@ -40,5 +40,4 @@ def _saved_bytes(graph: Graph, op: Op) -> int:
         return 0 if packed is None else packed.saved_bytes(weights.size, stored.type)
     if ternary_weights(weights[:1]) is None or ternary_weights(weights) is None:
         return 0
-    bits = NARROW_TYPES.get(stored.type) or 8 * NUMPY_TYPES[stored.type].itemsize
-    return weights.size * (bits - _BITS_OF_DENSE) // 8
+    return weights.size * (bits_of_type(stored.type) - _BITS_OF_DENSE) // 8

@@ -35,7 +35,7 @@ def samples_for(
     if len(inputs) != len(graph.inputs):
         raise ValueError(f"{purpose} has {len(inputs)} inputs, the model {len(graph.inputs)}")
     for array, tensor in zip(inputs, graph.inputs, strict=True):
-        taken = (*tensor.shape[:1], *tensor.dims[1:])
+        taken = tensor.shape_of_runs
         if not fits(array.shape[1:], taken[1:]) or len(array) % (tensor.shape[0] or 1):
             raise ValueError(f'{purpose}: input "{tensor.name}" has shape {array.shape}, the model takes {taken}')
     steps = len(inputs[0]) // (graph.inputs[0].shape[0] if graph.inputs[0].shape else 1)
@@ -47,7 +47,7 @@ def samples_for(
 
 def _random(tensor: Tensor, generator: np.random.Generator, limits: Range | None) -> Array:
     dtype = NUMPY_TYPES.get(tensor.type, np.dtype(np.float32))
-    shape = (*tensor.shape[:1], *(_ANY_SIZE if size < 0 else size for size in tensor.dims[1:]))
+    shape = [_ANY_SIZE if size < 0 else size for size in tensor.shape_of_runs]
     if dtype.kind == "f" and limits is not None:
         return generator.uniform(*limits, shape).astype(dtype)
     if dtype.kind == "f":

@@ -12,8 +12,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from litebnn.analysis.constants import ELEMENTWISE, evaluate
-from litebnn.analysis.match import fused_activation, uniform
+from litebnn.analysis.constants import evaluate
+from litebnn.analysis.match import fused_activation
+from litebnn.analysis.numbers.ranges import range_of
 from litebnn.build.ops import copy_of
 from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import Array, Graph, Op, Tensor, facts
@@ -136,7 +137,7 @@ def jump_of(graph: Graph, tensor: Tensor) -> tuple[Tensor, Thresholds] | None:
     """Returns the operand and the thresholds of numbers that jump from one end of a clamp to the other; None for other
     numbers. An example is clamp(x / 1e-8, -1, 1). Rounding decides such numbers as it decides signs.
     """
-    low, high = _range(graph, tensor)
+    low, high = range_of(graph, tensor)
     quarter = (high - low) / 4
     if not np.isfinite(quarter):
         return None
@@ -144,22 +145,3 @@ def jump_of(graph: Graph, tensor: Tensor) -> tuple[Tensor, Thresholds] | None:
     if x is tensor or np.max(np.abs(thresholds[1] - thresholds[0])) > _JUMP:
         return None
     return x, thresholds
-
-
-def _range(graph: Graph, tensor: Tensor) -> tuple[float, float]:
-    """The limits between which clamps, and scales and shifts after them, keep the values of a tensor."""
-    op = graph.producer(tensor)
-    activation = None if op is None else fused_activation(op)
-    if op is None or not op.inputs or activation is None:
-        return -np.inf, np.inf
-    if activation != 0:
-        return ACTIVATION_RANGES[activation]
-    if op.name in _SATURATING:
-        return _SATURATING[op.name][0]
-    if (clamp := facts(op).clamp) is not None:
-        return ACTIVATION_RANGES[clamp]
-    number = uniform(op.inputs[1]) if len(op.inputs) == 2 else None
-    if number is None or op.name not in (*_CLAMPS, *_SCALES, *_SHIFTS):
-        return _range(graph, op.input(0)) if facts(op).moves else (-np.inf, np.inf)
-    ends = [ELEMENTWISE[op.name](end, number) for end in _range(graph, op.input(0))]
-    return min(ends), max(ends)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from litebnn.analysis.layouts import gathered_axis
-from litebnn.analysis.match import broadcast_factor, fused_activation, transpose_order, uniform
+from litebnn.analysis.match import broadcast_factor, fused_activation, transpose_order, uniform, wide_dims
 from litebnn.analysis.padding import PADS, constant_padding, layer_padding
 from litebnn.analysis.signs import find_scaled_step
 from litebnn.analysis.sums import few_values
@@ -158,10 +158,10 @@ def _scaled(graph: Graph, tensor: Tensor) -> Scaled | None:
         factor = broadcast_factor(op)
         if factor is None and (step := find_scaled_step(graph, tensor)) is not None:
             function, factors = step
-            scale = _moved(Scale(factors, _wide(factors, tensor)), ops)
+            scale = _moved(Scale(factors, wide_dims(factors.dims, len(tensor.dims))), ops)
             return None if scale is None else Scaled(function, (*scales, scale), tuple(reversed(ops)))
         if factor is not None:
-            scale = _moved(Scale(op.input(factor), _wide(op.input(factor), op.output), op.name), ops)
+            scale = _moved(Scale(op.input(factor), wide_dims(op.input(factor).dims, len(op.output.dims)), op.name), ops)
             if scale is None:
                 return None
             scales.append(scale)
@@ -177,10 +177,6 @@ def _scaled(graph: Graph, tensor: Tensor) -> Scaled | None:
 def _multiplies(op: Op) -> bool:
     """True if an op multiplies its first input by one constant number."""
     return op.name in ("MUL", "DIV") and fused_activation(op) == 0 and uniform(op.inputs[1]) is not None
-
-
-def _wide(factor: Tensor, whole: Tensor) -> Dims:
-    return (*(1,) * (len(whole.dims) - len(factor.dims)), *factor.dims)
 
 
 def _moved(scale: Scale, ops: list[Op]) -> Scale | None:

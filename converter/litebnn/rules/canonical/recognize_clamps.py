@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from litebnn.analysis.affine import next_level
-from litebnn.analysis.match import floats, uniform
+from litebnn.analysis.match import are_equal, uniform
 from litebnn.analysis.transfers import CLAMPS, SELECTS
 from litebnn.analysis.values import values_of, with_own_term
 from litebnn.build.notes import Notes, lowers
@@ -85,22 +85,10 @@ def find_extreme(graph: Graph, op: Op) -> Op | None:
         return None
     sides = [comparison.input(0), comparison.input(1)]
     for is_first, order in ((True, picked), (False, picked[::-1])):
-        if all(map(_are_equal, sides, order)):
+        if all(map(are_equal, sides, order)):
             name = "MAXIMUM" if _GREATER_FIRST[comparison.name] == is_first else "MINIMUM"
             return builtin_op(name, sides, op.output)
     return None
-
-
-def _are_equal(left: Tensor, right: Tensor) -> bool:
-    """True if two tensors are the same, or constants that are broadcast to the same."""
-    one, other = floats(left), floats(right)
-    if one is None or other is None:
-        return left is right
-    number, ranks = uniform(left), max(one.ndim, other.ndim)
-    shapes = ((1,) * (ranks - each.ndim) + each.shape for each in (one, other))
-    return (number is not None and number == uniform(right)) or (
-        np.array_equal(one.reshape(-1), other.reshape(-1)) and len({*shapes}) == 1
-    )
 
 
 def _replace(graph: Graph, op: Op, clamp: Clamp) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litebnn.analysis.grids import NARROW_TYPES, bias_scale, is_int8, pack_levels, parameters, undequantized
-from litebnn.analysis.weights import layer_weights, ternary_weights
+from litebnn.analysis.weights import NOT_TERNARY, layer_weights, ternary_weights
 from litebnn.build.notes import Notes, each
 from litebnn.graph import Array, Buffer, Graph, Op, Tensor, builtin_op, constant, derived, like
 
@@ -25,7 +25,6 @@ class _Format:
 
 
 _LEAST_SCALE = np.finfo(np.float32).tiny
-_NOT_TERNARY = "its weights take other values than -alpha, 0 and alpha in an output channel"
 _TOO_SMALL = "its weights are so small that runtimes refuse their scale"
 FORMATS = {
     "INT4": _Format(6, 12, "1.4", "1.4"),
@@ -56,7 +55,7 @@ def _narrow_float(graph: Graph, op: Op, notes: Notes) -> str | None:
         return "its weights are not a float constant"
     parts = ternary_weights(weights)
     if parts is None:
-        return _NOT_TERNARY
+        return NOT_TERNARY
     if np.any(parts[1] < _LEAST_SCALE):
         return _TOO_SMALL
     type = notes.request.low_bit_weights
@@ -84,7 +83,7 @@ def _narrow_int8(graph: Graph, op: Op, notes: Notes) -> str | None:
         return "its weights are not a symmetric int8 constant"
     parts = ternary_weights(weights.astype(np.float32))
     if parts is None:
-        return _NOT_TERNARY
+        return NOT_TERNARY
     levels, steps = parts
     if np.any(steps * q.scale < _LEAST_SCALE):
         return _TOO_SMALL

@@ -6,7 +6,7 @@ The library unpacks them once, when a runtime loads the model. The runtime's own
 from __future__ import annotations
 
 from litebnn.analysis.grids import undequantized
-from litebnn.analysis.weights import PACKABLE, layer_weights, packed_weights
+from litebnn.analysis.weights import NOT_TERNARY, PACKABLE, layer_weights, packed_weights
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import custom_op
 from litebnn.contract import LITEBNN_UNPACK_WEIGHTS
@@ -34,7 +34,7 @@ def _pack(graph: Graph, op: Op, notes: Notes) -> str | None:
         return "its weights are not a float constant"
     packed = packed_weights(op, weights)
     if packed is None:
-        return "its weights take other values than -alpha, 0 and alpha in an output channel"
+        return NOT_TERNARY
     if packed.saved_bytes(weights.size, undequantized(graph, old).type) <= 0:
         return "packed weights would not make the file smaller"
     inputs = [constant(derived(old.name, f"/{name}"), values) for name, values in packed.arrays.items()]

@@ -1,5 +1,5 @@
-"""The rule makes inputs or outputs int8 or uint8: it removes the QUANTIZE after an input, or the DEQUANTIZE before an
-output.
+"""Inputs and outputs become int8 or uint8: the QUANTIZE after an input and the DEQUANTIZE before an output are
+removed.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ def _replace(graph: Graph, op: Op, notes: Notes) -> bool:
         signs = pad_with(graph, signs, amounts, value, before=op)
     last = graph.producer(signs)
     assert last is not None
-    graph.remove(last)
-    graph.replace(op, Op(last.code, last.inputs, [op.output], last.options))
+    graph.remove(op)
+    graph.set_output(last, op.output)
     return True
 
 
