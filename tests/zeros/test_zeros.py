@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
+from litebnn.analysis.reasons import STAYS_TERNARY
 from litebnn.build.bconv import bconv_options
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.flatbuffer import read_model
@@ -121,6 +122,10 @@ def test_zeros_of_padding_that_cannot_pad_the_sign_keep_it_float(names: list[str
     source = model.finish(of_sign(model, padded(model, names), "conv"))
     x = np.random.default_rng(0).standard_normal((1, 12, 12, 6)).astype(np.float32)
     assert binary_of(source, x, assume_nonzero=True) == [False]
+    reason = "padding stands between the sign and it" if "ones" in names else STAYS_TERNARY
+    for assume_nonzero in (False, True):
+        _, report = litebnn.convert_tflite(source, assume_nonzero=assume_nonzero, verify=False, return_report=True)
+        assert [*report.layers[0].reasons] == [reason]
 
 
 def test_padding_before_a_batch_norm_in_front_of_channels() -> None:
