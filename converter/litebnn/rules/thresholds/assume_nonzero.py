@@ -70,15 +70,13 @@ def _sign(graph: Graph, op: Op) -> Sign | None:
 def _move_padding(graph: Graph, of_levels: set[Op], notes: Notes) -> bool:
     """Moves the padding of inputs behind sign forms. A form may have several ops, of which the last one counts.
 
-    If the input is often 0 before padding too, a form in `of_levels` stays, because layers read it as two signs.
+    A form in `of_levels` stays, because layers without groups read it as two signs.
     """
     replaced: set[Op] = set()
     for op in reversed(list(graph.ops)):
-        sign = None if op in replaced else _sign(graph, op)
-        if sign is None:
-            continue
-        x, _, pads = _before_padding(graph, op, sign)
-        if pads and (op not in of_levels or _is_read_in_groups(graph, op) or not zeros_of(graph, x)):
+        is_kept = op in replaced or (op in of_levels and not _is_read_in_groups(graph, op))
+        sign = None if is_kept else _sign(graph, op)
+        if sign is not None and _before_padding(graph, op, sign)[2]:
             form = _ops_between(graph, sign.x, op.output)
             replaced |= form if _replace(graph, op, notes) else set()
     return bool(replaced)
