@@ -17,7 +17,7 @@ from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Graph, Op, begin_rewriting, builtin_op, constant, derived, facts, like
 from litebnn.report.differences.exact_zeros import Assumed, AssumedSign
 from litebnn.rules import BINARY_PHASES, run_phases
-from litebnn.rules.thresholds.assume_nonzero import assume_nonzero
+from litebnn.rules.thresholds.assume_nonzero import UNPADDED, assume_nonzero
 
 # The phases after which it is settled which layers are binary.
 _UP_TO_BINARY = BINARY_PHASES[: BINARY_PHASES.index("binarize") + 1]
@@ -84,7 +84,7 @@ def _settle_advice(notes: Notes, with_option: Notes) -> None:
 def _described(graph: Graph, select: Op) -> AssumedSign:
     sign = find_sign(graph, select.output)
     assert sign is not None
-    return AssumedSign(derived(select.output.name, ""), sign.x.name, float(sign.level[0]))
+    return AssumedSign(derived(select.output.name, "").removesuffix(UNPADDED), sign.x.name, float(sign.level[0]))
 
 
 def _replace_zeros(graph: Graph, layer: Op) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
+from litebnn.analysis.reasons import STAYS_TERNARY
 from litebnn.build.bconv import bconv_options
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.flatbuffer import read_model
@@ -121,6 +122,10 @@ def test_zeros_of_padding_that_cannot_pad_the_sign_keep_it_float(names: list[str
     source = model.finish(of_sign(model, padded(model, names), "conv"))
     x = np.random.default_rng(0).standard_normal((1, 12, 12, 6)).astype(np.float32)
     assert binary_of(source, x, assume_nonzero=True) == [False]
+    reason = "padding stands between the sign and it" if "ones" in names else STAYS_TERNARY
+    for assume_nonzero in (False, True):
+        _, report = litebnn.convert_tflite(source, assume_nonzero=assume_nonzero, verify=False, return_report=True)
+        assert [*report.layers[0].reasons] == [reason]
 
 
 def test_padding_before_a_batch_norm_in_front_of_channels() -> None:
@@ -133,6 +138,57 @@ def test_padding_before_a_batch_norm_in_front_of_channels() -> None:
     source = model.finish(model.conv(sign, WEIGHTS))
     x = np.random.default_rng(0).standard_normal((1, 32, 8, 8)).astype(np.float32)
     assert binary_of(source, x, assume_nonzero=True) == [True]
+
+
+def in_front(model: FloatModel, x: Tensor, amounts: list[tuple[int, int]], value: float = 0.0) -> Tensor:
+    """Adds a PADV2 to a tensor with channels in front, and moves them to the end."""
+    pads = [(0, 0), (0, 0), *amounts]
+    shape = [size + sum(each) for size, each in zip(x.dims, pads, strict=True)]
+    padded = model.op("PADV2", [x, model.const(pads, np.int32), model.const(value)], shape)
+    return model.transpose(padded, 0, 2, 3, 1)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5])
+def test_an_exact_zero_is_counted_behind_padding_with_channels_in_front(value: float) -> None:
+    """The source as assume_nonzero takes it is not rewritten first, so the transpose is still there."""
+    model = FloatModel()
+    shifted = model.elementwise(
+        "SUB", in_front(model, model.input(1, 32, 8, 8), [(1, 1), (0, 1)], value), model.const(value)
+    )
+    sign = model.elementwise("SIGN", shifted)
+    source = model.finish(model.conv(sign, WEIGHTS))
+    x = dyadic(np.random.default_rng(0), 1, 32, 8, 8) + np.float32(1 / 16)
+    x[0, 3, 4, 4] = value
+    _, report = litebnn.convert_tflite(source, assume_nonzero=True, verify=x, return_report=True)
+    assert report.layers[0].binary
+    assert [(each.sign, each.zeros) for each in report.verification.exact_zeros] == [(sign.name, 1)]
+
+
+def test_sums_of_signs_are_told_from_others_behind_transposes_too() -> None:
+    """Padding of channels in front keeps sums of signs such; groups are read through a transpose."""
+    for groups, words in ((1, "not taken for 1"), (2, "taken for 1")):
+        model = FloatModel()
+        sign = in_front(model, model.sign(model.input(1, 32, 8, 8)), [(1, 1), (1, 1)])
+        x = model.transpose(model.conv(sign, sign_weights(RNG, 32 * groups, 3, 3, 32, alpha=False)), 0, 3, 1, 2)
+        signs = in_front(model, model.elementwise("SIGN", x), [(1, 1), (1, 1)])
+        source = model.finish(model.conv(signs, sign_weights(RNG, 8, 3, 3, 32)))
+        numbers = np.random.default_rng(0).standard_normal((1, 32, 8, 8)).astype(np.float32)
+        _, report = litebnn.convert_tflite(source, assume_nonzero=True, verify=numbers, return_report=True)
+        assert [layer.binary for layer in report.layers] == [True, True]
+        assert any(f": {words}" in line for line in report.warnings)
+
+
+def test_a_straight_through_estimator_makes_no_levels_of_what_is_before_its_input() -> None:
+    """x + (sign(2 * x) - x) has three values. The sign in front of the layer that computes x has not."""
+    model = FloatModel()
+    first = model.input(1, 8, 8, 32)
+    x = model.conv(model.elementwise("SIGN", first), sign_weights(RNG, 32, 3, 3, 32, alpha=False))
+    sign = model.elementwise("SIGN", model.elementwise("MUL", x, model.const(2)))
+    estimated = model.elementwise("ADD", x, model.elementwise("SUB", sign, x))
+    source = model.finish(model.conv(estimated, WEIGHTS))
+    numbers = dyadic(np.random.default_rng(0), 1, 8, 8, 32)
+    _, report = litebnn.convert_tflite(source, assume_nonzero=True, verify=numbers, return_report=True)
+    assert [layer.binary for layer in report.layers] == [True, True]
 
 
 def sum_of_signs(model: FloatModel, kind: str, channels: int) -> Tensor:
@@ -149,6 +205,8 @@ def sum_of_signs(model: FloatModel, kind: str, channels: int) -> Tensor:
         return model.elementwise(
             "ADD", model.elementwise("MUL", layer, model.const(0.5)), model.const(np.zeros(channels))
         )
+    if kind == "padded sums":
+        return model.pad(layer, [(1, 1), (0, 1)])
     if kind == "pooled":
         return model.max_pool(model.pad(layer, [(1, 1), (1, 1)], -np.inf), 3, 2)
     if kind == "mean":
@@ -158,7 +216,7 @@ def sum_of_signs(model: FloatModel, kind: str, channels: int) -> Tensor:
     return layer
 
 
-KINDS = ("plain", "padded", "three signs", "residual", "batch norm", "pooled", "mean", "hardtanh")
+KINDS = ("plain", "padded", "three signs", "residual", "batch norm", "pooled", "mean", "hardtanh", "padded sums")
 
 
 @pytest.mark.parametrize("channels", [31, 32])

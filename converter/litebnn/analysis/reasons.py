@@ -24,6 +24,8 @@ from litebnn.graph import Graph, Op, Question, Tensor
 
 NO_SIGN = "its input is not the output of a sign"
 TERNARY = "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign, or the option assume_nonzero"
+# The same with that option, which leaves signs of likely zeros as they are.
+STAYS_TERNARY = "its input is sign(x), which stays 0 where x is 0, with assume_nonzero too: use ste_sign"
 _SCALED = "its scale, computed when the model runs, differs between the inputs of a sum"
 _SEVERAL = "its input takes several levels (as of a DoReFa quantizer), not ±1"
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")

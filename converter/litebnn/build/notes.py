@@ -179,7 +179,8 @@ class Notes:
     def warn(self, of: Op | Tensor, what: str) -> None:
         """Records a warning on a tensor or an op; an op that belongs to a layer is named by the layer."""
         layer = self._layer_of.get(of) if isinstance(of, Op) else None
-        name = of.name if isinstance(of, Tensor) else of.output.name if layer is None else layer.name
+        tensor = of if isinstance(of, Tensor) else of.output
+        name = layer.name if layer is not None else tensor.name if tensor.origin is None else tensor.origin.source
         self.warnings[f"{derived(name, '')}: {what}"] = None
 
     def finish(self, graphs: list[Graph]) -> None:

@@ -122,7 +122,9 @@ def _kept(graph: Graph, op: Op, parts: Sequence[Lattice]) -> Lattice | None:
 
 def _padded(graph: Graph, op: Op, parts: Sequence[Lattice]) -> Lattice | None:
     padding = constant_padding(op)
-    if padding is None or np.any(padding.amounts[-1]) or not math.isfinite(padding.value):
+    if padding is None or not math.isfinite(padding.value):
+        return None
+    if parts[0].step.size > 1 and np.any(padding.amounts[-1]):
         return None
     return _with_number(parts[0], padding.value)
 

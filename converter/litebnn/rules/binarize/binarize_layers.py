@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from litebnn.analysis.padding import unpadded_input, why_unknown_padding
-from litebnn.analysis.reasons import why_no_sign
+from litebnn.analysis.reasons import STAYS_TERNARY, TERNARY, why_no_sign
 from litebnn.analysis.sums import few_values
 from litebnn.analysis.weights import BINARY_LAYERS, OF_TWO_ACTIVATIONS, binary_parts, is_of_two_activations
 from litebnn.build.bconv import bconv_of, options_of_conv, replace_dense
@@ -27,7 +27,10 @@ def binarize_layers(graph: Graph, op: Op, notes: Notes) -> bool:
         is_two = op.name == "BATCH_MATMUL" and few_values(graph, source) is not None
         return is_two and notes.left_alone(op, f"there is no binary BATCH_MATMUL of {op.output.type}")
     if not are_signs:
-        return not notes.has_reasons(op) and notes.left_alone(op, why_no_sign(graph, data))
+        reason = why_no_sign(graph, data)
+        if reason == TERNARY and notes.request.assume_nonzero:
+            reason = STAYS_TERNARY
+        return not notes.has_reasons(op) and notes.left_alone(op, reason)
     parts = why_unknown_padding(op, zeros) or binary_parts(graph, op, assume_nonzero=notes.request.assume_nonzero)
     if isinstance(parts, str):
         return notes.left_alone(op, parts)

@@ -27,6 +27,8 @@ from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Array, Graph, Op, Tensor, derived, like
 
 _Pads = list[tuple[Array, float]]  # amounts int [rank, 2] and values, the innermost last
+# The suffix of the name of a sign whose input was padded, before its padding.
+UNPADDED = "/unpadded"
 
 
 @lowers("sign forms with a third value")
@@ -38,10 +40,10 @@ def assume_nonzero(graph: Graph, notes: Notes) -> bool:
     ternary quantizer, stays too. A SIGN of numbers that are often 0 stays, because layers read it as two signs. Layers
     with groups cannot do that.
     """
-    if _move_padding(graph, notes):
+    of_levels = _ops_of_levels(graph)
+    if _move_padding(graph, of_levels, notes):
         return True
     changed = False
-    of_levels = _ops_of_levels(graph)
     for op in list(graph.ops):
         if op not in of_levels or _is_read_in_groups(graph, op):
             changed |= _replace(graph, op, notes)
@@ -65,11 +67,15 @@ def _sign(graph: Graph, op: Op) -> Sign | None:
     return None if sign is None or sign.x.dims != op.output.dims else sign
 
 
-def _move_padding(graph: Graph, notes: Notes) -> bool:
-    """Moves the padding of inputs behind sign forms. A form may have several ops, of which the last one counts."""
+def _move_padding(graph: Graph, of_levels: set[Op], notes: Notes) -> bool:
+    """Moves the padding of inputs behind sign forms. A form may have several ops, of which the last one counts.
+
+    A form in `of_levels` stays, because layers without groups read it as two signs.
+    """
     replaced: set[Op] = set()
     for op in reversed(list(graph.ops)):
-        sign = None if op in replaced else _sign(graph, op)
+        is_kept = op in replaced or (op in of_levels and not _is_read_in_groups(graph, op))
+        sign = None if is_kept else _sign(graph, op)
         if sign is not None and _before_padding(graph, op, sign)[2]:
             form = _ops_between(graph, sign.x, op.output)
             replaced |= form if _replace(graph, op, notes) else set()
@@ -88,9 +94,11 @@ def _replace(graph: Graph, op: Op, notes: Notes) -> bool:
     notes.warn(op, f"taken for 1 where its input is {level:g} (assume_nonzero){likely}")
     for before in ops:
         inputs = [x if each is first_computed(before) else each for each in before.inputs]
-        moved = like(before.output, derived(before.output.name, "/unpadded"), dims=x.dims)
+        order = _order(before)
+        dims = x.dims if order is None else [x.dims[axis] for axis in order]
+        moved = like(before.output, derived(before.output.name, UNPADDED), dims=dims)
         x = graph.insert(Op(before.code, inputs, [moved], copy.copy(before.options)), before=op).output
-    output = op.output if not pads else like(op.output, derived(op.output.name, "/unpadded"), dims=x.dims)
+    output = op.output if not pads else like(op.output, derived(op.output.name, UNPADDED), dims=x.dims)
     condition = compared(graph, x, level, op.output.name, "LESS_EQUAL" if sign.falls else "GREATER_EQUAL", before=op)
     select = select_op(condition, 1.0, -1.0, output)
     if not pads:
@@ -110,8 +118,8 @@ def _before_padding(graph: Graph, form: Op, sign: Sign) -> tuple[Tensor, list[Op
     """Finds the zeros that pad the input of a sign form upstream, and at which the form has its third value.
 
     Returns:
-        The tensor before padding, the ops on elements that compute the form's input from it, and the padding of the
-        form's output. If nothing is padded, the form's input and empty lists.
+        The tensor before padding, the ops on elements and transposes that compute the form's input from it, and the
+        padding of the form's output. If nothing is padded, the form's input and empty lists.
     """
     function, x, level = values_of(graph, form.output), sign.x, float(sign.level[0])
     found: tuple[Tensor, list[Op], _Pads] = x, [], []
@@ -119,20 +127,20 @@ def _before_padding(graph: Graph, form: Op, sign: Sign) -> tuple[Tensor, list[Op
     while (op := graph.producer(tensor)) is not None and len(ops) + len(pads) < MOST_OPS and function.x is x:
         padding = constant_padding(op) if op.name in PADS else None
         if padding is None:
-            if op.name in PADS or not _is_on_elements(op):
+            if op.name in PADS or not (_is_on_elements(op) or _order(op) is not None):
                 break
             source = first_computed(op)
             assert source is not None
             ops.insert(0, op)
             tensor = source
             continue
-        numbers = _computed(ops, padding.value)
-        if numbers is None or any(_varies(each, padding.amounts) for after in ops for each in after.inputs):
+        numbers, amounts = _computed(ops, padding.value), _amounts_behind(ops, padding.amounts)
+        if numbers is None or amounts is None:
             break
         values = np.unique(function.values[np.searchsorted(function.edges, numbers, side="right")])
         if len(values) != 1:
             break
-        pads.append((padding.amounts, float(values[0])))
+        pads.append((amounts, float(values[0])))
         tensor = op.input(0)
         if np.all(numbers == level):
             found = tensor, list(ops), list(pads)
@@ -147,6 +155,23 @@ def _is_on_elements(op: Op) -> bool:
     return fused_activation(op) is not None and all(each is x or floats(each) is not None for each in op.inputs)
 
 
+def _order(op: Op) -> Array | None:
+    """Returns the order int [rank] of the axes that a TRANSPOSE moves; None for other ops and computed orders."""
+    return op.input(1).array if op.name == "TRANSPOSE" else None
+
+
+def _amounts_behind(ops: list[Op], amounts: Array) -> Array | None:
+    """Returns the amounts of padding in the layout behind `ops`. Returns None if an op has a constant with several
+    values along an axis that is padded.
+    """
+    for op in ops:
+        if (order := _order(op)) is not None:
+            amounts = amounts[order]
+        elif any(_varies(each, amounts) for each in op.inputs):
+            return None
+    return amounts
+
+
 def _varies(tensor: Tensor | None, amounts: Array) -> bool:
     """True if a constant has several values along an axis that is padded."""
     sizes = () if tensor is None or not tensor.is_constant else tensor.shape
@@ -158,7 +183,7 @@ def _computed(ops: list[Op], number: float) -> Array | None:
     unknown.
     """
     values = np.full(1, number, np.float32)
-    for op in ops:
+    for op in (each for each in ops if _order(each) is None):
         x, limits = first_computed(op), ACTIVATION_RANGES[fused_activation(op) or Activation.NONE]
         if op.name in ELEMENTWISE:
             with np.errstate(all="ignore"):
@@ -170,11 +195,15 @@ def _computed(ops: list[Op], number: float) -> Array | None:
 
 
 def _is_read_in_groups(graph: Graph, op: Op) -> bool:
-    """True if a convolution with groups reads the output of an op, perhaps after padding."""
-    readers = [reader for output in op.outputs for reader in graph.consumers(output)]
-    padded = [each for reader in readers if reader.name in PADS for each in graph.consumers(reader.output)]
-    convs = (each for each in (*readers, *padded) if each.name == "CONV_2D")
-    return any(0 < conv.input(1).channels < conv.input(0).channels for conv in convs)
+    """True if a convolution with groups reads the output of an op, perhaps after padding and transposes."""
+    read = list(op.outputs)
+    for tensor in read:
+        for reader in graph.consumers(tensor):
+            if reader.name == "CONV_2D" and 0 < reader.input(1).channels < reader.input(0).channels:
+                return True
+            if reader.name in (*PADS, "TRANSPOSE"):
+                read.append(reader.output)
+    return False
 
 
 def _ops_of_levels(graph: Graph) -> set[Op]:
@@ -188,7 +217,13 @@ def _ops_of_levels(graph: Graph) -> set[Op]:
 
 
 def _ops_between(graph: Graph, source: Tensor | None, tensor: Tensor) -> set[Op]:
-    return {*(ops_upstream(graph, tensor, partial(_inputs_except, source), len(graph.ops)) or ())}
+    """Returns the ops through which `tensor` is computed from `source`."""
+    reached, between = {source}, set[Op]()
+    for op in ops_upstream(graph, tensor, partial(_inputs_except, source), len(graph.ops)) or ():
+        if source is not None and not reached.isdisjoint(op.inputs):
+            between.add(op)
+            reached.update(op.outputs)
+    return between
 
 
 def _inputs_except(source: Tensor | None, op: Op) -> list[Tensor | None]:
