@@ -82,7 +82,7 @@ def occurring(graph: Graph, function: Values) -> Values:
         return function
     at_zero = [i for i in range(len(edges) - 1) if edges[i] == 0 and _follows(edges[i + 1], edges[i], x)]
     lattice = lattice_of(graph, x) if at_zero else None
-    if lattice is not None and lattice.is_never_zero:
+    if lattice is not None and lattice.is_never_zero and not lattice.is_of_signs:
         function = function.without(at_zero[0] + 1)
     low, high = range_of(graph, x)
     first, last = np.searchsorted(function.edges, [low, high], side="right").tolist()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -36,6 +36,9 @@ class Lattice:
 
     step: Array  # float64 [1] or [channels], above 0; NaN if only the phase is known
     phase: Array  # float64 of the same shape, at least 0 and below 1
+    # True if the numbers are 1 and -1. The SIGN of signs in another order is left to the sign form around it, if there
+    # is one: in sign(sign(x) + 0.1), the outer one then reads the signs themselves.
+    is_of_signs: bool = False
 
     @property
     def offset(self) -> Array:
@@ -99,7 +102,8 @@ def _of_numbers(numbers: Array) -> Lattice | None:
     step = np.asarray([others[0] - first])
     for other in others[1:]:
         step = _common_step(step, np.asarray([other - first]))
-    return _of(step, first / step)
+    found = _of(step, first / step)
+    return found and replace(found, is_of_signs=numbers.tolist() == [-1, 1])
 
 
 def _of_each(lattice: Lattice, op: Op) -> Lattice | None:
