@@ -25,6 +25,7 @@ from litebnn.contract import (
     LCE_BMAXPOOL_2D,
     LCE_DEQUANTIZE,
     LCE_QUANTIZE,
+    LITEBNN_UNPACK_WEIGHTS,
     BConv2DOptions,
     Padding,
     PadValues,
@@ -41,7 +42,7 @@ GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
 # Tensor types and ops, in the order in which fuzz/graph_bytes.h numbers them.
 TYPES = ["FLOAT32", "INT32", "INT8", "BOOL", "INT64"]
 OPS = [
-    *(LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D),
+    *(LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS),
     *("ADD", "MUL", "MAX_POOL_2D", "CONCATENATION", "CONV_2D", "AVERAGE_POOL_2D", "PRELU"),
 ]
 # The options of the builtin ops. Pools have TfLitePoolParams with SAME padding, CONV_2D has TfLiteConvParams with SAME
