@@ -87,6 +87,7 @@ bool Partition::UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool
   std::byte* values = weights->data();
   for (const Step& step : unpacking) {
     TfLiteTensor& tensor = context->tensors[step.outputs[0].tensor];
+    unpacked_.push_back(step.outputs[0].tensor);
     tensor.allocation_type = kTfLiteMmapRo;
     tensor.data = values;
     tensor.bytes = step.outputs[0].bytes;
@@ -94,6 +95,13 @@ bool Partition::UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool
     values += AlignUp(tensor.bytes);
   }
   return true;
+}
+
+void Partition::ForgetWeights(TfLiteContext* context) {
+  for (const int index : unpacked_) {
+    context->tensors[index].allocation_type = kTfLiteArenaRw;
+    context->tensors[index].data = nullptr;
+  }
 }
 
 bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena) {
