@@ -21,6 +21,7 @@ from fuzz.__main__ import Target, build, targets
 from litebnn.analysis.grids import parameters
 from litebnn.build.bconv import bconv_of
 from litebnn.contract import (
+    CUSTOM_OPS,
     LCE_BCONV_2D,
     LCE_BMAXPOOL_2D,
     LCE_DEQUANTIZE,
@@ -76,6 +77,7 @@ def graphs() -> Iterator[tuple[str, bytes]]:
             yield path.name.split(".")[0], data
     yield "joined", graph_bytes(joined()) + b"\0"
     yield "gated", graph_bytes(gated()) + b"\0"
+    yield "unpacked", graph_bytes(unpacked()) + b"\0"
     yield "stem", graph_bytes(stem("AVERAGE_POOL_2D")) + b"\0"
     yield "stem-max", graph_bytes(stem("MAX_POOL_2D")) + b"\0"
 
@@ -101,6 +103,16 @@ def gated() -> Graph:
     product = model.elementwise("MUL", model.input(2, 1, 1, 3), signs)
     leaked = model.op("PRELU", [product, model.const([0.5, -1, 2])], shape, table=None)
     graph: Graph = model.model(model.packed(model.elementwise("ADD", model.input(*shape), leaked))).graphs[0]
+    return graph
+
+
+def unpacked() -> Graph:
+    """A graph that unpacks weights of ±1 and 0 for three channels, and adds them to an image. A packing of signs
+    follows."""
+    model, rng, shape = FloatModel(), np.random.default_rng(6), (3, 2, 2, 10)
+    words = [model.const(rng.integers(-(2**31), 2**31, (3, 2)), np.int32) for _ in range(2)]
+    weights = model.op(LITEBNN_UNPACK_WEIGHTS, [words[0], model.const([0.5, 1, 2]), words[1]], shape, table=None)
+    graph: Graph = model.model(model.packed(model.elementwise("ADD", model.input(*shape), weights))).graphs[0]
     return graph
 
 
@@ -167,7 +179,7 @@ def grid_bytes(grids: Quantization) -> bytes:
 
 
 def option_bytes(op: Op) -> bytes:
-    if op.name.startswith("Lce"):
+    if op.name in CUSTOM_OPS:
         data = bytes(op.custom_options or b"")
         return struct.pack("<H", len(data)) + data
     # A seed does not contain the options that a builtin op has in the model, because fuzzing needs only the op's

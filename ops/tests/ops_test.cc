@@ -2,6 +2,7 @@
 // refuse, and with which messages. The Python tests in tests/ops/ compare the ops' results with NumPy.
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <cstring>
 #include <limits>
 
@@ -474,12 +475,25 @@ TEST(UnpackWeights, WrongTensors) {
     changed.tensors[tensor].shape = shape;
     return changed;
   };
-  for (const std::vector<int>& shape : std::vector<std::vector<int>>{{2, 3, 43}, {3, 3, 40}, {240}, {2, 0}}) {
+  for (const std::vector<int>& shape : std::vector<std::vector<int>>{
+           {2, 3, 43}, {3, 3, 40}, {240}, {}, {2, 0}, {0, INT_MAX, INT_MAX, INT_MAX}, {2, INT_MAX, INT_MAX}}) {
     expect_refused(with_shape(kWeights, shape), "output (tensor 4 'a tensor'):");
   }
   expect_refused(with_shape(kSigns, {8}), "signs (tensor 1 'a tensor'): shape: expected 2 dimensions, found [8]");
   expect_refused(with_shape(kScales, {1}), "scales (tensor 2 'a tensor'): shape: expected a value for each of 2");
   expect_refused(with_shape(kZeros, {4, 2}), "zeros (tensor 3 'a tensor'): shape: expected that of the signs");
+  graph.nodes[0].inputs[1] = kOptionalTensor;
+  expect_refused(graph, "scales: expected a tensor, found none");
+}
+
+TEST(UnpackWeights, FromTheSameBitsTakeLimitedMemory) {
+  Graph graph = UnpackGraph({8, 32768}, false);
+  for (int i = 0; i < 200; ++i) {
+    graph.tensors.push_back(graph.tensors[kWeights]);
+    graph.nodes.push_back(graph.nodes[0]);
+    graph.nodes.back().outputs[0] = static_cast<int>(graph.tensors.size()) - 1;
+  }
+  EXPECT_NE(ErrorsOfDelegate(graph).find("repacked weights: expected at most"), std::string::npos);
 }
 
 }  // namespace

@@ -58,6 +58,33 @@ def test_every_runtime_runs_a_model_and_refuses_a_damaged_one(runtime: str) -> N
     assert finished.returncode == 0, finished.stderr[-2000:]
 
 
+RESIZED = """
+import sys
+import numpy as np
+import litebnn
+
+runtime, source, packed = sys.argv[1:]
+expected, resized = litebnn.Interpreter(source, runtime=runtime), litebnn.Interpreter(packed, runtime=runtime)
+for height, width in ((8, 8), (5, 12), (8, 8)):
+    images = np.random.default_rng(height).standard_normal((1, height, width, 32), np.float32)
+    assert np.array_equal(resized.predict(images), expected.predict(images)), (height, width)
+"""
+
+
+# For each new size, tflite-runtime takes its delegates off the model and applies them again.
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_packed_weights_stay_for_every_size(runtime: str, tmp_path: Path) -> None:
+    need(runtime)
+    model, rng = FloatModel(), np.random.default_rng(0)
+    x = model.input(1, 1, 1, 32, signature=(1, -1, -1, 32))
+    (tmp_path / "source").write_bytes(model.finish(model.conv(x, sign_weights(rng, 48, 3, 3, 32), same=True)))
+    (tmp_path / "packed").write_bytes(convert_tflite(tmp_path / "source", low_bit_weights="int2"))
+    command = [sys.executable, "-c", RESIZED, runtime, str(tmp_path / "source"), str(tmp_path / "packed")]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr[-2000:]
+
+
 @pytest.fixture(scope="module")
 def interpreter() -> litebnn.Interpreter:
     return litebnn.Interpreter(GOLDEN / "bias.lce.tflite")

@@ -45,7 +45,10 @@ void* InitKernel(TfLiteContext* context, const char* buffer, size_t /*length*/) 
   return CatchOutOfMemory([&] { return CreateKernel(context, params); }, [] { return nullptr; });
 }
 
-void FreeKernel(TfLiteContext*, void* user_data) { delete static_cast<DelegateKernel*>(user_data); }
+void FreeKernel(TfLiteContext* context, void* user_data) {
+  const std::unique_ptr<DelegateKernel> kernel(static_cast<DelegateKernel*>(user_data));
+  if (kernel != nullptr) kernel->partition.ForgetWeights(context);
+}
 
 TfLiteStatus PreparePartition(TfLiteContext* context, TfLiteNode* node) {
   auto* kernel = static_cast<DelegateKernel*>(node->user_data);

@@ -73,6 +73,7 @@ class UnpackWeightsOp final : public Op {
 
   bool Prepare(const Node& node) override {
     const Tensor& output = *node.outputs[0];
+    if (node.Input(1) == nullptr) return node.Error("scales: expected a tensor, found none");
     if (!node.CheckInputRank(0, 2) || !node.CheckOutputType({kTfLiteFloat32})) return false;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.Input(i) == nullptr) continue;
@@ -82,11 +83,12 @@ class UnpackWeightsOp final : public Op {
     const Tensor &signs = *node.Input(0), &scales = *node.Input(1);
     const Tensor* const zeros = node.Input(2);
     if (zeros != nullptr && zeros->shape != signs.shape) return node.InputError(2, "shape: expected that of the signs");
-    const size_t rank = output.shape.size();
-    rows_ = CountValues(output.shape, 0, rank == 0 ? 0 : 1);
-    values_ = CountValues(output.shape, rank == 0 ? 0 : 1, rank);
+    rows_ = signs.shape[0];
     words_ = signs.shape[1];
-    if (rank == 0 || rows_ != signs.shape[0] || words_ != (values_ + kBitsPerWord - 1) / kBitsPerWord) {
+    bytes_ = TensorBytes(output);
+    values_ = static_cast<int64_t>(bytes_ / sizeof(float)) / rows_;
+    if (bytes_ == 0 || output.shape.empty() || output.shape[0] != rows_ ||
+        words_ != (values_ + kBitsPerWord - 1) / kBitsPerWord) {
       return node.OutputError("shape: expected %d rows that pack into %d words", signs.shape[0], signs.shape[1]);
     }
     signs_ = static_cast<const uint32_t*>(signs.constant);
@@ -96,6 +98,9 @@ class UnpackWeightsOp final : public Op {
     // A depthwise convolution has one row, and its last axis are the channels.
     return (rows_ == 1 && scales_ == output.shape.back()) || CheckChannelValues(node, 1, output.shape[0]);
   }
+
+  // The weights, which the partition holds: any number of nodes may unpack the same bits.
+  size_t OwnedBytes() const override { return bytes_; }
 
   void Run(ThreadPool&, const void* const*, void* const* outputs, void*, size_t) const override {
     auto* output = static_cast<float*>(outputs[0]);
@@ -116,6 +121,7 @@ class UnpackWeightsOp final : public Op {
   const uint32_t *signs_ = nullptr, *zeros_ = nullptr;
   const float* scale_ = nullptr;
   int64_t rows_ = 0, values_ = 0, words_ = 0, scales_ = 0;
+  size_t bytes_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "tflite/partition/partition.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "tflite/ops/op_list.h"
@@ -75,15 +77,17 @@ bool Partition::UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool
   }
   // There are no outputs yet, so the runtime's tensors keep their shapes.
   if (!PrepareSteps(context, isa, outputs_, budget, &unpacking)) return false;
-  size_t total = 0;
-  for (const Step& step : unpacking) total += AlignUp(step.outputs[0].bytes);
-  if (!weights->Reserve(total)) {
-    context->ReportError(context, "litebnn: out of memory for %zu bytes of weights. ", total);
+  uint64_t total = 0;
+  for (const Step& step : unpacking) total += uint64_t{step.outputs[0].bytes} + kAlignment;
+  // The sum may exceed a 32-bit address space.
+  if (total > std::numeric_limits<size_t>::max() / 2 || !weights->Reserve(static_cast<size_t>(total))) {
+    context->ReportError(context, "litebnn: out of memory for weights. ");
     return false;
   }
   std::byte* values = weights->data();
   for (const Step& step : unpacking) {
     TfLiteTensor& tensor = context->tensors[step.outputs[0].tensor];
+    unpacked_.push_back(step.outputs[0].tensor);
     tensor.allocation_type = kTfLiteMmapRo;
     tensor.data = values;
     tensor.bytes = step.outputs[0].bytes;
@@ -91,6 +95,13 @@ bool Partition::UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool
     values += AlignUp(tensor.bytes);
   }
   return true;
+}
+
+void Partition::ForgetWeights(TfLiteContext* context) {
+  for (const int index : unpacked_) {
+    context->tensors[index].allocation_type = kTfLiteArenaRw;
+    context->tensors[index].data = nullptr;
+  }
 }
 
 bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena) {

@@ -27,6 +27,9 @@ class Partition {
   // of the runtime, so that XNNPACK, which asks after this delegate, accepts the layers that read them. `weights` holds
   // the values. Returns false after reporting an error.
   bool UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool& pool, RepackBudget* budget, Arena* weights);
+  // Makes the unpacked weights computed tensors again. A runtime that undoes its delegates, as for a new size of an
+  // input, may apply them again.
+  void ForgetWeights(TfLiteContext* context);
   size_t size() const { return steps_.size(); }
 
   // Validates every node and sets the shapes of the partition's outputs, for a run with `num_threads` threads. The
@@ -43,6 +46,7 @@ class Partition {
   bool ReportOutOfMemory(TfLiteContext* context) const;
 
   std::vector<Step> steps_;
+  std::vector<int> unpacked_;  // the tensors of unpacked weights
   std::unordered_set<int> outputs_;
   bool is_prepared_ = false;
   std::vector<Task> tasks_;
