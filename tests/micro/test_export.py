@@ -52,6 +52,18 @@ def test_a_golden_model_is_bit_equal(name: str, tmp_path: Path) -> None:
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 
 
+@pytest.mark.parametrize(("axis", "size"), [(1, 5), (2, 4), (3, 32)])
+def test_gathered_elements_are_equal(axis: int, size: int, tmp_path: Path) -> None:
+    model = FloatModel()
+    indices = [size - 1, *range(size), 0, 2, 1, 0, 3]
+    shape = [1, 5, 4, 32]
+    x = model.input(*shape)
+    shape[axis] = len(indices)
+    y = model.op("GATHER", [x, model.const(indices, np.int32)], shape, axis=axis)
+    exported(model.finish(y), tmp_path)
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
 @pytest.mark.parametrize(("kernels", "kernel"), [("compact", "pairs.c"), ("fast", "triples.c")])
 def test_files_that_are_not_called_are_left_out(kernels: str, kernel: str, tmp_path: Path) -> None:
     exported(lce_models.Conv((1, 5, 6, 64), 64, output="packed").model(), tmp_path, kernels=kernels)

@@ -32,6 +32,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     "TRANSPOSE": moves.transpose,
     "SLICE": moves.slice_,
     "STRIDED_SLICE": moves.strided_slice,
+    "GATHER": moves.gather,
     **dict.fromkeys(("SPLIT", "SPLIT_V"), moves.split),
     "PACK": moves.stack,
 }

@@ -1,4 +1,4 @@
-"""Lowers ops that only move values: pad, slice, transpose, concatenate, split."""
+"""Lowers ops that only move values: pad, slice, gather, transpose, concatenate, split."""
 
 from __future__ import annotations
 
@@ -159,6 +159,43 @@ def _sliced(context: Context, op: Op, begin: Sequence[int], steps: Sequence[int]
     start = sum(first * stride for first, stride in zip(begin, strides, strict=True))
     walks = [step * stride for step, stride in zip(steps, strides, strict=True)], strides_of(sizes)
     return Lowered((_move(context, op.input(0), op.output, sizes, walks, (start, 0)),))
+
+
+def gather(context: Context, op: Op) -> Lowered:
+    """Lowers GATHER by constant indices to a copy of each run of evenly spaced ones."""
+    check_types(op, *_SUFFIXES)
+    shape, indices = context.shape(op.input(0)), constant_of(op.input(1), "indices")
+    axis = op.options.axis % len(shape)
+    if indices.ndim != 1 or not indices.size or getattr(op.options, "batch_dims", 0) != 0:
+        raise refuse(f"its indices are {list(indices.shape)}, expected one axis")
+    if indices.min() < 0 or indices.max() >= shape[axis]:
+        raise refuse(f"it has an index of {indices.min()} to {indices.max()}, expected 0 to {shape[axis] - 1}")
+    strides, out_strides = strides_of(shape), strides_of(context.shape(op.output))
+    calls, place = [], 0
+    for run in _runs(indices.tolist()):
+        sizes, steps = list(shape), list(strides)
+        sizes[axis], steps[axis] = len(run), run.step * strides[axis]
+        starts = run.start * strides[axis], place * out_strides[axis]
+        calls.append(_move(context, op.input(0), op.output, sizes, (steps, out_strides), starts))
+        place += len(run)
+    return Lowered(tuple(calls))
+
+
+def _runs(indices: Sequence[int]) -> list[range]:
+    """Splits indices into runs with a constant step other than 0.
+
+    >>> _runs([2, 1, 0, 0, 1, 2, 2])
+    [range(2, -1, -1), range(0, 3), range(2, 3)]
+    """
+    runs: list[range] = []
+    for index in indices:
+        last = runs[-1] if runs else range(0)
+        step = index - last[-1] if last else 0
+        if step and (len(last) == 1 or step == last.step):
+            runs[-1] = range(last.start, index + (1 if step > 0 else -1), step)
+        else:
+            runs.append(range(index, index + 1))
+    return runs
 
 
 def split(context: Context, op: Op) -> Lowered:
