@@ -154,7 +154,7 @@ def _search(steps: tuple[_Step, ...], low: float, high: float, most: int = _MOST
 def _changes(steps: tuple[_Step, ...], ends: Array, breaks: Array, most: int) -> tuple[Array, Array] | None:
     """Returns the ranks at which a function changes, and the function's values around them; None if there are too many.
 
-    The function is monotone between two `breaks`, so it is constant between two numbers with the same value. All
+    Monotone between two `breaks`, so constant between two numbers with the same value. All
     intervals whose ends have different values are halved together, until the ends are neighbouring floats.
     """
     begins, ends = ends[:1], ends[1:]
