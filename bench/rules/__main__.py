@@ -23,7 +23,7 @@ from bench.costs.measure import measure
 from bench.kernels.__main__ import Counter, build, count_layer, count_network, cycles_of_layers
 from bench.rules.page import PAGE, rewritten
 from bench.rules.pairs import Pair, Side, pairs
-from litebnn.model_files import write_whole
+from litebnn.files import write_whole
 from litebnn.report.rules import FILE, RULES, Price, read_prices
 from toolchains.command_line import parser, run
 from toolchains.targets import Target, ToolkitError, find_system_target

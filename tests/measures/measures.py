@@ -13,19 +13,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from litebnn.analysis.few_values import values_read
 from litebnn.analysis.layouts import copies_pixels
 from litebnn.analysis.match import SIGNS, THRESHOLD, fused_activation
 from litebnn.analysis.padding import PADS, without_zeros
 from litebnn.analysis.quantizable import activations
 from litebnn.analysis.signs import find_sign
-from litebnn.analysis.sums import values_read
 from litebnn.analysis.weights import PACKABLE
-from litebnn.build.bconv import bconv_options, is_float_bconv
-from litebnn.build.notes import Notes, Rule
-from litebnn.build.signs import holds_signs
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LITEBNN_UNPACK_WEIGHTS, Activation
 from litebnn.graph import Graph, Op, Tensor, facts
 from litebnn.rules.binarize.scale_behind_layers import scaled_input
+from litebnn.rules.build.bconv import bconv_options, is_float_bconv
+from litebnn.rules.build.notes import Notes, Rule
+from litebnn.rules.build.signs import holds_signs
 from litebnn.rules.canonical.recognize_clamps import find_clamp, find_extreme
 from litebnn.rules.canonical.remove_dead_ops import _is_pure
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 import litebnn
-from litebnn import rules
-from litebnn.build.notes import Request, Rule
+from litebnn.rules import phases as rules
+from litebnn.rules.build.notes import Request, Rule
 from tests.convert.random_graphs import Case, graphs
 from tests.convert.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
 from tests.convert.test_random_graphs import EXAMPLES

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 import litebnn
-from litebnn.build.notes import Notes
-from litebnn.build.ops import custom_op, packed_like
 from litebnn.contract import LCE_QUANTIZE, Padding
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import FACTS, Array, Graph, Model, Op, OpCode, Options, Signature, Tensor, builtin_op, constant
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.build.ops import custom_op, packed_like
 from tests.measures.measures import measured
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu1": 2, "relu6": 3}

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from litebnn.build.notes import Notes
 from litebnn.graph import Model
 from litebnn.report.op_properties import short_name
 from litebnn.report.rules import cost_of, findings
+from litebnn.rules.build.notes import Notes
 
 
 def advise(model: Model, notes: Notes) -> Iterator[str]:

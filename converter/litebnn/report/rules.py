@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from litebnn.build.bconv import bconv_options, channels_per_group, is_float_bconv
 from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, facts
 from litebnn.report.costs import Costs, tiles
 from litebnn.report.op_properties import convolution_that_adds
 from litebnn.report.workload import edge_share
+from litebnn.rules.build.bconv import bconv_options, channels_per_group, is_float_bconv
 
 FILE = Path(__file__).with_name("rules.json")
 # A finding is reported if it costs at least this share of a layer's time.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from litebnn.analysis.padding import constant_padding
-from litebnn.build.bconv import bconv_options, padded_options, set_bconv_options
-from litebnn.build.notes import Notes, each
 from litebnn.contract import LCE_BCONV_2D, Padding, PadValues
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.bconv import bconv_options, padded_options, set_bconv_options
+from litebnn.rules.build.notes import Notes, each
 
 
 @each(LCE_BCONV_2D, lowers="reads of padding")

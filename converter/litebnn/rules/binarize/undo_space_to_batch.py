@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from litebnn.analysis.few_values import few_values
 from litebnn.analysis.match import bits_of
 from litebnn.analysis.padding import without_zeros
 from litebnn.analysis.reasons import why_no_sign
-from litebnn.analysis.sums import few_values
-from litebnn.build.notes import Notes, each
-from litebnn.build.signs import crop, pad_with, unpacked
 from litebnn.contract import Padding
 from litebnn.graph import Array, Graph, Op, Tensor, derived, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.signs import crop, pad_with, unpacked
 
 
 @each("CONV_2D", lowers="space-to-batch pairs")

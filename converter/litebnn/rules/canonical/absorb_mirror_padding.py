@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.padding import same_padding
-from litebnn.build.notes import Notes, each
 from litebnn.contract import Padding
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.notes import Notes, each
 
 _SYMMETRIC = 1  # the other mode, REFLECT, does not repeat the value at the edge itself
 

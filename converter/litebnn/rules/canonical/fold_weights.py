@@ -6,9 +6,9 @@ Folding them pays even for a model without binary layers.
 
 from __future__ import annotations
 
-from litebnn.build.constants import fold_computed
-from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.constants import fold_computed
+from litebnn.rules.build.notes import Notes, each
 
 
 @each(lowers="ops on constants")

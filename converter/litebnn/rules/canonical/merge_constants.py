@@ -6,8 +6,8 @@ import hashlib
 
 import numpy as np
 
-from litebnn.build.notes import Notes, lowers
 from litebnn.graph import Graph, Tensor
+from litebnn.rules.build.notes import Notes, lowers
 
 
 @lowers("constants")

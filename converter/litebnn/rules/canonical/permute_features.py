@@ -11,8 +11,8 @@ import numpy as np
 from litebnn.analysis.constants import ON_ELEMENTS
 from litebnn.analysis.match import transpose_order, uniform
 from litebnn.analysis.walks import MOST_OPS
-from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, then
+from litebnn.rules.build.notes import Notes, each
 
 
 @each("RESHAPE", lowers="distance of reshapes from inputs")

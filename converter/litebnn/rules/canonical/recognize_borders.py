@@ -16,10 +16,10 @@ from litebnn.analysis.match import fused_activation, transpose_order, uniform
 from litebnn.analysis.padding import PADS, constant_padding
 from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.walks import ops_upstream
-from litebnn.build.notes import Notes, lowers
-from litebnn.build.ops import transposed
-from litebnn.build.signs import pad_with
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
+from litebnn.rules.build.notes import Notes, lowers
+from litebnn.rules.build.ops import transposed
+from litebnn.rules.build.signs import pad_with
 
 # The ops with which the copying ends.
 _LAST = (*SELECTS, "CONCATENATION", "GATHER_ND")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from litebnn.analysis.match import THRESHOLD
-from litebnn.build.notes import Notes, lowers
 from litebnn.contract import CUSTOM_OPS
 from litebnn.graph import Graph, Op, facts
+from litebnn.rules.build.notes import Notes, lowers
 
 
 def _is_pure(op: Op) -> bool:

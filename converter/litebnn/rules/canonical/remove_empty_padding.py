@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from litebnn.analysis.padding import PADS, pads_nothing
-from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.notes import Notes, each
 
 
 @each(*PADS, lowers="reads of padding")

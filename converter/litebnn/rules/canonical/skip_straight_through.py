@@ -10,9 +10,9 @@ from __future__ import annotations
 from litebnn.analysis.match import fused_activation
 from litebnn.analysis.transfers import TO_INTEGERS, TRANSFER
 from litebnn.analysis.values import values_of
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import OP_OF_ACTIVATION
 from litebnn.graph import Graph, Op, builtin_op
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import OP_OF_ACTIVATION
 
 
 @each("ADD", "SUB", lowers="live ops and fused activations")

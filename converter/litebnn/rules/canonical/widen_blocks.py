@@ -4,9 +4,9 @@ this form of INT2.
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import NARROW_TYPES, pack_levels, stored_levels
-from litebnn.build.notes import Notes, each
+from litebnn.analysis.quantization import NARROW_TYPES, pack_levels, stored_levels
 from litebnn.graph import Buffer, Graph, Op, Tensor
+from litebnn.rules.build.notes import Notes, each
 
 
 @each("FULLY_CONNECTED", lowers="INT2 weights in blocks")

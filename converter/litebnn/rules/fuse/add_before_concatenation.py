@@ -11,9 +11,9 @@ import numpy as np
 
 from litebnn.analysis.match import fused_activation
 from litebnn.analysis.padding import PADS, constant_padding
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import concatenation_of, parts_of
 from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import concatenation_of, parts_of
 
 
 @each("ADD", lowers="elements of sums")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import MOST_PARTS, concatenation_of, parts_of
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import MOST_PARTS, concatenation_of, parts_of
 
 
 @each("CONCATENATION", lowers="distance of concatenations from inputs")

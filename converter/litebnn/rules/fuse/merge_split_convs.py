@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from litebnn.analysis.match import floats, uniform
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import parts_of
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import parts_of
 
 
 @each("CONCATENATION", lowers="live ops and fused activations")

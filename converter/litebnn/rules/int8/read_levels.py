@@ -3,10 +3,10 @@ QUANTIZE has the same scale and zero point as this tensor, it is removed."""
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import int8_source, is_int8, same_parameters
-from litebnn.build.notes import Notes, each
+from litebnn.analysis.quantization import int8_source, is_int8, same_parameters
 from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.notes import Notes, each
 
 
 @each(LCE_QUANTIZE, "QUANTIZE", lowers="reads of dequantized levels")

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.analysis.grids import Range
-from litebnn.build.notes import Notes, Request
+from litebnn.analysis.quantization import Range
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Model, Tensor
+from litebnn.rules.build.notes import Notes, Request
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.int8.scale_before_concatenation import scale_before_concatenation
 from tests.measures.measures import measured

@@ -3,9 +3,9 @@ is lower by 128."""
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import parameters
-from litebnn.build.notes import Notes, each
+from litebnn.analysis.quantization import parameters
 from litebnn.graph import Graph, Op, OpCode
+from litebnn.rules.build.notes import Notes, each
 
 
 @each("QUANTIZE", lowers="uint8 tensors")

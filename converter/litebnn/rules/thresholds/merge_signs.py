@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from litebnn.analysis.match import bits_of, transpose_order
 from litebnn.analysis.thresholds import threshold_of
-from litebnn.build.notes import Notes, lowers
 from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor
+from litebnn.rules.build.notes import Notes, lowers
 
 
 @lowers("live ops and fused activations")
