@@ -8,7 +8,7 @@ from typing import Any
 
 from litebnn.errors import printable
 from litebnn.graph import Model
-from litebnn.report.advice import advise
+from litebnn.report.guidelines import advise
 from litebnn.report.op_properties import short_name
 from litebnn.report.smaller_file import smaller_file
 from litebnn.rules.build.notes import Layer, Notes

@@ -1,7 +1,7 @@
 """Rules for models that run fast. Each rule finds the ops of a graph that break the rule, and the cost of breaking it.
 
 `python -m bench.rules` measures each cost with two networks that differ in one rule, for each instruction set (ISA).
-`rules.json` has the figures, and docs/rules-for-models.md shows them. `cost_of` states the cost of a finding in words.
+`guidelines.json` has the figures, and docs/rules-for-models.md shows them. `cost_of` states the cost of a finding in words.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from functools import cache
 from pathlib import Path
 
 from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
-from litebnn.graph import Graph, Op, facts
+from litebnn.graph import Graph, Model, Op, facts
 from litebnn.report.costs import Costs, tiles
-from litebnn.report.op_properties import convolution_that_adds
+from litebnn.report.op_properties import convolution_that_adds, short_name
 from litebnn.report.workload import edge_share
 from litebnn.rules.build.bconv import bconv_options, channels_per_group, is_float_bconv
+from litebnn.rules.build.notes import Notes
 
-FILE = Path(__file__).with_name("rules.json")
+FILE = Path(__file__).with_name("guidelines.json")
 # A finding is reported if it costs at least this share of a layer's time.
 WORTH_SAYING = 0.02
 # The units of measured costs, from the least to the most preferred.
@@ -42,8 +43,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rule for models that run fast. It has a name in rules.json, the advice to follow it, and the reason for it. The
+class Guideline:
+    """A rule for models that run fast. It has a name in guidelines.json, the advice to follow it, and the reason for it. The
     function `find` finds what breaks the rule in an op.
     """
 
@@ -97,11 +98,30 @@ class Price:
         return layer_seconds * self.share(finding.degree(costs.tile))
 
 
-def findings(graph: Graph, op: Op) -> Iterator[tuple[Rule, Finding]]:
+def findings(graph: Graph, op: Op) -> Iterator[tuple[Guideline, Finding]]:
     """Yields the rules that an op breaks, with the findings."""
-    for rule in RULES:
+    for rule in GUIDELINES:
         for finding in rule.find(graph, op):
             yield rule, finding
+
+
+def advise(model: Model, notes: Notes) -> Iterator[str]:
+    """Yields one line for each change that would make the model faster. Each line begins with the layer's name.
+
+    Args:
+        notes: the notes of the conversion, which know for each op the layer of the source model that it computes.
+    """
+    for layer in notes.layers:
+        if layer.binary:
+            yield from (f"{short_name(layer.name)}: {reason}" for reason in layer.reasons)
+    for graph in model.graphs:
+        for op in graph.ops:
+            source = notes.layer_of(op)
+            name = short_name(op.output.name if source is None else source.name) if op.outputs else op.name
+            for rule, finding in findings(graph, op):
+                cost = cost_of(rule, finding)
+                if cost:
+                    yield f"{name}: {finding.found}: {rule.fix}; {cost}"
 
 
 def prices() -> Mapping[tuple[str, str], Price]:
@@ -109,7 +129,7 @@ def prices() -> Mapping[tuple[str, str], Price]:
     return _prices()
 
 
-def cost_of(rule: Rule, finding: Finding) -> str:
+def cost_of(rule: Guideline, finding: Finding) -> str:
     """The cost of a broken rule as text. If the cost differs between instruction sets (ISAs), the text names the ISAs.
     The text is empty if the broken rule costs nothing.
     """
@@ -138,7 +158,7 @@ def nearest_to_time(rows: Iterable[Price]) -> dict[tuple[str, str], Price]:
 
 
 def read_prices(content: str) -> tuple[Price, ...]:
-    """Parses the rows of `rules.json`."""
+    """Parses the rows of `guidelines.json`."""
     return tuple(Price(**row) for row in json.loads(content))
 
 
@@ -235,57 +255,57 @@ def _unpacked(graph: Graph, op: Op) -> Iterator[Finding]:
         yield Finding("signs that are unpacked to be reshaped", values=math.prod(op.output.shape))
 
 
-RULES = (
-    Rule(
+GUIDELINES = (
+    Guideline(
         "input channels",
         "make them a multiple of 32",
         "32 channels share a word; the rest of the last word is padding that is computed with",
         _input_channels,
     ),
-    Rule(
+    Guideline(
         "output channels",
         "make them a multiple of 64, or of 32 at least",
         "channels are computed so many together, and those that are not there are thrown away",
         _output_channels,
     ),
-    Rule(
+    Guideline(
         "zero padding",
         "pad with ones (`pad_values=1`, same-one)",
         "+1 is a bit, 0 is not: what taps outside of the image have added is taken off again",
         _zero_padding,
     ),
-    Rule("dilation", "use a larger filter or a stride", "windows side by side share no taps", _dilation),
-    Rule(
+    Guideline("dilation", "use a larger filter or a stride", "windows side by side share no taps", _dilation),
+    Guideline(
         "thin groups",
         "use fewer groups, of 128 channels or more",
         "a group is a convolution of its own, with its own loops and its own share of every window",
         _thin_groups,
     ),
-    Rule(
+    Guideline(
         "odd width",
         "choose an image size that is halved to even widths",
         "two pixels side by side are computed together; a row's last one has no neighbour",
         _odd_width,
     ),
-    Rule(
+    Guideline(
         "one output pixel",
         "pool in front of the classifier instead of flattening, so that the dense layer is small",
         "every weight is loaded for a single use, as in any dense layer",
         _one_pixel,
     ),
-    Rule(
+    Guideline(
         "activation behind the scale",
         "put RELU in front of the batch norm",
         "the op clamps the integer, then scales: `relu(dot) · m + b` is one op, `relu(dot · m + b)` is two",
         _activation,
     ),
-    Rule(
+    Guideline(
         "residual sum",
         "add right behind the batch norm, to a tensor of the same shape, with no more than a RELU behind",
         "the delegate adds while the outputs are in registers; another sum goes through memory once more",
         _residual,
     ),
-    Rule(
+    Guideline(
         "flatten",
         "flatten only channel counts that are multiples of 32",
         "whole words can be reshaped, parts of words cannot",

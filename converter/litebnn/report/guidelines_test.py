@@ -3,8 +3,8 @@ import re
 import numpy as np
 
 import litebnn
+from litebnn.report.guidelines import GUIDELINES, WORTH_SAYING, prices
 from litebnn.report.inspection import inspect_model
-from litebnn.report.rules import RULES, WORTH_SAYING, prices
 from tests.support.float_models import FloatModel, any_size_model, sign_weights
 
 
@@ -53,7 +53,7 @@ def test_the_placeholder_of_an_open_size_is_no_single_pixel() -> None:
 
 
 def test_every_rule_has_prices_and_costs_something_somewhere() -> None:
-    for rule in RULES:
+    for rule in GUIDELINES:
         measured = [price for (name, _), price in prices().items() if name == rule.name]
         assert {"avx512_vbmi", "avx512", "avx2", "portable"} <= {price.isa for price in measured}
         assert max(price.loss for price in measured) > WORTH_SAYING, rule.name
