@@ -1,7 +1,7 @@
 """Rules for models that run fast. Each rule finds the ops of a graph that break the rule, and the cost of breaking it.
 
 `python -m bench.rules` measures each cost with two networks that differ in one rule, for each instruction set (ISA).
-`guidelines.json` has the figures, and docs/rules-for-models.md shows them. `cost_of` states the cost of a finding in words.
+`guidelines.json` has the figures, which docs/rules-for-models.md shows. `cost_of` states the cost of a finding in words.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Guideline:
-    """A rule for models that run fast. It has a name in guidelines.json, the advice to follow it, and the reason for it. The
-    function `find` finds what breaks the rule in an op.
+    """A rule for models that run fast: its name in guidelines.json, the advice to follow it, the reason, and a function
+    that finds what breaks the rule in an op.
     """
 
     name: str

@@ -11,7 +11,7 @@ from litebnn.rules.build.notes import Notes, each
 from litebnn.rules.build.signs import holds_signs
 
 
-@each("CONV_2D", "FULLY_CONNECTED", lowers="reads of padding")
+@each("CONV_2D", "FULLY_CONNECTED")
 def absorb_channel_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     x, weights = op.input(0), floats(op.input(1))
     pad = graph.producer(x, *PADS)

@@ -9,7 +9,7 @@ from litebnn.rules.build.bconv import bconv_options, padded_options, set_bconv_o
 from litebnn.rules.build.notes import Notes, each
 
 
-@each(LCE_BCONV_2D, lowers="reads of padding")
+@each(LCE_BCONV_2D)
 def absorb_one_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     pad, options = graph.producer(op.input(0), "PADV2"), bconv_options(op)
     padding = None if pad is None else constant_padding(pad)

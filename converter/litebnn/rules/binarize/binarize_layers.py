@@ -13,7 +13,7 @@ from litebnn.rules.build.ops import split_activation
 from litebnn.rules.build.signs import bits_of_signs, holds_signs
 
 
-@each(*BINARY_LAYERS, "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D", lowers="layers that are not binary")
+@each(*BINARY_LAYERS, "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D")
 def binarize_layers(graph: Graph, op: Op, notes: Notes) -> bool:
     data, (source, zeros) = op.input(facts(op).data), unpadded_input(graph, op)
     are_signs = holds_signs(graph, source)

@@ -41,7 +41,7 @@ from litebnn.rules.build.signs import bits_of_levels, pad_with, unpacked
 _HAS_GROUPS = "it has groups, and signs of its input's levels would not lie beside each other in each"
 
 
-@each(*BINARY_LAYERS, lowers="layers of few values")
+@each(*BINARY_LAYERS)
 def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     source, zeros = unpadded_input(graph, op)
     few, is_float = values_read(graph, op, source, is_padded=bool(np.any(zeros))), op.output.type == "FLOAT32"

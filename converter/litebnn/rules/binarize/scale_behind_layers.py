@@ -53,7 +53,7 @@ class Scaled:
     ops: tuple[Op, ...] = ()
 
 
-@each(*BINARY_LAYERS, "TRANSPOSE_CONV", lowers="scales before layers")
+@each(*BINARY_LAYERS, "TRANSPOSE_CONV")
 def scale_behind_layers(graph: Graph, op: Op, notes: Notes) -> bool:
     found = scaled_input(graph, op)
     if found is None:

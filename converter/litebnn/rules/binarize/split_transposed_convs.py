@@ -53,7 +53,7 @@ def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> lis
     return phases
 
 
-@each("TRANSPOSE_CONV", lowers="transposed convolutions")
+@each("TRANSPOSE_CONV")
 def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
     if not holds_signs(graph, x):

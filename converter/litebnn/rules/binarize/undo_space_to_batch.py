@@ -16,7 +16,7 @@ from litebnn.rules.build.notes import Notes, each
 from litebnn.rules.build.signs import crop, pad_with, unpacked
 
 
-@each("CONV_2D", lowers="space-to-batch pairs")
+@each("CONV_2D")
 def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
     split, last = graph.producer(op.input(0), "SPACE_TO_BATCH_ND"), op
     join = graph.sole_consumer(op.output)

@@ -1,7 +1,7 @@
 """The interface between the converter and its rules: the user's options (`Request`), the notes for the report
-(`Notes`), and the decorators `each` and `lowers`.
+(`Notes`), and the decorator `each`, which makes a rule of a function that rewrites one op.
 
-The notes have a row for each convolution and dense layer of the source. The decorators make a rule of a function.
+The notes have a row for each convolution and dense layer of the source.
 """
 
 from __future__ import annotations
@@ -245,27 +245,11 @@ def macs_of(op: Op) -> int:
 Rule: TypeAlias = Callable[[Graph, Notes], bool]
 
 
-def lowers(measure: str) -> Callable[[Rule], Rule]:
-    """Names the measure that a rule of a whole graph lowers each time it changes the graph. A phase, which repeats its
-    rules until nothing changes, therefore ends.
-
-    Args:
-        measure: a key of `MEASURES` in `tests/measures/measures.py`, which computes it.
-    """
-
-    def named(rule: Rule) -> Rule:
-        vars(rule)["lowers"] = measure
-        return rule
-
-    return named
-
-
-def each(*names: str, lowers: str) -> Callable[[Callable[[Graph, Op, Notes], bool]], Rule]:
+def each(*names: str) -> Callable[[Callable[[Graph, Op, Notes], bool]], Rule]:
     """Makes a rule from a function that rewrites one op and returns True if it rewrote the op.
 
     Args:
         names: the kinds of ops to call the function for, in order of execution; all kinds if none is named.
-        lowers: the measure that the rule lowers, as in the decorator `lowers` for the rule of a whole graph.
     """
 
     def rule_of(rewrite: Callable[[Graph, Op, Notes], bool]) -> Rule:
@@ -278,7 +262,6 @@ def each(*names: str, lowers: str) -> Callable[[Callable[[Graph, Op, Notes], boo
                     changed = True
             return changed
 
-        vars(rewrite_each)["lowers"] = lowers
         return rewrite_each
 
     return rule_of

@@ -14,11 +14,10 @@ from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.weights import BINARY_LAYERS
 from litebnn.graph import Graph, Op, Tensor, facts
 from litebnn.rules.build.constants import fold_input
-from litebnn.rules.build.notes import Notes, lowers
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.build.signs import holds_signs
 
 
-@lowers("ops on constants")
 def fold_constants(graph: Graph, notes: Notes) -> bool:
     changed = False
     # The loop visits the ops in order of execution. At each op, it is then known which inputs depend on the model's

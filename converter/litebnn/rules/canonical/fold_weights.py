@@ -11,6 +11,6 @@ from litebnn.rules.build.constants import fold_computed
 from litebnn.rules.build.notes import Notes, each
 
 
-@each(lowers="ops on constants")
+@each()
 def fold_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     return fold_computed(graph, op)

@@ -15,7 +15,7 @@ from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, der
 from litebnn.rules.build.notes import Notes, each
 
 
-@each("RESHAPE", lowers="distance of reshapes from inputs")
+@each("RESHAPE")
 def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
     turn = graph.producer(op.input(0), "TRANSPOSE")
     order = None if turn is None else transpose_order(turn)

@@ -20,7 +20,7 @@ from litebnn.rules.build.notes import Notes, each
 from litebnn.rules.build.ops import is_describable, layout_op, merge_transpose, reshape_op, transposed
 
 
-@each("EXPAND_DIMS", "RESHAPE", "TRANSPOSE", lowers="distance of layouts from inputs")
+@each("EXPAND_DIMS", "RESHAPE", "TRANSPOSE")
 def raise_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.name == "TRANSPOSE" and merge_transpose(graph, op):
         return True

@@ -16,7 +16,7 @@ from litebnn.rules.build.notes import Notes, each
 from litebnn.rules.build.ops import split_activation
 
 
-@each("ADD", "SUB", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", lowers="layers, then sums")
+@each("ADD", "SUB", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 def recognize_prelu(graph: Graph, op: Op, notes: Notes) -> bool:
     return _merge_opposite_layers(graph, op, notes) if facts(op).layer else _write_prelu(graph, op)
 

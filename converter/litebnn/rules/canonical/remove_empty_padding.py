@@ -7,6 +7,6 @@ from litebnn.graph import Graph, Op
 from litebnn.rules.build.notes import Notes, each
 
 
-@each(*PADS, lowers="reads of padding")
+@each(*PADS)
 def remove_empty_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     return pads_nothing(op) and op.output.dims == op.input(0).dims and graph.bypass(op, op.input(0))

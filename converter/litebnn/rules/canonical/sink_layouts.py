@@ -25,7 +25,7 @@ from litebnn.rules.build.ops import is_describable, layout_op, merge_reshapes, m
 _PASSED = (*ON_ELEMENTS, *ROUNDING, *IN_LAYOUT, "CONCATENATION", "RESHAPE", "TRANSPOSE")
 
 
-@each(*_PASSED, lowers="distance of layouts from outputs")
+@each(*_PASSED)
 def sink_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
     # A transpose that reaches another transpose is merged with it at once. Otherwise each transpose would move past
     # only one op in each round.

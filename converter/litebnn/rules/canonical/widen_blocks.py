@@ -9,7 +9,7 @@ from litebnn.graph import Buffer, Graph, Op, Tensor
 from litebnn.rules.build.notes import Notes, each
 
 
-@each("FULLY_CONNECTED", lowers="INT2 weights in blocks")
+@each("FULLY_CONNECTED")
 def widen_blocks(graph: Graph, op: Op, notes: Notes) -> bool:
     old = op.input(1)
     levels = stored_levels(old)

@@ -16,7 +16,7 @@ from litebnn.rules.build.notes import Notes, each
 from litebnn.rules.build.ops import concatenation_of, parts_of
 
 
-@each("ADD", lowers="elements of sums")
+@each("ADD")
 def add_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
     if fused_activation(op) != 0:
         return False

@@ -34,7 +34,7 @@ from litebnn.rules.build.ops import (
 from litebnn.rules.build.signs import pack_signs
 
 
-@each("EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SQUEEZE", *INTERLEAVING, lowers="distance of moving ops from outputs")
+@each("EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SQUEEZE", *INTERLEAVING)
 def compute_before_moving(graph: Graph, op: Op, notes: Notes) -> bool:
     if facts(op).reshapes and op.input(0).type == "INT32" and merge_reshapes(graph, op):
         return True

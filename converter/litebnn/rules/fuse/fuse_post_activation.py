@@ -29,7 +29,7 @@ from litebnn.rules.build.ops import split_activation
 _CANNOT_BE_FUSED = "behind a scale or a bias cannot be fused: put it before the batch norm"
 
 
-@each(LCE_BCONV_2D, lowers="live ops and fused activations")
+@each(LCE_BCONV_2D)
 def fuse_post_activation(graph: Graph, op: Op, notes: Notes) -> bool:
     if not is_float_bconv(op):
         return False

@@ -23,7 +23,7 @@ from litebnn.rules.build.notes import Notes, each
 _OUTPUT_AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}
 
 
-@each("MAX_POOL_2D", lowers="distance of max pools from inputs")
+@each("MAX_POOL_2D")
 def maxpool_first(graph: Graph, pool: Op, notes: Notes) -> bool:
     image = pool.input(0)
     op = graph.producer(image)

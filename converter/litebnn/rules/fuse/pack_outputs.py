@@ -15,7 +15,7 @@ from litebnn.rules.build.notes import Notes, each
 from litebnn.rules.build.ops import take_results
 
 
-@each(LCE_BCONV_2D, lowers="live ops and fused activations")
+@each(LCE_BCONV_2D)
 def pack_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
     if not is_float_bconv(op) or graph.is_output(op.output):
         return False

@@ -19,7 +19,7 @@ from litebnn.rules.build.notes import Notes, each
 _MINUS_128 = "a batch norm with a negative multiplier cannot negate its int8 weights of -128"
 
 
-@each("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", lowers="ops")
+@each("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 def fold_batch_norm(graph: Graph, op: Op, notes: Notes) -> bool:
     follower = graph.sole_consumer(op.output)
     weights = trained_weights(graph, op.input(1))

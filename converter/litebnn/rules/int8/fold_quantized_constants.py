@@ -12,7 +12,7 @@ from litebnn.rules.build.int8 import dequantize_op, int8_constant
 from litebnn.rules.build.notes import Notes, each
 
 
-@each("QUANTIZE", "TRANSPOSE", lowers="ops on constants")
+@each("QUANTIZE", "TRANSPOSE")
 def fold_quantized_constants(graph: Graph, op: Op, notes: Notes) -> bool:
     return _quantize(graph, op) if op.name == "QUANTIZE" else _transpose(graph, op)
 

@@ -32,7 +32,7 @@ from litebnn.rules.build.ops import reshape_op, take_results
 _ONE_SCALE = -1
 
 
-@each(lowers="float ops with an int8 form")
+@each()
 def lower_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
     rule = facts(op).int8
     if rule is None or op.output.type != "FLOAT32":

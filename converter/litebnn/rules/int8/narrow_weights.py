@@ -32,7 +32,7 @@ FORMATS = {
 }
 
 
-@each("FULLY_CONNECTED", lowers="weight bits")
+@each("FULLY_CONNECTED")
 def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     """Stores the weights of a dense layer in the requested type, with a scale for each channel, if the new weights are
     exact.

@@ -13,7 +13,7 @@ from litebnn.rules.build.notes import Notes, each
 from litebnn.rules.build.ops import custom_op
 
 
-@each(*PACKABLE, lowers="weight bits")
+@each(*PACKABLE)
 def pack_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     if graph.producer(op.input(1), LITEBNN_UNPACK_WEIGHTS) is not None:
         return False

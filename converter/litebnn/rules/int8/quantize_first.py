@@ -17,7 +17,7 @@ from litebnn.rules.build.notes import Notes, each
 from litebnn.rules.build.ops import take_results
 
 
-@each(lowers="distance of quantizers from inputs")
+@each()
 def quantize_first(graph: Graph, op: Op, notes: Notes) -> bool:
     rule, clamp = facts(op).int8, facts(op).clamp
     if op.name in (LCE_BCONV_2D, LCE_DEQUANTIZE) and op.output.type == "FLOAT32":

@@ -9,7 +9,7 @@ from litebnn.graph import Graph, Op
 from litebnn.rules.build.notes import Notes, each
 
 
-@each(LCE_QUANTIZE, "QUANTIZE", lowers="reads of dequantized levels")
+@each(LCE_QUANTIZE, "QUANTIZE")
 def read_levels(graph: Graph, op: Op, notes: Notes) -> bool:
     source = int8_source(graph, op.input(0))
     if source is None or (op.name == "QUANTIZE" and not is_int8(op.output)):

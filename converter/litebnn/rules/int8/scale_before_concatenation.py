@@ -19,7 +19,7 @@ from litebnn.rules.build.notes import Notes, each
 from litebnn.rules.build.ops import concatenation_of, on_channels, parts_of, spend_on_ops
 
 
-@each("MUL", lowers="distance of multiplications from inputs")
+@each("MUL")
 def scale_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
     ranges = notes.request.ranges
     limits = ranges.get(op.output, (0.0, 0.0))

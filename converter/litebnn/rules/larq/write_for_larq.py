@@ -28,7 +28,7 @@ from litebnn.rules.build.ops import OP_OF_ACTIVATION, custom_op
 from litebnn.rules.build.signs import pad_packed
 
 
-@each(LCE_BCONV_2D, lowers="forms that Larq's runtime refuses")
+@each(LCE_BCONV_2D)
 def write_for_larq(graph: Graph, op: Op, notes: Notes) -> bool:
     splits = _split_zero_padded_output(graph, op)
     return _lower_explicit_padding(graph, op) or splits

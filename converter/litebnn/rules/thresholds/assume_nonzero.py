@@ -22,7 +22,7 @@ from litebnn.analysis.values import values_of
 from litebnn.analysis.walks import MOST_OPS, ops_upstream
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Array, Graph, Op, Tensor, derived, like
-from litebnn.rules.build.notes import Notes, lowers
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.build.ops import compared, select_op
 from litebnn.rules.build.signs import pad_with
 
@@ -31,7 +31,6 @@ _Pads = list[tuple[Array, float]]  # amounts int [rank, 2] and values, the inner
 UNPADDED = "/unpadded"
 
 
-@lowers("sign forms with a third value")
 def assume_nonzero(graph: Graph, notes: Notes) -> bool:
     """Replaces a SIGN, or another function with a third value at a single number, by a sign. The report names the
     functions that were replaced.

@@ -33,7 +33,7 @@ _NEGATIVE = (
 )
 
 
-@each(*SIGNS, lowers="distance of signs from inputs")
+@each(*SIGNS)
 def move_thresholds(graph: Graph, sign: Op, notes: Notes) -> bool:
     threshold = threshold_of(sign)
     return threshold is not None and any(across(graph, sign, threshold, notes) for across in _ACROSS)

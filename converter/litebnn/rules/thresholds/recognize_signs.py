@@ -18,7 +18,7 @@ from litebnn.rules.build.ops import as_float, custom_op
 from litebnn.rules.build.signs import holds_signs, pack_signs
 
 
-@each(lowers="sign forms")
+@each()
 def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if len(op.outputs) != 1 or op.output.type != "FLOAT32":
         return False

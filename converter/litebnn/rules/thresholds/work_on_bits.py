@@ -31,7 +31,7 @@ from litebnn.rules.build.ops import (
 from litebnn.rules.build.signs import bits_of_signs, difference, holds_signs, pack_signs, pad_with
 
 
-@each(lowers="ops on unpacked signs")
+@each()
 def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
     # One rule handles all ops that can work on bits instead of signs, so that a sign can move across several ops in one
     # round.
