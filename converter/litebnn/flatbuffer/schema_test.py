@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from litebnn.flatbuffer.schema import camel_case, names_of, schema, snake_case
-from litebnn.graph import FIELDS, Fate
+from litebnn.safety.fields import FIELDS, Fate
 
 TABLES: dict[str, Any] = {
     name.removesuffix("T"): kind

@@ -2,7 +2,6 @@
 
 from litebnn.graph.compact import compact
 from litebnn.graph.custom_ops import check_custom_ops, mistakes
-from litebnn.graph.fields import FIELDS, Fate, Field, fields_that_hold
 from litebnn.graph.graph import (
     NUMPY_TYPES,
     Array,
@@ -35,13 +34,10 @@ from litebnn.graph.rewriting import begin_rewriting, finish_rewriting
 
 __all__ = [
     "FACTS",
-    "FIELDS",
     "NUMPY_TYPES",
     "Array",
     "Buffer",
     "Counted",
-    "Fate",
-    "Field",
     "Graph",
     "Int8",
     "Model",
@@ -65,7 +61,6 @@ __all__ = [
     "constant",
     "derived",
     "facts",
-    "fields_that_hold",
     "finish_rewriting",
     "like",
     "mistakes",
