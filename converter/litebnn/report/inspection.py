@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from litebnn.analysis.bits import channels_of_bits
 from litebnn.errors import ConversionError, boundary
 from litebnn.files import read_file
 from litebnn.flatbuffer import read_model
@@ -211,7 +212,7 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
         check_custom_ops(each)
     tensors = list(graph.all_tensors())
     index_of = {tensor: index for index, tensor in enumerate(tensors)}
-    channels = op_properties.channels_of_bits(graph)
+    channels = channels_of_bits(graph)
     additions = op_properties.fused_additions(graph)
     node = {op: index for index, op in enumerate(graph.ops)}
     delegated = claimed_ops(graph)
