@@ -237,10 +237,15 @@ def bench(
     _quietly("-m", "bench.models", model, *(["--peer"] if peer else []), threads=threads)
 
 
-@task(help={"tags": "also build the site of each release (a tag vN) in build/docs/vN"})
-def docs(context: Context, tags: bool = False) -> None:
+@task(
+    help={
+        "tags": "also build the site of each release (a tag vN) in build/docs/vN",
+        "generate": "instead rewrite the parts of the documents that the code knows",
+    }
+)
+def docs(context: Context, tags: bool = False, generate: bool = False) -> None:
     """Build the documentation site, build/docs/index.html; a warning is an error."""
-    _python("-m", "docs", *(["--tags"] if tags else []))
+    _python("-m", "docs", *(["--tags"] if tags else []), *(["--generate"] if generate else []))
 
 
 @task
