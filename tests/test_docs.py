@@ -67,7 +67,8 @@ def test_flags_of_the_programs(program: str) -> None:
     """The programs' manual pages are made from docs/programs.md."""
     section = read("docs/programs.md").split(f"\n## {program}\n")[1].split("\n## ")[0]
     documented = re.findall(r"^\| `--(\w+)`(?:, `-(\w)`)? \|", section, re.MULTILINE)
-    known = re.findall(r"^ +\{\"(\w+)\", (?:0|'(\w)'), ", read(f"examples/{program}/{program}.cc"), re.MULTILINE)
+    source = read("examples/label_image/label_image.cc" if program == "label_image" else f"programs/{program}.cc")
+    known = re.findall(r"^ +\{\"(\w+)\", (?:0|'(\w)'), ", source, re.MULTILINE)
     assert sorted(documented) == sorted(known)
 
 

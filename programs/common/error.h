@@ -1,4 +1,4 @@
-// Errors of the example programs. The user sees an error as one line, and the program ends with exit code 1.
+// Errors of the programs. The user sees an error as one line, and the program ends with exit code 1.
 #pragma once
 
 #include <stdexcept>
