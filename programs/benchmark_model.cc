@@ -10,10 +10,10 @@
 #include "common/flags.h"
 #include "common/json.h"
 #include "common/session.h"
-#include "common/statistics.h"
+#include "common/times.h"
 #include "litebnn/litebnn.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 struct Settings {
@@ -147,6 +147,6 @@ void Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs
 
-int main(int argc, char** argv) { return litebnn::examples::RunProgram(litebnn::examples::Main, argc, argv); }
+int main(int argc, char** argv) { return litebnn::programs::RunProgram(litebnn::programs::Main, argc, argv); }

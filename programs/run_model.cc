@@ -4,12 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "common/binary_streams.h"
 #include "common/error.h"
 #include "common/flags.h"
 #include "common/session.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 // Reads the inputs of one run. Returns false if stdin ended before the inputs began.
@@ -56,6 +55,6 @@ void Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs
 
-int main(int argc, char** argv) { return litebnn::examples::RunProgram(litebnn::examples::Main, argc, argv); }
+int main(int argc, char** argv) { return litebnn::programs::RunProgram(litebnn::programs::Main, argc, argv); }

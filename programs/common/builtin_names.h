@@ -1,7 +1,7 @@
 // The names of the builtin operators, in the order of their numbers in the .tflite schema.
 #pragma once
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 constexpr const char* kBuiltinNames[] = {
     "ADD",
@@ -216,4 +216,4 @@ constexpr const char* kBuiltinNames[] = {
     "STABLEHLO_CASE",
 };
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

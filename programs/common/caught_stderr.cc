@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 CaughtStderr::CaughtStderr() : stderr_(dup(STDERR_FILENO)), caught_(std::tmpfile()) {
   if (caught_ != nullptr) dup2(fileno(caught_), STDERR_FILENO);
@@ -36,4 +36,4 @@ std::string CaughtStderr::errors() const {
   return errors;
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 // Captures everything that is written to stderr during this object's lifetime.
 class CaughtStderr {
@@ -21,4 +21,4 @@ class CaughtStderr {
   std::FILE* caught_;
 };
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

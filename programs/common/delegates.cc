@@ -2,7 +2,7 @@
 
 #include "kernels/platform/loaded_library.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 using Create = decltype(tflite_plugin_create_delegate);
@@ -96,4 +96,4 @@ Delegate ObservingDelegate(ObservedGraphs* graphs) {
   return MakeIdle(observe, graphs);
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -9,7 +9,7 @@
 #include "litebnn/litebnn.h"
 #include "tflite/runtime/abi.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 using Delegate = std::unique_ptr<::TfLiteDelegate, std::function<void(::TfLiteDelegate*)>>;
 
@@ -26,4 +26,4 @@ struct ObservedGraphs {
 // Makes a delegate that claims no node, and describes the model's graphs in `graphs`.
 Delegate ObservingDelegate(ObservedGraphs* graphs);
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <new>
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 std::string Format(const char* format, ...) {
   va_list arguments;
@@ -40,4 +40,4 @@ int RunProgram(void (*program)(int argc, char** argv), int argc, char** argv) {
   return 1;
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

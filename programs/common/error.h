@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 // A problem that the user can fix. Its what() is one line, which says what was found and what was expected.
 struct Error : std::runtime_error {
@@ -22,4 +22,4 @@ std::string Printable(std::string text);
 // stderr and returns 1.
 int RunProgram(void (*program)(int argc, char** argv), int argc, char** argv);
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #if defined(_WIN32)
+#include <fcntl.h>
+#include <io.h>
 #include <windows.h>
 #endif
 
@@ -13,7 +15,7 @@
 
 #include "common/error.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 #if defined(_WIN32)
@@ -93,4 +95,11 @@ bool WriteFile(const std::string& path, const std::string& content) {
   return is_written;
 }
 
-}  // namespace litebnn::examples
+void MakeStreamsBinary() {
+#if defined(_WIN32)
+  _setmode(_fileno(stdin), _O_BINARY);
+  _setmode(_fileno(stdout), _O_BINARY);
+#endif
+}
+
+}  // namespace litebnn::programs

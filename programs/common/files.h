@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 // Reads a regular file of 1 to `limit` bytes. `what` names the file in error messages. Throws Error.
 std::string ReadFile(const std::string& path, const char* what, size_t limit);
@@ -16,4 +16,7 @@ bool CanWrite(const std::string& path);
 // place.
 bool WriteFile(const std::string& path, const std::string& content);
 
-}  // namespace litebnn::examples
+// Switches stdin and stdout to binary mode, so that Windows does not translate line ends.
+void MakeStreamsBinary();
+
+}  // namespace litebnn::programs

@@ -9,7 +9,7 @@
 
 #include "common/error.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 // Parses a flag's text and stores the value; returns false if the text is not valid for the flag.
@@ -108,4 +108,4 @@ bool ParseFlags(int argc, char** argv, const std::vector<Flag>& flags) {
   return true;
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

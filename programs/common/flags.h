@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 // A flag whose value is an integer, and the range of its values.
 struct IntFlag {
@@ -28,4 +28,4 @@ struct Flag {
 // flag.
 bool ParseFlags(int argc, char** argv, const std::vector<Flag>& flags);
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -4,7 +4,7 @@
 
 #include "common/error.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 Json::Json(const std::string& text) {
   text_ = "\"";
@@ -40,4 +40,4 @@ Json Json::Object(const std::vector<std::pair<std::string, Json>>& members) {
   return object;
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

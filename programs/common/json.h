@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 // A JSON value, stored as its JSON text.
 class Json {
@@ -26,4 +26,4 @@ class Json {
   std::string text_;
 };
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -5,7 +5,7 @@
 
 #include "kernels/platform/loaded_library.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 constexpr int64_t kTfLiteDelegateFlagsPerOperatorProfiling = 4;
@@ -118,4 +118,4 @@ Owned<LiteRtEnvironment> MakeEnvironment(const std::vector<Delegate>& delegates,
   return owned;
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

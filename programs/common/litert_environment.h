@@ -8,7 +8,7 @@
 #include "common/delegates.h"
 #include "common/litert_api.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 template <class Pointer>
 using Owned = std::unique_ptr<std::remove_pointer_t<Pointer>, void (*)(Pointer)>;
@@ -21,4 +21,4 @@ void Check(LiteRtStatus status, const char* what);
 // environment. Throws Error.
 Owned<LiteRtEnvironment> MakeEnvironment(const std::vector<Delegate>& delegates, bool xnnpack);
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

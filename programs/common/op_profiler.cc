@@ -6,7 +6,7 @@
 #include "common/builtin_names.h"
 #include "common/error.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -79,4 +79,4 @@ TfLiteStatus OpProfiler::Invoke(TfLiteContext* context, TfLiteNode* node) {
   return status;
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -5,11 +5,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/op_times.h"
+#include "common/times.h"
 #include "tensorflow/lite/c/c_api.h"
 #include "tensorflow/lite/c/common.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 // A delegate that claims no node. When the interpreter passes it the graph, it wraps every node's invoke function in a
 // stopwatch. The profiler must come after all other delegates. Some delegates, such as XNNPACK, allow no delegate after
@@ -50,4 +50,4 @@ class OpProfiler {
   std::unordered_map<const ::TfLiteNode*, Stopwatch> stopwatches_;
 };
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -6,7 +6,7 @@
 
 #include "common/files.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 // The largest size of a model file in bytes, because the file format has signed 32-bit offsets.
@@ -73,4 +73,4 @@ Error ModelError(const std::string& path, const std::string& what, std::string r
   return Error(line);
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "common/error.h"
-#include "common/op_times.h"
+#include "common/times.h"
 #include "tflite/runtime/abi.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 constexpr int kMostThreads = 256;  // the same as for litebnn's delegate
 
@@ -91,4 +91,4 @@ Error ModelError(const std::string& path, const std::string& what, std::string r
 std::string Refusal(const SessionOptions& options);
 void RefuseOpenSizes(const std::string& path, const TfLiteTensor& input);
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

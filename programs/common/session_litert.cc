@@ -15,7 +15,7 @@
 #include "common/session.h"
 #include "litert_version.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 // The number of events after which the session reads them. The profiler keeps 2^19 events and then overwrites the
@@ -306,4 +306,4 @@ std::unique_ptr<Session> LoadSession(const SessionOptions& options) { return std
 
 std::string RuntimeName() { return "LiteRT " LITERT_VERSION; }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

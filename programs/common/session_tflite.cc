@@ -15,7 +15,7 @@
 #include "tensorflow/lite/delegates/xnnpack/xnnpack_delegate.h"
 #endif
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 // Finds a function of the library by its name; null if the library has no function of that name.
@@ -199,4 +199,4 @@ std::unique_ptr<Session> LoadSession(const SessionOptions& options) { return std
 
 std::string RuntimeName() { return Format("TensorFlow Lite %s", TfLiteVersion()); }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -1,11 +1,11 @@
-// The times of a model's ops, and their output as text.
+// Statistics of a model's times, the times of its ops, and their output as text.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 // The time that a model spends in one node of the executed graph.
 struct OpTime {
@@ -19,4 +19,17 @@ struct OpTime {
 // Formats the times as two tables, one with a line per node and one with a line per kind of op.
 std::string FormatOpTimes(const std::vector<OpTime>& times);
 
-}  // namespace litebnn::examples
+struct Statistics {
+  double mean;
+  double deviation;  // standard deviation of these values, not an estimate for a larger population
+  double minimum;
+  double maximum;
+};
+
+// Computes the statistics of `values`, which must not be empty.
+Statistics Summarize(const std::vector<double>& values);
+
+// Returns the value below which `percent` of the values lie, with linear interpolation.
+double Percentile(std::vector<double> values, double percent);
+
+}  // namespace litebnn::programs
