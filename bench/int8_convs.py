@@ -12,18 +12,13 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
+from bench.costs.chain import Chain
 from bench.kernels.__main__ import build, count_network
-from litebnn.benchmark import XNNPACK, Contender, measure
-from litebnn.contract import Padding
-from litebnn.errors import ConversionError
-from litebnn.flatbuffer import write_model
-from litebnn.graph import Graph, Model, Quantization, Tensor, builtin_op, constant
+from bench.models import take_turns
+from litebnn.benchmark import XNNPACK, Contender
 from toolchains.command_line import run
-from toolchains.targets import ToolkitError, find_system_target
+from toolchains.targets import find_system_target
 
 # Image size, input and output channels, filter width and stride.
 LAYERS = (
@@ -32,38 +27,12 @@ LAYERS = (
 )
 
 
-def grid(scales: Any, zero_point: int = 0) -> Quantization:
-    """Makes a quantization with these scales, either one for all values or one for each channel."""
-    scale = np.atleast_1d(np.asarray(scales, np.float32))
-    return Quantization(scale, np.full(scale.shape, zero_point, np.int64))
-
-
-def convolution(size: int, channels: int, outputs: int, taps: int, stride: int) -> bytes:
-    """A network with one int8 CONV_2D of random weights."""
-    rng, out = np.random.default_rng(0), -(-size // stride)
-    x = Tensor("x", "INT8", (1, size, size, channels), quantization=grid(0.02, -3))
-    y = Tensor("y", "INT8", (1, out, out, outputs), quantization=grid(0.05, 5))
-    weights = constant("weights", rng.integers(-127, 128, (outputs, taps, taps, channels)).astype(np.int8))
-    weights.quantization = grid(rng.uniform(0.5, 1.0, outputs) / (127 * taps))
-    bias = constant("bias", rng.integers(-999, 999, outputs).astype(np.int32))
-    bias.quantization = grid(0.02 * weights.quantization.scale)
-    op = builtin_op(
-        "CONV_2D", [x, weights, bias], y, version=3, padding=Padding.SAME, stride_h=stride, stride_w=stride,
-        dilation_h_factor=1, dilation_w_factor=1,
-    )  # fmt: skip
-    graph = Graph("main", [x], [x], [y], [op])
-    return write_model(Model([graph], [], [], [], None, None, 3, "bench"))
-
-
 def time_layer(model: bytes, isa: str, rounds: int) -> tuple[float, float]:
     """The best times of litebnn and of XNNPACK, in milliseconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.tflite"
         path.write_bytes(model)
-        try:
-            ours, other = measure([Contender(path, isa=isa), Contender(path, XNNPACK)], turns=rounds, runs=1, ops=False)
-        except ConversionError as error:
-            raise ToolkitError(str(error)) from error
+        ours, other = take_turns([Contender(path, isa=isa), Contender(path, XNNPACK)], rounds)
     return ours.best * 1e3, other.best * 1e3
 
 
@@ -77,7 +46,7 @@ def compare(target: str, isa: str, rounds: int, layer: str) -> None:
     print(f"| filter / stride, channels, image | litebnn, {unit} | XNNPACK | ratio |")
     print("|---|---|---|---|")
     for size, channels, outputs, taps, stride in layers:
-        model = convolution(size, channels, outputs, taps, stride)
+        model = Chain(1, size, size, channels, type="INT8").conv(outputs, taps, stride).bytes()
         if is_here:
             ours, other = time_layer(model, isa, rounds)
         else:

@@ -11,21 +11,18 @@ Usage:
 """
 
 import argparse
-import statistics
 import sys
-import time
-from collections.abc import Callable
-from typing import Any
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
-from litebnn.build.bconv import bconv_of
-from litebnn.build.ops import custom_op
-from litebnn.contract import BITS_PER_WORD, LCE_BMAXPOOL_2D, BConv2DOptions, BMaxPool2DOptions, Padding
+from bench.costs.chain import RNG, Chain
+from bench.models import take_turns
+from litebnn.benchmark import Contender
+from litebnn.contract import BITS_PER_WORD, Padding
 from litebnn.convert import convert_tflite
-from litebnn.flatbuffer import write_model
-from litebnn.graph import Graph, Model, Tensor, builtin_op, constant, like, packed_words
-from litebnn.runtime import Interpreter
+from litebnn.graph import Tensor, constant, packed_words
 from toolchains.command_line import run
 
 # Transposed convolutions in decoders of U-Nets, GANs and segmentation networks: image size, input and output channels,
@@ -39,93 +36,35 @@ TRANSPOSED = (
 DEPTHWISE = ((112, 32), (56, 128), (28, 256), (14, 512), (7, 1024))
 
 
-def model_of(graph: Graph, x: Tensor, y: Tensor) -> bytes:
-    """The .tflite file of a graph with the input `x` and the output `y`."""
-    graph.tensors, graph.inputs, graph.outputs = [x], [x], [y]  # buffer 0 of a file stands for no data
-    return write_model(Model([graph], [], [], [], None, None, 3, "bench"))
-
-
-def signs(rng: np.random.Generator, *shape: int) -> Any:
-    return rng.choice([-1.0, 1.0], shape).astype(np.float32)
-
-
-def sign(graph: Graph, x: Tensor) -> Tensor:
-    """Adds a sign function to the graph, with the ops that exporters write: GREATER_EQUAL and SELECT_V2."""
-    truth, result = like(x, "truth", type="BOOL"), like(x, "sign")
-    zero, one, minus = (constant(f"c{value}", np.array(value, np.float32)) for value in (0, 1, -1))
-    graph.insert(builtin_op("GREATER_EQUAL", [x, zero], truth))
-    graph.insert(builtin_op("SELECT_V2", [truth, one, minus], result))
-    return result
-
-
 def transposed(size: int, channels: int, outputs: int, taps: int, stride: int, of_signs: bool) -> bytes:
     """A network with a float TRANSPOSE_CONV with SAME padding. Its operand is the network's input or, if `of_signs`,
-    the input's signs."""
-    rng = np.random.default_rng(0)
-    graph, shape = Graph("main", [], [], [], []), (1, size * stride, size * stride, outputs)
-    x, y = Tensor("x", "FLOAT32", (1, size, size, channels)), Tensor("y", "FLOAT32", shape)
-    weights = constant("weights", signs(rng, outputs, taps, taps, channels))
-    inputs = [constant("shape", np.array(shape, np.int32)), weights, sign(graph, x) if of_signs else x]
+    the input's signs, as exporters write them: GREATER_EQUAL and SELECT_V2."""
+    chain, shape = Chain(1, size, size, channels), (1, size * stride, size * stride, outputs)
+    if of_signs:
+        zero, one, minus = (constant(f"c{value}", np.array(value, np.float32)) for value in (0, 1, -1))
+        chain.builtin("GREATER_EQUAL", [chain.y, zero], chain.y.shape, "BOOL")
+        chain.builtin("SELECT_V2", [chain.y, one, minus], chain.y.shape, "FLOAT32")
+    weights = RNG.choice([-1.0, 1.0], (outputs, taps, taps, channels)).astype(np.float32)
     bias = constant("bias", np.zeros(outputs, np.float32))
-    graph.insert(
-        builtin_op(
-            "TRANSPOSE_CONV", [*inputs, bias], y, version=3, padding=Padding.SAME, stride_h=stride, stride_w=stride
-        )
-    )
-    return model_of(graph, x, y)
-
-
-def depthwise(size: int, channels: int) -> bytes:
-    """A network with a float 3×3 DEPTHWISE_CONV_2D."""
-    graph, shape = Graph("main", [], [], [], []), (1, size, size, channels)
-    x, y = Tensor("x", "FLOAT32", shape), Tensor("y", "FLOAT32", shape)
-    weights = constant("weights", signs(np.random.default_rng(0), 1, 3, 3, channels))
-    inputs = [x, weights, constant("bias", np.zeros(channels, np.float32))]
-    graph.insert(builtin_op("DEPTHWISE_CONV_2D", inputs, y, padding=Padding.SAME, depth_multiplier=1))
-    return model_of(graph, x, y)
-
-
-def bits_to_floats(size: int, channels: int) -> bytes:
-    """A network with a 1×1 LceBconv2d of 32 input channels."""
-    rng = np.random.default_rng(0)
-    x, y = Tensor("x", "INT32", (1, size, size, 1)), Tensor("y", "FLOAT32", (1, size, size, channels))
-    minus_one = rng.random((channels, 1, 1, BITS_PER_WORD)) < 0.5
-    ones, zeros = np.ones(channels, np.float32), np.zeros(channels, np.float32)
-    graph = Graph("main", [], [], [], [])
-    graph.insert(bconv_of(x, y, "filter", minus_one, ones, zeros, BConv2DOptions(BITS_PER_WORD)))
-    return model_of(graph, x, y)
-
-
-def bits_to_bits(size: int, channels: int) -> bytes:
-    """Builds a network with one 3×3 LceBMaxPool2d."""
-    x = Tensor("x", "INT32", (1, size, size, packed_words(channels)))
-    y, graph = like(x, "y"), Graph("main", [], [], [], [])
-    graph.insert(custom_op(LCE_BMAXPOOL_2D, [x], y, BMaxPool2DOptions(Padding.SAME, 1, 1, 3, 3)))
-    return model_of(graph, x, y)
-
-
-def runner(model: bytes, threads: int) -> Callable[[], Any]:
-    """Returns a function that runs the model once on random input."""
-    interpreter = Interpreter(model, num_threads=threads)
-    [shape], [dtype] = interpreter.input_shapes, interpreter.input_types
-    rng = np.random.default_rng(0)
-    x = signs(rng, *shape) if dtype == np.float32 else rng.integers(-(2**31), 2**31, shape).astype(np.int32)
-    interpreter.predict(x)
-    return lambda: interpreter.predict(x)
+    inputs: list[Tensor | None] = [
+        constant("shape", np.array(shape, np.int32)),
+        constant("weights", weights),
+        chain.y,
+        bias,
+    ]
+    chain.builtin("TRANSPOSE_CONV", inputs, shape, version=3, padding=Padding.SAME, stride_h=stride, stride_w=stride)
+    return chain.bytes()
 
 
 def compare(title: str, models: dict[str, bytes], threads: int, rounds: int) -> None:
     """Prints a line with the median time of each model, and the ratio of the first model's time to each other
     model's."""
-    runs = {name: runner(model, threads) for name, model in models.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, once in runs.items():
-            started = time.perf_counter()
-            once()
-            seconds[name].append(time.perf_counter() - started)
-    medians = {name: statistics.median(times) for name, times in seconds.items()}
-    (first, longest), *others = medians.items()
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{name}.tflite" for name in models]
+        for file, model in zip(files, models.values(), strict=True):
+            file.write_bytes(model)
+        measured = take_turns([Contender(file, threads=threads) for file in files], rounds)
+    (first, longest), *others = ((name, one.median) for name, one in zip(models, measured, strict=True))
     ratios = (f"{name} {median * 1e6:8.1f} us ({longest / median:4.1f} times)" for name, median in others)
     print(f"  {title:<30} {first} {longest * 1e6:8.1f} us   {'   '.join(ratios)}", flush=True)
 
@@ -140,9 +79,9 @@ def compare_all(threads: int, rounds: int) -> None:
     print("DEPTHWISE_CONV_2D 3x3, and what bounds it on bits")
     for size, channels in DEPTHWISE:
         models = {
-            "float": depthwise(size, channels),
-            "to floats": bits_to_floats(size, channels),
-            "to bits": bits_to_bits(size, channels),
+            "float": Chain(1, size, size, channels).depthwise(3).bytes(),
+            "to floats": Chain(1, size, size, 1, type="INT32").bconv(BITS_PER_WORD, channels, 1).bytes(),
+            "to bits": Chain(1, size, size, packed_words(channels), type="INT32").max_pool_signs(3, 1).bytes(),
         }
         compare(f"{size}x{size}x{channels}", models, threads, rounds)
 
@@ -151,7 +90,7 @@ def main() -> int:
     """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.layers", description="Time layers that bits imitate.")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=101)
+    parser.add_argument("--rounds", type=int, default=15, help="turns of 0.1 s that each takes")
     return run(parser, compare_all, None)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.zoo import PEER_PYTHON, model_file, networks, peer_refuses
 from bench.zoo.convert import convert_network
-from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, measure
+from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, Measurement, measure
 from litebnn.errors import ConversionError
 from toolchains.command_line import run
 from toolchains.targets import ToolkitError
@@ -35,6 +35,18 @@ def contender(kind: str, name: str, threads: int) -> Contender:
     return Contender(model_file(name, form), runtime, threads, isa, python)
 
 
+def take_turns(contenders: list[Contender], turns: int) -> list[Measurement]:
+    """Measures models and runtimes in turns of a tenth of a second.
+
+    Raises:
+        ToolkitError: one of them cannot be measured.
+    """
+    try:
+        return measure(contenders, turns=turns, runs=1, ops=False)
+    except ConversionError as error:
+        raise ToolkitError(str(error)) from error
+
+
 def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
     """Times a network in all `kinds`: runtimes, each with its form of the model. Prints a line for each kind: the
     median and best times, their ratios to those of the first kind, and the peak memory.
@@ -45,11 +57,7 @@ def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str,
     convert_network(name)
     if peer_refuses(name):
         kinds = [kind for kind in kinds if not kind.startswith("lce-")]
-    contenders = [contender(kind, name, threads) for kind in kinds]
-    try:
-        measured = measure(contenders, turns=rounds, runs=1, ops=False)
-    except ConversionError as error:
-        raise ToolkitError(str(error)) from error
+    measured = take_turns([contender(kind, name, threads) for kind in kinds], rounds)
     print(f"{name}, {threads} thread{'s' if threads > 1 else ''}, {rounds} turns each")
     figures = {}
     ours = measured[0]

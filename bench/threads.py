@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.models import take_turns
 from bench.zoo import model_file
-from litebnn.benchmark import Contender, Measurement, measure
-from litebnn.errors import ConversionError
+from litebnn.benchmark import Contender, Measurement
 from toolchains.command_line import run
-from toolchains.targets import ROOT, ToolkitError
+from toolchains.targets import ROOT
 
 DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
 
@@ -56,13 +56,10 @@ def compare(models: list[Path], threads: int, turns: int) -> None:
     """Measures and prints two tables: one while nothing else runs, and one while another process is busy."""
     files = models or [DIGITS, model_file("QuickNet", "lce")]
     contenders = [Contender(file, threads=count) for file in files for count in (1, threads)]
-    try:
-        print_table("nothing else runs", measure(contenders, turns=turns, runs=1, ops=False))
-        with busy_process():
-            measured = measure(contenders, turns=turns, runs=1, ops=False)
-        print_table("beside a busy process", measured)
-    except ConversionError as error:
-        raise ToolkitError(str(error)) from error
+    print_table("nothing else runs", take_turns(contenders, turns))
+    with busy_process():
+        measured = take_turns(contenders, turns)
+    print_table("beside a busy process", measured)
 
 
 def main() -> int:
