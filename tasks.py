@@ -279,7 +279,9 @@ def lint(context: Context) -> None:
     _python("-m", "ruff", "check", ".")
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
-    folders = [ROOT / name for name in ("android", "ops", "bench", "examples", "fuzz", "programs", "tests", "toolchains")]
+    folders = [
+        ROOT / name for name in ("android", "ops", "bench", "examples", "fuzz", "programs", "tests", "toolchains")
+    ]
     sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cc", ".c")]
     clang_format = "import sys, clang_format; sys.exit(clang_format.clang_format())"
     _python("-c", clang_format, "--dry-run", "--Werror", *sources)

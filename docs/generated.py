@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.rules import page
 from bench.zoo import chart
 from litebnn.cli import command_line_parser
-from litebnn.report.rules import FILE, read_prices
+from litebnn.report.guidelines import FILE, read_prices
 from toolchains.table import as_markdown
 from toolchains.targets import ROOT, load_targets
 

@@ -30,7 +30,7 @@ def check_model_explorer(path: Path | None, *others: Path) -> None:
     Raises:
         ValueError: the path is one of the other files, is not that of a .json file, or no file can be written there.
     """
-    from litebnn.model_files import check_destination, check_suffix
+    from litebnn.files import check_destination, check_suffix
 
     if path is not None:
         check_destination(path, ".json", *others)
@@ -45,6 +45,6 @@ def write_node_data(path: Path, data: Mapping[str, Any]) -> None:
     """
     import json
 
-    from litebnn.model_files import write_whole
+    from litebnn.files import write_whole
 
     write_whole(path, (json.dumps(data, indent=1, allow_nan=False) + "\n").encode())

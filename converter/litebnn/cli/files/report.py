@@ -38,7 +38,7 @@ def check_report(report: Path | None, *others: Path | None) -> None:
     if report is None:
         return
     import litebnn.report.page  # noqa: F401, fails where Jinja2 is missing
-    from litebnn.model_files import check_destination, check_suffix
+    from litebnn.files import check_destination, check_suffix
 
     check_destination(report, ".html", *others)
     check_suffix("--report", report, ".html", ".htm")
