@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/files.h"
 #include "common/flags.h"
 #include "common/session.h"
 
