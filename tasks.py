@@ -238,10 +238,15 @@ def bench(
     _quietly("-m", "bench.models", model, *(["--peer"] if peer else []), threads=threads)
 
 
-@task(help={"tags": "also build the site of each release (a tag vN) in build/docs/vN"})
-def docs(context: Context, tags: bool = False) -> None:
+@task(
+    help={
+        "tags": "also build the site of each release (a tag vN) in build/docs/vN",
+        "generate": "instead rewrite the parts of the documents that the code knows",
+    }
+)
+def docs(context: Context, tags: bool = False, generate: bool = False) -> None:
     """Build the documentation site, build/docs/index.html; a warning is an error."""
-    _python("-m", "docs", *(["--tags"] if tags else []))
+    _python("-m", "docs", *(["--tags"] if tags else []), *(["--generate"] if generate else []))
 
 
 @task
@@ -280,7 +285,9 @@ def lint(context: Context) -> None:
         shutil.copytree(ROOT / "converter" / "litebnn", shipped, ignore=shutil.ignore_patterns("*_test.py"))
         linter = "import sys; sys.path.insert(0, sys.argv[1]); from importlinter.cli import lint_imports"
         _python("-c", f"{linter}; sys.exit(lint_imports(no_cache=True, no_logo=True))", folder)
-    folders = [ROOT / name for name in ("android", "ops", "bench", "examples", "fuzz", "tests", "toolchains")]
+    folders = [
+        ROOT / name for name in ("android", "ops", "bench", "examples", "fuzz", "programs", "tests", "toolchains")
+    ]
     sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cc", ".c")]
     clang_format = "import sys, clang_format; sys.exit(clang_format.clang_format())"
     _python("-c", clang_format, "--dry-run", "--Werror", *sources)
