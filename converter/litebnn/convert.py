@@ -43,35 +43,7 @@ def convert_tflite(
 
     Args:
         model: the model's bytes, or the path of its file.
-        inference_input_type: the type of the result's inputs: float32, int8 or uint8. It is a name, or a type of NumPy
-            or TensorFlow. int8 and uint8 need a quantized model, or a `stem`.
-        inference_output_type: the type of the result's outputs, as for `inference_input_type`.
-        target: "arm", the only value; the result runs on every CPU that litebnn supports.
-        experimental_default_int8_range: the (min, max) for every tensor with an unknown range, to measure the latency
-            of int8 without samples. The outputs are then meaningless.
-        representative_dataset: samples that show the ranges of the activations. They make the layers that are not
-            binary int8. A sample is an array of the input's shape. For several inputs it is a list, or a dictionary by
-            the names of the model's signature. A function that yields samples, or a `litebnn.DataSet`, is accepted too.
-        stem: "int8" to quantize only the convolutions of 1 to 4 channels that read the network's images. The
-            option needs `input_range`, and no samples.
-        input_range: the (min, max) of the network's images, after preprocessing.
-        larq_compatible: True for a file that Larq Compute Engine's own runtime reads too; layers that pad with zeros
-            are slower in it.
-        low_bit_weights: "int4" or "int2" to write the ternary and ±alpha weights of dense layers that are not binary in
-            this type. The file gets smaller and needs a newer runtime, which the report names. With either value,
-            ±alpha weights of float convolutions take one bit each, and ternary ones two, which needs litebnn's library.
-            Results are equal.
-        dynamic_range: True to make the layers of `low_bit_weights` quantize their inputs to int8 at run time. They get
-            faster, and results change by about 1 %.
-        assume_nonzero: True to treat sign(x), which is 0 for x = 0, as a sign that is +1 there. The report names each
-            such sign. The sign functions of PyTorch and TensorFlow need this option. Zeros that are certain or likely,
-            such as those of padding and of sums of signs, stay 0.
-        verify: True to run source and result in the installed runtime on the samples of `representative_dataset`, else
-            on random inputs, and compare the outputs. Instead of True, the inputs themselves: an array, or a list or
-            dictionary with one for each input, batch first; or a `litebnn.DataSet`. By default, conversions with
-            `assume_nonzero` are verified, with a warning instead of an error if the models cannot be run.
-        return_report: True to return (bytes, ConversionReport) instead of bytes.
-        progress: called with the name of each step.
+        **options: `litebnn.options.ConvertOptions`, whose help `help(litebnn.convert_tflite)` shows here.
 
     Returns:
         The bytes of the converted `.tflite` file, or a pair of these and the report.

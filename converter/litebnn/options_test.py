@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.options import LOW_BIT_WEIGHTS, OPTIONS, checked
+from litebnn.options import OPTIONS, checked
 from litebnn.rules.int8.narrow_weights import FORMATS
 
 FUNCTIONS = [getattr(litebnn, name) for name in litebnn.__all__ if name.startswith("convert_")]
@@ -72,13 +72,13 @@ def test_an_unknown_option_is_named(function: Any) -> None:
         ({"target": "xcore"}, 'target is "xcore", expected "arm"'),
         ({"target": ["arm"]}, "target is .*, expected"),
         ({"low_bit_weights": "int8"}, 'low_bit_weights is "int8", expected int4 or int2'),
-        ({"dynamic_range": True}, "dynamic_range says how low_bit_weights are read, which is not given"),
+        ({"dynamic_range": True}, "dynamic_range is given without low_bit_weights: type of the ternary"),
         ({"stem": "int4", "input_range": (0, 1)}, 'stem is "int4", expected int8'),
-        ({"stem": "int8"}, "stem is given without input_range, expected the"),
+        ({"stem": "int8"}, r"stem is given without input_range: \(min, max\) of the network\'s images"),
         ({"stem": "int8", "input_range": (1, 0)}, r"input_range is \(1, 0\), expected \(min, max\) with min < max"),
         ({"stem": "int8", "input_range": (0, np.inf)}, r"input_range is .*, expected numbers up to 1e\+15 that differ"),
         ({"stem": "int8", "input_range": (0, 1e-16)}, "input_range is .*, expected numbers up to"),
-        ({"input_range": (0, 1)}, "input_range is the range of a stem's images, and stem is not given"),
+        ({"input_range": (0, 1)}, "input_range is given without stem: type of the first convolutions"),
         ({"stem": "int8", "input_range": (0, 1), "representative_dataset": []}, "stem and representative_dataset excl"),
         (
             {"stem": "int8", "input_range": (0, 1), "experimental_default_int8_range": (0, 1)},
@@ -146,4 +146,5 @@ def test_what_is_not_given_is_the_default() -> None:
 
 
 def test_the_narrow_types_are_those_that_the_pass_writes() -> None:
-    assert {name.upper() for name in LOW_BIT_WEIGHTS} == set(FORMATS)
+    arguments = OPTIONS["low_bit_weights"].kind.arguments or {}
+    assert {name.upper() for name in arguments["choices"]} == set(FORMATS)
