@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from litebnn.analysis.constants import constants_upstream
 from litebnn.analysis.grids import Ranges, unrounded
-from litebnn.contract import LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS, BConv2DOptions, Padding, PadValues, decode_options
+from litebnn.contract import LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS, BConv2DOptions, Padding, PadValues
 from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
 
 
@@ -199,9 +199,7 @@ class Notes:
             for _, op in ops:
                 layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
                 if layer.binary:
-                    options = decode_options(op.name, op.custom_options)
-                    assert isinstance(options, BConv2DOptions)
-                    layer.padding = _padding_name(options)
+                    layer.padding = _padding_name(BConv2DOptions.decode(op.custom_options))
 
 
 def _padding_name(options: BConv2DOptions) -> str:

@@ -187,8 +187,7 @@ def _zero_padding(graph: Graph, op: Op) -> Iterator[Finding]:
 
 def _dilation(graph: Graph, op: Op) -> Iterator[Finding]:
     if op.name == LCE_BCONV_2D and math.prod(op.input(1).shape[1:3]) > 1:
-        options = bconv_options(op)
-        dilations = options.dilation_height_factor, options.dilation_width_factor
+        dilations = bconv_options(op).dilations
         if max(dilations) > 1:
             yield Finding(f"dilation {dilations[0]}×{dilations[1]}")
 
