@@ -10,8 +10,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.files.report import add_report, check_report, page_of
 from litebnn.cli.parsing import OneLineParser, add_command, add_json, at_least, file_path, names_function, not_empty
+from litebnn.cli.shared import add_report, check_report, page_of
 from litebnn.errors import boundary
 from litebnn.options import OPTIONS, flag_of
 
@@ -94,9 +94,9 @@ def _add_options(parser: OneLineParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from litebnn.cli.files.arrays import by_input
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
+    from litebnn.cli.shared import by_input
     from litebnn.convert import convert_tflite
     from litebnn.frontends.files import file_to_tflite
     from litebnn.model_files import check_destination, write_whole
@@ -177,7 +177,7 @@ def _is_data_set(source: str, options: argparse.Namespace) -> bool:
 
 def _read(source: str, options: argparse.Namespace) -> Any:
     """Reads a source of samples: a `litebnn.DataSet`, or arrays by name."""
-    from litebnn.cli.files.arrays import read_arrays
+    from litebnn.cli.shared import read_arrays
     from litebnn.evaluate.data_set import DataSet
 
     if not _is_data_set(source, options):

@@ -12,8 +12,7 @@ from typing import Any
 
 from litebnn.errors import ConversionError, check_type, reason_with_file, warn, whole_number
 from litebnn.evaluate.batches import Array
-from litebnn.evaluate.executors import checked_workers, executor_of
-from litebnn.evaluate.in_process import Work
+from litebnn.evaluate.executors import Work, checked_workers, executor_of
 from litebnn.evaluate.recipes import Recipe, open_recipe
 from litebnn.evaluate.scoring import Result
 from litebnn.evaluate.sources import open_source

@@ -7,13 +7,17 @@ of a repository on GitHub, under the Apache License 2.0. Accuracies are those of
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from litebnn.errors import check_type, shown
 
 CLASSES = 1000
+# `python -m bench.zoo.figures` writes it.
+FIGURES = Path(__file__).with_name("figures.json")
 RELEASES = "https://github.com/larq/zoo/releases/download"
 
 
@@ -102,3 +106,38 @@ def find_network(name: str) -> Network:
         names = ", ".join(network.command for network in NETWORKS.values())
         raise ValueError(f'the zoo has no network "{shown(name)}", expected one of {names}')
     return found
+
+
+@dataclass(frozen=True)
+class ImageNetClass:
+    """A class of ImageNet: the identifier of its synset, for example "n02129604", and its name, for example "tiger"."""
+
+    synset: str
+    name: str
+
+
+@lru_cache(maxsize=1)
+def imagenet_classes() -> tuple[ImageNetClass, ...]:
+    """The classes of ImageNet, in the order of the networks' outputs. Two pairs of classes have the same name.
+
+    The names are the first words of their synsets in WordNet 3.0. Copyright 2006 by Princeton University, all rights
+    reserved; the license at https://wordnet.princeton.edu/license-and-commercial-use allows to copy them.
+    """
+    lines = Path(__file__).with_name("imagenet_classes.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(ImageNetClass(*line.split(" ", 1)) for line in lines)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The size, the number of operations and the estimated times of a converted network."""
+
+    bytes: int  # of the network's file, with labels
+    binary_macs: int
+    other_macs: int
+    seconds: Mapping[str, float]  # estimated for one inference with one thread, by board
+
+
+@lru_cache(maxsize=1)
+def figures() -> dict[str, Figures]:
+    """The figures of each network, by its name."""
+    return {name: Figures(**row) for name, row in json.loads(FIGURES.read_text(encoding="utf-8")).items()}
