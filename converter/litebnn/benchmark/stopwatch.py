@@ -95,8 +95,7 @@ class WatchedNode(NamedTuple):
 
     # Indices of the ops that the node computes, in the first subgraph; several if a delegate runs them as one node.
     ops: tuple[int, ...]
-    # The delegate's name for its node; "" if the runtime itself runs the node.
-    kind: str
+    kind: str  # delegate's name for its node; "" if the runtime itself runs the node
 
 
 class Stopwatch:

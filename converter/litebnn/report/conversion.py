@@ -25,8 +25,7 @@ class Nonzero:
     """The effect of the option `assume_nonzero` on a model."""
 
     is_given: bool
-    # The number of layers that are binary with the option and float without it.
-    layers: int
+    layers: int  # number of layers that are binary with the option and float without it
 
 
 @dataclass(frozen=True)

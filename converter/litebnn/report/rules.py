@@ -31,8 +31,7 @@ _UNITS = ("instructions", "cycles", "ns")
 class Finding:
     """An op that breaks one of the rules for models that run fast."""
 
-    # A description of what breaks the rule.
-    found: str
+    found: str  # what breaks the rule
     # A function that returns the extra work relative to the useful work. The function's argument is the number of
     # output channels that an instruction set computes together.
     degree: Callable[[int], float] = lambda tile: 1.0
@@ -62,13 +61,11 @@ class Price:
     # The name of the rule and the name of the ISA.
     rule: str
     isa: str
-    # The unit of the costs below: "ns" on the CPU that was timed, "cycles" by llvm-mca, or "instructions".
-    unit: str
+    unit: str  # unit of the costs below: "ns" on the CPU that was timed, "cycles" by llvm-mca, or "instructions"
     # The costs of the network that follows the rule, and of the network that breaks it.
     kept: float
     broken: float
-    # In the network that breaks the rule, the extra work relative to the useful work.
-    degree: float
+    degree: float  # in the network that breaks the rule, the extra work relative to the useful work
     # True if `kept` and `broken` are the costs of writing one value to memory and reading it again. False if they are
     # the costs of a million multiply-adds.
     per_value: bool

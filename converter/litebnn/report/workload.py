@@ -32,8 +32,7 @@ _BITS_OF_A_TABLE = 6
 class Workload:
     """The work of an op: an amount for each column of the cost table."""
 
-    # The kind of op: a row of the cost table.
-    kind: str
+    kind: str  # kind of op: a row of the cost table
     # The amount of each kind of work, by the names of the cost table's columns. The amount of `calls` is always 1.
     amounts: Mapping[str, float]
 

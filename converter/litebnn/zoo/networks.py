@@ -40,24 +40,16 @@ class WeightsFile:
 class Network:
     """A row of the table of networks in the zoo: its name, weights and published accuracy."""
 
-    # The name of the function that builds the network, for example "QuickNet".
-    name: str
-    # The name of the model that the function builds.
-    model: str
-    # The module of larq-zoo that has the network: "sota" or "literature".
-    kind: str
-    # The share of ImageNet's validation images that the network classifies correctly, in percent.
-    top_1: float
+    name: str  # of the function that builds the network, for example "QuickNet"
+    model: str  # name of the model that the function builds
+    kind: str  # larq-zoo's module: "sota" or "literature"
+    top_1: float  # percent of ImageNet's validation images that the network classifies correctly
     # The share of ImageNet's validation images whose class is among the network's five most likely ones, in percent.
     top_5: float
-    # The paper that describes the architecture.
     paper: Paper
-    # The name of the network's releases on GitHub, without the version.
-    release: str
-    # The file with the weights of all layers.
+    release: str  # of the weights on GitHub, without the version
     weights: WeightsFile
-    # The file with the weights of all layers except the top ones, which classify.
-    weights_without_top: WeightsFile
+    weights_without_top: WeightsFile  # without the top layers, which classify
 
     @property
     def command(self) -> str:
