@@ -19,10 +19,12 @@ import pytest
 
 import litebnn.flatbuffer
 import litebnn.graph
+import litebnn.safety
 from fuzz.coverage import CONVERTER
 from fuzz.seeds import CORPUS, files, write
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import Model, Tensor, check_model
+from litebnn.graph import Model, Tensor
+from litebnn.safety import check_model
 from tests.support.float_models import FloatModel
 
 TESTS = (
@@ -68,7 +70,7 @@ def tested() -> tuple[list[bytes], list[bytes]]:
     # The functions read_model and check_model are replaced by recording ones before pytest collects the tests, because
     # test modules import the functions when they are collected.
     litebnn.flatbuffer.read_model = record_read
-    litebnn.graph.check_model = record_checked
+    litebnn.safety.check_model = record_checked
     pytest.main(["-q", *TESTS])
     return sorted(m for m in made if len(m) <= LARGEST), sorted(m for m in given if len(m) <= LARGEST_READ)
 

@@ -18,8 +18,7 @@ import numpy as np
 from PIL import Image
 
 from fuzz.__main__ import Target, build, targets
-from litebnn.analysis.grids import parameters
-from litebnn.build.bconv import bconv_of
+from litebnn.analysis.quantization import parameters
 from litebnn.contract import (
     CUSTOM_OPS,
     LCE_BCONV_2D,
@@ -34,6 +33,7 @@ from litebnn.contract import (
 from litebnn.flatbuffer import read_model
 from litebnn.flatbuffer.round_trip_test import everything, pack
 from litebnn.graph import Graph, Op, Quantization, Tensor
+from litebnn.rules.build.bconv import bconv_of
 from tests.support.float_models import FloatModel
 from tests.support.quantized_models import Int8Model
 from toolchains.targets import ROOT

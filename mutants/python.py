@@ -26,7 +26,7 @@ WORK = BUILD / "mutants" / "python"
 # its own copy of this folder.
 COPY = WORK / "copy"
 PACKAGE = Path("converter") / "litebnn"
-PARTS = ("flatbuffer", "graph", "rules")
+PARTS = ("flatbuffer", "graph", "rules", "safety")
 SOURCES = [str(PACKAGE / part) for part in PARTS]
 # The files and folders to copy: everything that the tests read.
 COPIED = ("conftest.py", "converter", "fuzz", "pyproject.toml", "tests", "toolchains")

@@ -31,7 +31,7 @@ def test_a_test_that_is_not_there_is_seen() -> None:
 
 def test_limits_are_those_of_the_code() -> None:
     text = read("SECURITY.md")
-    verify, files = read("converter/litebnn/report/verify.py"), read("converter/litebnn/model_files.py")
+    verify, files = read("converter/litebnn/verify/verification.py"), read("converter/litebnn/files.py")
     assert re.findall(r"_SECONDS, _SECONDS_PER_SAMPLE = (\d+), (\d+)", verify) == [("60", "15")]
     assert "60 s and 15 s for each sample" in text
     assert re.findall(r"_MEMORY, _MEMORY_PER_BYTE = (\d+) << 30, (\d+)", verify) == [("4", "8")]

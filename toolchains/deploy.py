@@ -16,7 +16,7 @@ from typing import Any
 
 from litebnn.boards.board import Board
 from litebnn.boards.host_keys import BoardError
-from litebnn.model_files import write_whole
+from litebnn.files import write_whole
 from toolchains.boards.state import State, changes, states
 from toolchains.bundle import MODEL, bundle
 from toolchains.command_line import parser, run

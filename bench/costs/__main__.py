@@ -25,7 +25,7 @@ from bench.costs.measure import measure
 from bench.costs.suite import binary_networks, other_networks
 from bench.zoo import ZOO
 from litebnn.convert import convert_tflite
-from litebnn.model_files import write_whole
+from litebnn.files import write_whole
 from litebnn.report.costs import FILE, HOST, Costs, read_costs, write_costs
 from litebnn.report.workload import Workload
 from toolchains.command_line import run

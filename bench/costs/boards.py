@@ -22,8 +22,8 @@ from bench.costs.fit import Cycles, Network, fit, workloads_of
 from bench.costs.suite import other_networks
 from bench.kernels.__main__ import Counter, build, count_layer, count_network, cycles_of_layers
 from bench.kernels.model import cycles_of
+from litebnn.files import write_whole
 from litebnn.graph import packed_words
-from litebnn.model_files import write_whole
 from litebnn.report.costs import FILE, Costs, read_costs, write_costs
 from toolchains.command_line import parser, run
 from toolchains.targets import find_target

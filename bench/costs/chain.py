@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from bench.layers.__main__ import model_of
-from litebnn.build.bconv import bconv_of
-from litebnn.build.ops import custom_op
 from litebnn.contract import (
     LCE_BMAXPOOL_2D,
     LCE_DEQUANTIZE,
@@ -20,6 +18,8 @@ from litebnn.contract import (
     PadValues,
 )
 from litebnn.graph import Array, Graph, Quantization, Tensor, builtin_op, constant, packed_words
+from litebnn.rules.build.bconv import bconv_of
+from litebnn.rules.build.ops import custom_op
 
 RNG = np.random.default_rng(0)
 GRID = Quantization(np.array([1 / 32], np.float32), np.array([0], np.int64))

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.build.bconv import bconv_of
-from litebnn.build.ops import custom_op
 from litebnn.contract import BITS_PER_WORD, LCE_BMAXPOOL_2D, BConv2DOptions, BMaxPool2DOptions, Padding
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Graph, Model, Tensor, builtin_op, constant, like, packed_words
+from litebnn.rules.build.bconv import bconv_of
+from litebnn.rules.build.ops import custom_op
 from litebnn.runtime import Interpreter
 from toolchains.command_line import run
 

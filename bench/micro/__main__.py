@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.micro.cases import OUTPUTS, count, instructions, kernels_of, random_case
+from litebnn.files import write_whole
 from litebnn.micro.choice import COSTS_FILE, features
-from litebnn.model_files import write_whole
 from toolchains.command_line import run
 from toolchains.targets import Target, ToolkitError, find_target, load_targets
 

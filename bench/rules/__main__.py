@@ -23,8 +23,8 @@ from bench.costs.measure import measure
 from bench.kernels.__main__ import Counter, build, count_layer, count_network, cycles_of_layers
 from bench.rules.page import PAGE, rewritten
 from bench.rules.pairs import Pair, Side, pairs
-from litebnn.model_files import write_whole
-from litebnn.report.rules import FILE, RULES, Price, read_prices
+from litebnn.files import write_whole
+from litebnn.report.guidelines import FILE, GUIDELINES, Price, read_prices
 from toolchains.command_line import parser, run
 from toolchains.targets import Target, ToolkitError, find_system_target
 
@@ -97,7 +97,7 @@ def replace_prices(target: str, passes: int, only: str) -> None:
     for each in counted(chosen, row) if row.triple else timed(chosen, passes):
         print(f"{each.rule:<28} {each.isa:<16} {each.kept:10.4g} {each.broken:10.4g} {each.unit}  {each.loss:5.0%}")
         found.append(each)
-    names = [rule.name for rule in RULES]
+    names = [rule.name for rule in GUIDELINES]
     old = [each for each in read_prices(FILE.read_text(encoding="utf-8")) if each.rule in names]
     table = {(each.rule, each.isa, each.unit): each for each in (*old, *found)}
     rows = sorted(table.values(), key=lambda each: names.index(each.rule))

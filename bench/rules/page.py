@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from bench.rules.pairs import pairs
-from litebnn.report.rules import RULES, Price, nearest_to_time
+from litebnn.report.guidelines import GUIDELINES, Price, nearest_to_time
 from toolchains.targets import ROOT
 
 PAGE = ROOT / "docs" / "rules-for-models.md"
@@ -23,10 +23,10 @@ def tables(prices: Iterable[Price]) -> dict[str, str]:
     of = nearest_to_time(rows)
     instructions = {(price.rule, price.isa): price for price in rows if price.unit == "instructions"}
     per_value = {price.rule for price in of.values() if price.per_value}
-    shares = [rule.name for rule in RULES if rule.name not in per_value]
-    values = [rule.name for rule in RULES if rule.name in per_value]
+    shares = [rule.name for rule in GUIDELINES if rule.name not in per_value]
+    values = [rule.name for rule in GUIDELINES if rule.name in per_value]
     rules = ["| rule | what to do | why |", "|---|---|---|"]
-    rules += [f"| {rule.name} | {rule.fix} | {rule.why} |" for rule in RULES]
+    rules += [f"| {rule.name} | {rule.fix} | {rule.why} |" for rule in GUIDELINES]
     return {
         "rules": "\n".join(rules),
         "shares": _table(shares, ISAS, lambda rule, isa: _share(of.get((rule, isa)))),

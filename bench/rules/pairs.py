@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bench.costs.chain import Chain
 from litebnn.contract import BITS_PER_WORD, Activation
 from litebnn.graph import packed_words
-from litebnn.report.rules import padding
+from litebnn.report.guidelines import padding
 
 
 @dataclass(frozen=True)

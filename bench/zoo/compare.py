@@ -23,10 +23,10 @@ import numpy as np
 from bench.zoo import ZOO
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.report.differences.divergence import LayerComparison, difference
-from litebnn.report.folded_weights import with_folded_weights
 from litebnn.report.macs import Macs, count_macs
 from litebnn.runtime import Interpreter
+from litebnn.verify.divergence import LayerComparison, difference
+from litebnn.verify.folded_weights import with_folded_weights
 
 LARGEST_DIFFERENCE = 1e-3
 SAMPLES = 6

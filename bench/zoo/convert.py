@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from bench.zoo import model_file
-from litebnn.analysis.grids import parameters_of_range
-from litebnn.build.int8 import dequantize_op, quantize_op
-from litebnn.build.notes import Notes, Request
-from litebnn.calibration import observe_ranges
+from litebnn.analysis.quantization import parameters_of_range
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Graph, begin_rewriting, derived, facts, finish_rewriting, like
-from litebnn.rules import run_phases
+from litebnn.quantize.calibration import observe_ranges
+from litebnn.rules.build.int8 import dequantize_op, quantize_op
+from litebnn.rules.build.notes import Notes, Request
+from litebnn.rules.phases import run_phases
 
 SAMPLES = 2  # random images that calibrate the ranges of int8 tensors
 

@@ -15,9 +15,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from litebnn.classifier import Classifier
     from litebnn.convert import convert_keras_model, convert_saved_model, convert_tflite, convert_torch_model
     from litebnn.errors import ConversionError
+    from litebnn.evaluate.classifier import Classifier
     from litebnn.evaluate.data_set import DataSet
     from litebnn.evaluate.metrics import Evaluation
     from litebnn.evaluate.on_boards import Boards
@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Boards": "litebnn.evaluate.on_boards",
-    "Classifier": "litebnn.classifier",
+    "Classifier": "litebnn.evaluate.classifier",
     "CompiledModel": "litebnn.runtime",
     "ConversionError": "litebnn.errors",
     "ConversionReport": "litebnn.report.conversion",

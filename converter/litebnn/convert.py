@@ -8,22 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn.analysis.weights import computed_weights
-from litebnn.assumption import layers_by_assumption
-from litebnn.build.notes import Notes, Request
-from litebnn.calibration import find_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
+from litebnn.files import read_file
 from litebnn.flatbuffer import read_model, write_result
 from litebnn.frontends.files import keras_file_to_tflite
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.torch import torch_to_tflite
-from litebnn.graph import Model, begin_rewriting, check_loads, facts, finish_rewriting
-from litebnn.model_files import read_file
+from litebnn.graph import Model, begin_rewriting, facts, finish_rewriting
 from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
+from litebnn.quantize.calibration import find_ranges
 from litebnn.report.conversion import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, NO_BINARY_LAYER, Nonzero, make_report
-from litebnn.rules import BINARY_PHASES, FINAL_PHASES, INT8_PHASES, PHASES_WITHOUT_BITS, run_phases
-from litebnn.verification import verification_of
+from litebnn.rules.build.notes import Notes, Request
+from litebnn.rules.phases import BINARY_PHASES, FINAL_PHASES, INT8_PHASES, PHASES_WITHOUT_BITS, run_phases
+from litebnn.safety import check_loads
+from litebnn.verify.assumption import layers_by_assumption
+from litebnn.verify.on_request import verification_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

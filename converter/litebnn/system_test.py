@@ -153,7 +153,7 @@ def test_a_model_runs_on_a_simulated_windows(tmp_path: Path) -> None:
     golden = Path(__file__).parents[2] / "tests" / "golden" / "1x1"
     code = f"""
     import litebnn
-    from litebnn.child import run_apart
+    from litebnn.runtime.isolated import run_apart
     values = numpy.load({f"{golden}.npz"!r})["input"]
     os.environ["LITEBNN_LIBRARY"] = {str(find_library())!r}
     result = litebnn.Interpreter({f"{golden}.lce.tflite"!r}).predict(values)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 import litebnn
 from examples.mnist.data import Digits
-from litebnn.analysis.grids import quantized
+from litebnn.analysis.quantization import quantized
 from litebnn.report.macs import Macs, count_macs
 
 TURNS = 30

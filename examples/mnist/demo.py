@@ -19,7 +19,7 @@ from rich.table import Table
 import litebnn
 from examples.mnist.data import Digits, bundled_digits, mnist
 from examples.mnist.trainers import TRAINERS, Predict, first_installed, load_trainer
-from litebnn.model_files import write_whole
+from litebnn.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "build" / "demo"

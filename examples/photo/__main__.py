@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont, UnidentifiedImageError
 
 import litebnn
-from litebnn.model_files import write_whole
+from litebnn.files import write_whole
 from litebnn.zoo.convert import convert_network
 from litebnn.zoo.networks import find_network
 

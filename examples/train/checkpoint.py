@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from examples.train.options import flag
-from litebnn.model_files import write_whole
+from litebnn.files import write_whole
 
 NAME = "checkpoint.npz"
 _ABOUT = "about"

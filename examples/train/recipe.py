@@ -12,7 +12,7 @@ from examples.train.images import Images, open_images
 from examples.train.log import Log
 from examples.train.options import Options
 from examples.train.schedule import factor
-from litebnn.model_files import write_whole
+from litebnn.files import write_whole
 
 NETWORK = "network.tflite"
 LABELS = "labels.txt"

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 with atheris.instrument_imports(include=["litebnn"]):
     from litebnn.convert import convert_tflite
     from litebnn.flatbuffer import read_strictly
-    from litebnn.graph import check_model
+    from litebnn.safety import check_model
 
 from fuzz.models import fuzz, refusals
 from tests.convert.random_graphs import graphs

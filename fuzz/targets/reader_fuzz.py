@@ -9,7 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 with atheris.instrument_imports(include=["litebnn"]):
     from litebnn.flatbuffer import read_strictly, write_model
-    from litebnn.graph import check_model, compact
+    from litebnn.graph import compact
+    from litebnn.safety import check_model
 
 from fuzz.models import fuzz, refusals
 

@@ -8,8 +8,8 @@ import atheris
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-with atheris.instrument_imports(include=["litebnn.child", "litebnn.report"]):
-    from litebnn.report.verify import verify_apart
+with atheris.instrument_imports(include=["litebnn.runtime.isolated", "litebnn.verify"]):
+    from litebnn.verify.verification import verify_apart
 
 from fuzz.models import Decisions, fuzz, refusals
 from tests.support.damage import SOURCES, damaged

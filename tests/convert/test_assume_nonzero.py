@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.int8 import int8_constant
 from litebnn.graph import Array, Tensor
+from litebnn.rules.build.int8 import int8_constant
 from tests.support.float_models import FloatModel, sign_weights
 from tests.support.level_spellings import LEVELS
 

@@ -12,7 +12,7 @@ import pytest
 import litebnn
 from litebnn.errors import ConversionError
 from litebnn.report.macs import count_macs
-from litebnn.report.verify import difference
+from litebnn.verify.verification import difference
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(json.loads((GOLDEN / "index.json").read_text()))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.bconv import bconv_options
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Tensor
+from litebnn.rules.build.bconv import bconv_options
 from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
 
 pytestmark = pytest.mark.usefixtures("library")

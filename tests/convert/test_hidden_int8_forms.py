@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.grids import parameters
-from litebnn.build.int8 import int8_constant
+from litebnn.analysis.quantization import parameters
 from litebnn.graph import Op, OpCode, Options, Tensor
+from litebnn.rules.build.int8 import int8_constant
 from tests.support.float_models import sign_weights
 from tests.support.quantized_models import EXACT_GRID, NO_MINUS_GRID, USUAL_GRID, Grid, Int8Model
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.grids import parameters
-from litebnn.build.int8 import int8_constant
+from litebnn.analysis.quantization import parameters
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Array, Tensor
+from litebnn.rules.build.int8 import int8_constant
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
 GOLDEN = Path(__file__).parents[1] / "golden"

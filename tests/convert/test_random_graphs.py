@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
 import litebnn
-from litebnn.analysis.grids import from_levels, quantized
+from litebnn.analysis.quantization import from_levels, quantized
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array
-from litebnn.report.differences.divergence import TOLERANCE, LayerComparison
-from litebnn.report.differences.samples import samples_for
+from litebnn.verify.divergence import TOLERANCE, LayerComparison
+from litebnn.verify.samples import samples_for
 from tests.convert.random_graphs import Case, graphs
 from tests.convert.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
 from tests.support.float_models import FloatModel, dyadic

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.grids import parameters
-from litebnn.build.int8 import int8_constant
+from litebnn.analysis.quantization import parameters
 from litebnn.flatbuffer import read_model
 from litebnn.graph import OpCode, Tensor
+from litebnn.rules.build.int8 import int8_constant
 from tests.support.float_models import FloatModel, dyadic, sign_weights
 from tests.support.quantized_models import USUAL_GRID, Int8Model
 from tests.support.reasons import check_reasons

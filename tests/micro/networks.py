@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from litebnn.build.int8 import int8_constant
 from litebnn.graph import Tensor
+from litebnn.rules.build.int8 import int8_constant
 from tests.micro.blocks import Rng, activation, elementwise8, gated, grid, joined, split, stacked
 from tests.support.float_models import FloatModel, sign_weights
 from tests.support.lce_models import Graph

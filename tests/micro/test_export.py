@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.grids import pack_levels
+from litebnn.analysis.quantization import pack_levels
 from litebnn.cli import main
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Buffer, Tensor

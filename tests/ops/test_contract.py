@@ -10,8 +10,8 @@ import pytest
 from litebnn import contract
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
-from litebnn.graph import check_model
 from litebnn.runtime.find import find_library
+from litebnn.safety import check_model
 from tests.runtimes import mutants
 from tests.runtimes.backends import DELEGATE, PythonRuntime, Refused
 

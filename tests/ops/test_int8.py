@@ -8,10 +8,10 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 import litebnn
-from litebnn.build.int8 import int8_constant
 from litebnn.contract import pack_bits
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
+from litebnn.rules.build.int8 import int8_constant
 from litebnn.runtime.claimed import claimed_ops
 from litebnn.runtime.find import find_runtime
 from tests.needs import need

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from litebnn.analysis.grids import NARROW_TYPES, pack_levels, parameters
-from litebnn.build.int8 import int8_constant
+from litebnn.analysis.quantization import NARROW_TYPES, pack_levels, parameters
 from litebnn.contract import Padding
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import (
@@ -23,6 +22,7 @@ from litebnn.graph import (
     constant,
     facts,
 )
+from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.int8.narrow_weights import FORMATS
 from tests.support.float_models import ACTIVATIONS, FloatModel, window
 

@@ -10,13 +10,13 @@ import numpy as np
 
 import litebnn
 from litebnn.analysis.constants import evaluate
-from litebnn.analysis.grids import from_levels
 from litebnn.analysis.match import fused_activation
+from litebnn.analysis.quantization import from_levels
 from litebnn.analysis.weights import weight_values
-from litebnn.build.notes import Layer
 from litebnn.contract import Padding
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Op, Tensor, facts
+from litebnn.rules.build.notes import Layer
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 from litebnn.runtime.predictor import arrays_of
 

@@ -38,7 +38,7 @@ def test_contents(wheel: Path) -> None:
         names = archive.namelist()
         (metadata,) = (archive.read(name).decode() for name in names if name.endswith("/WHEEL"))
     assert "litebnn/lib/liblitebnn.so" in names
-    assert {"litebnn/report/costs.json", "litebnn/report/rules.json"} <= set(names)
+    assert {"litebnn/report/costs.json", "litebnn/report/guidelines.json"} <= set(names)
     assert "litebnn/__init__.py" in names
     assert [name for name in names if name.endswith("_test.py") or name.startswith("tests")] == []
     assert "Root-Is-Purelib: false" in metadata

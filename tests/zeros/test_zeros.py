@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import litebnn
 from litebnn.analysis.reasons import STAYS_TERNARY
-from litebnn.build.bconv import bconv_options
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Tensor
+from litebnn.rules.build.bconv import bconv_options
 from tests.support.float_models import FloatModel, dyadic, sign_weights
 from tests.zeros.chains import CHAIN, chained, chains
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from litebnn.model_files import write_whole
+from litebnn.files import write_whole
 from toolchains.boards.state import changes
 from toolchains.command_line import exit_code
 from toolchains.targets import ROOT, ToolkitError

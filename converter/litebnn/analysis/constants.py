@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.analysis.grids import NARROW_TYPES, dequantized
 from litebnn.analysis.match import fused_activation
+from litebnn.analysis.quantization import NARROW_TYPES, dequantized
 from litebnn.analysis.walks import ops_upstream
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor

@@ -5,8 +5,8 @@ import pytest
 
 import litebnn
 from litebnn.analysis.constants import constants_upstream, evaluate
-from litebnn.build.int8 import int8_constant
 from litebnn.graph import Tensor
+from litebnn.rules.build.int8 import int8_constant
 from tests.support.float_models import FloatModel, dyadic
 
 VALUES = dyadic(np.random.default_rng(0), 4, 1, 6, largest=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.analysis.grids import from_levels
+from litebnn.analysis.quantization import from_levels
 from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE, Activation
 from litebnn.graph import Array, Graph, Op, Tensor
 

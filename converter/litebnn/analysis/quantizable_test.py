@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from litebnn.analysis.quantizable import activations
-from litebnn.build.notes import Notes
 from litebnn.contract import LCE_BCONV_2D
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from tests.support.float_models import FloatModel, sign_weights
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.constants import ON_ELEMENTS
-from litebnn.analysis.grids import is_quantized
+from litebnn.analysis.few_values import MOST_SIGNS, few_levels, handed_on
 from litebnn.analysis.layouts import COMPARING
 from litebnn.analysis.match import broadcast_factor, fused_activation, uniform
 from litebnn.analysis.padding import PADDING, PADS, constant_padding
+from litebnn.analysis.quantization import is_quantized
 from litebnn.analysis.rounding import count_of_levels, is_rounded, rounded_values
 from litebnn.analysis.signs import find_scaled_step, find_two_values
-from litebnn.analysis.sums import MOST_SIGNS, few_levels, handed_on
 from litebnn.analysis.transfers import SELECTS, Values
 from litebnn.analysis.values import values_of
 from litebnn.analysis.walks import MOST_OPS

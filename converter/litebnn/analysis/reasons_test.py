@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.grids import parameters
+from litebnn.analysis.quantization import parameters
 from litebnn.analysis.reasons import NO_SIGN, TERNARY, why_no_sign
 from litebnn.analysis.signs import find_sign
 from litebnn.graph import Tensor

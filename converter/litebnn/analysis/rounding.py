@@ -10,9 +10,9 @@ import numpy as np
 
 from litebnn.analysis.affine import normal_level
 from litebnn.analysis.constants import ELEMENTWISE
-from litebnn.analysis.grids import Range
 from litebnn.analysis.match import fused_activation, uniform
 from litebnn.analysis.numbers.ranges import UNBOUNDED, range_of
+from litebnn.analysis.quantization import Range
 from litebnn.analysis.transfers import RELUS, SELECTS, TO_INTEGERS, Values
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.contract import ACTIVATION_RANGES, Activation

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litebnn.analysis.affine import next_level, per_channel
-from litebnn.analysis.grids import is_quantized, numbers_of_grid
 from litebnn.analysis.match import bits_of, is_broadcast, times_repeated, uniform
 from litebnn.analysis.numbers.lattices import lattice_of
 from litebnn.analysis.numbers.ranges import range_of
+from litebnn.analysis.quantization import is_quantized, numbers_of_grid
 from litebnn.analysis.transfers import SELECTS, Values
 from litebnn.analysis.values import choices_of, values_of
 from litebnn.graph import Array, Graph, Tensor

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from litebnn.analysis.grids import parameters
+from litebnn.analysis.quantization import parameters
 from litebnn.analysis.signs import find_sign
-from litebnn.build.int8 import int8_constant
+from litebnn.rules.build.int8 import int8_constant
 from tests.support.float_models import FloatModel
 from tests.support.quantized_models import Int8Model
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.constants import ELEMENTWISE
-from litebnn.analysis.grids import ROUNDING, as_compared, numbers_of_grid
+from litebnn.analysis.quantization import ROUNDING, as_compared, numbers_of_grid
 from litebnn.graph import NUMPY_TYPES, Array, Op, Tensor
 
 _COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")

@@ -12,7 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from litebnn.analysis.grids import (
+from litebnn.analysis.match import bits_of, fused_activation, number_of
+from litebnn.analysis.quantization import (
     computed_on_grid,
     first_rounded_to,
     is_quantized,
@@ -23,7 +24,6 @@ from litebnn.analysis.grids import (
     step_of,
     undequantized,
 )
-from litebnn.analysis.match import bits_of, fused_activation, number_of
 from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.thresholds import threshold_of
 from litebnn.analysis.transfers import (

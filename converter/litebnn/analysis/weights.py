@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from litebnn.analysis.constants import constants_upstream, does_not_grow, evaluate
-from litebnn.analysis.grids import bias_scale, dequantized, ends_within
 from litebnn.analysis.match import floats, fused_activation
+from litebnn.analysis.quantization import bias_scale, dequantized, ends_within
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, pack_bits
 from litebnn.graph import Array, Graph, Op, Tensor, bits_of_type, facts
 

@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any
 
 from litebnn.errors import ConversionError, printable
+from litebnn.files import read_file
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Graph
-from litebnn.model_files import read_file
 from litebnn.runtime.predictor import fits
 
 LITEBNN, XNNPACK = "litebnn", "xnnpack"

@@ -140,7 +140,7 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.benchmark import measure
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
-    from litebnn.model_files import write_whole
+    from litebnn.files import write_whole
 
     models = *options.models, *(options.float or ())
     check_report(options.report, options.model_explorer, *models)

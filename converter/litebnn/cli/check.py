@@ -21,9 +21,9 @@ def add_to(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> None:
     from litebnn.cli.output import print_json
     from litebnn.errors import boundary, printable
+    from litebnn.files import read_file
     from litebnn.flatbuffer import read_strictly
-    from litebnn.graph import check_model, check_outputs, graphs_of_loops
-    from litebnn.model_files import read_file
+    from litebnn.safety import check_model, check_outputs, graphs_of_loops
 
     model = read_strictly(read_file(options.model))
     with boundary():

@@ -11,7 +11,7 @@ from litebnn.errors import ConversionError, boundary, printable
 if TYPE_CHECKING:
     from litebnn.benchmark import Measurement
     from litebnn.report.comparison import Comparison
-    from litebnn.report.differences.divergence import Divergence
+    from litebnn.verify.divergence import Divergence
 
 _DIFFERS = 2
 _FIRST_LAYERS = 12
@@ -61,10 +61,10 @@ def _run(options: argparse.Namespace) -> int:
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
     from litebnn.cli.shared import by_input, read_arrays
+    from litebnn.files import read_file
     from litebnn.flatbuffer import read_strictly
-    from litebnn.graph import check_model
-    from litebnn.model_files import read_file
     from litebnn.report.comparison import compare_models, open_shapes
+    from litebnn.safety import check_model
 
     paths = options.first, options.second
     contents = []

@@ -98,8 +98,8 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.cli.progress import progress
     from litebnn.cli.shared import by_input
     from litebnn.convert import convert_tflite
+    from litebnn.files import check_destination, write_whole
     from litebnn.frontends.files import file_to_tflite
-    from litebnn.model_files import check_destination, write_whole
     from litebnn.report.inspection import inspect_model
 
     if options.verify is False and options.verify_data:

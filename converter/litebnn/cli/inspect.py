@@ -62,7 +62,7 @@ def add_to(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from litebnn.model_files import check_destination, check_suffix, read_file
+    from litebnn.files import check_destination, check_suffix, read_file
     from litebnn.report.costs import HOST
     from litebnn.report.inspection import inspect_model
     from litebnn.report.node_data import estimated_node_data
@@ -103,7 +103,7 @@ def show(
     ask for one.
     """
     from litebnn.cli.output import print_json, print_table
-    from litebnn.model_files import write_whole
+    from litebnn.files import write_whole
     from litebnn.report import tables
 
     if options.report:

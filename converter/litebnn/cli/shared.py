@@ -46,7 +46,7 @@ def check_report(report: Path | None, *others: Path | None) -> None:
     if report is None:
         return
     import litebnn.report.page  # noqa: F401, fails where Jinja2 is missing
-    from litebnn.model_files import check_destination, check_suffix
+    from litebnn.files import check_destination, check_suffix
 
     check_destination(report, ".html", *others)
     check_suffix("--report", report, ".html", ".htm")
@@ -91,7 +91,7 @@ def check_model_explorer(path: Path | None, *others: Path) -> None:
     Raises:
         ValueError: the path is one of the other files, is not that of a .json file, or no file can be written there.
     """
-    from litebnn.model_files import check_destination, check_suffix
+    from litebnn.files import check_destination, check_suffix
 
     if path is not None:
         check_destination(path, ".json", *others)
@@ -104,7 +104,7 @@ def write_node_data(path: Path, data: Mapping[str, Any]) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    from litebnn.model_files import write_whole
+    from litebnn.files import write_whole
 
     write_whole(path, (json.dumps(data, indent=1, allow_nan=False) + "\n").encode())
 

@@ -117,7 +117,7 @@ def _write(name: str, options: argparse.Namespace) -> None:
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
     from litebnn.evaluate.data_set import DataSet
-    from litebnn.model_files import check_destination, write_whole
+    from litebnn.files import check_destination, write_whole
     from litebnn.zoo.convert import convert_network
     from litebnn.zoo.fetch import fetch_weights
     from litebnn.zoo.networks import find_network
@@ -151,8 +151,8 @@ def _labels(file: Path) -> tuple[str, ...]:
     Raises:
         ValueError: the file has no labels, or is no text in UTF-8.
     """
+    from litebnn.files import read_file
     from litebnn.flatbuffer import labels_in
-    from litebnn.model_files import read_file
 
     labels = labels_in(read_file(file), str(file))
     if not labels:

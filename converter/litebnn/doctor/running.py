@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from litebnn import __version__
-from litebnn.child import run_apart
 from litebnn.doctor.finding import BROKEN, IN_CHECKOUT, MISSING, OK, Finding, pip_install
 from litebnn.errors import ConversionError, reason_with_file
+from litebnn.runtime.isolated import run_apart
 
 _SECTION = "Running models"
 # The limits (seconds, bytes) for loading a runtime, which may hang or crash. TensorFlow takes many seconds.

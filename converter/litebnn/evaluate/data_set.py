@@ -18,7 +18,7 @@ from litebnn.evaluate.scoring import Result
 from litebnn.evaluate.sources import open_source
 
 # Warnings skip the stack frames of these modules, so that they point at the user's code.
-_CALLERS = ("litebnn.calibration", "litebnn.rules", "litebnn.verification", "litebnn.convert")
+_CALLERS = ("litebnn.quantize.calibration", "litebnn.verify.on_request", "litebnn.convert")
 
 
 @dataclass(frozen=True)

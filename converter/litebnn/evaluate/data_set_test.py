@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.grids import parameters
-from litebnn.calibration import observe_ranges
+from litebnn.analysis.quantization import parameters
 from litebnn.evaluate.data_set import DataSet
+from litebnn.quantize.calibration import observe_ranges
 from tests.evaluate.data_sets import noise, npz
 from tests.needs import need
 from tests.support.float_models import FloatModel, sign_weights

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from litebnn.errors import naming, printable
 from litebnn.evaluate.batches import Batch
 from litebnn.evaluate.scoring import Result
-from litebnn.model_files import write_whole
+from litebnn.files import write_whole
 from litebnn.system import lock, open_to_append
 
 _FORMAT = "litebnn partial results 1"

@@ -19,8 +19,8 @@ from litebnn.evaluate.partial_file import PartialFile
 from litebnn.evaluate.recipes import Recipe, automatic_recipe, open_recipe
 from litebnn.evaluate.scoring import Model, Result, Scoring
 from litebnn.evaluate.sources import Source, open_source
+from litebnn.files import read_content
 from litebnn.flatbuffer import read_metadata
-from litebnn.model_files import read_content
 
 if TYPE_CHECKING:
     from litebnn.evaluate.on_boards import Boards

@@ -36,10 +36,9 @@ from litebnn.graph import (
     QuantizationDetails,
     Signature,
     Tensor,
-    check_graph,
-    check_subgraphs,
     fields_that_hold,
 )
+from litebnn.safety import check_graph, check_subgraphs
 
 _IDENTIFIER = b"TFL3"
 # The exceptions that the generated code and NumPy raise for files with an invalid structure.

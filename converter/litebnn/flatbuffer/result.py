@@ -5,7 +5,8 @@ from __future__ import annotations
 from litebnn.flatbuffer.metadata import with_files_of
 from litebnn.flatbuffer.reader import read_model
 from litebnn.flatbuffer.writer import write_model
-from litebnn.graph import Model, check_loads
+from litebnn.graph import Model
+from litebnn.safety import check_loads
 
 
 def write_result(model: Model, source: bytes) -> bytes:

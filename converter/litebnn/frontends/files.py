@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from litebnn.errors import ConversionError, told_by
+from litebnn.files import open_file, read_file
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.tensorflow import load_tensorflow
 from litebnn.frontends.torch import program_to_tflite
-from litebnn.model_files import open_file, read_file
 
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _TFLITE_IDENTIFIER = b"TFL3"

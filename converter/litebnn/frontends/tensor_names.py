@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Graph, Tensor, facts
-from litebnn.unique_names import unique_names
+from litebnn.graph.unique_names import unique_names
 
 
 class Part(NamedTuple):

@@ -19,7 +19,6 @@ from litebnn.graph.graph import (
     bits_of_type,
     packed_words,
 )
-from litebnn.graph.hazards import check_model
 from litebnn.graph.makers import builtin_op, constant, derived, like
 from litebnn.graph.op_facts import FACTS, Int8, facts
 from litebnn.graph.origin import (
@@ -32,10 +31,7 @@ from litebnn.graph.origin import (
     then,
 )
 from litebnn.graph.questions import Question
-from litebnn.graph.references import check_subgraphs, graphs_of_loops
-from litebnn.graph.rewriting import begin_rewriting, check_loads, finish_rewriting
-from litebnn.graph.shapes import check_outputs
-from litebnn.graph.validate import check_graph
+from litebnn.graph.rewriting import begin_rewriting, finish_rewriting
 
 __all__ = [
     "FACTS",
@@ -65,18 +61,12 @@ __all__ = [
     "bits_of_type",
     "builtin_op",
     "check_custom_ops",
-    "check_graph",
-    "check_loads",
-    "check_model",
-    "check_outputs",
-    "check_subgraphs",
     "compact",
     "constant",
     "derived",
     "facts",
     "fields_that_hold",
     "finish_rewriting",
-    "graphs_of_loops",
     "like",
     "mistakes",
     "packed_words",

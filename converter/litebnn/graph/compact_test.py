@@ -1,8 +1,8 @@
 import numpy as np
 
-from litebnn.build.int8 import int8_constant
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Buffer, OpCode, compact
+from litebnn.rules.build.int8 import int8_constant
 from tests.support.float_models import FloatModel, op_names
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.notes import Notes
-from litebnn.build.ops import custom_op
 from litebnn.contract import LITEBNN_UNPACK_WEIGHTS
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Buffer, Graph, Op, Tensor, check_custom_ops, constant, mistakes
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.build.ops import custom_op
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.runtime.find import find_runtime
 from tests.support import lce_models
 from tests.support.float_models import FloatModel, sign_weights

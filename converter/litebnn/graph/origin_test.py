@@ -9,8 +9,8 @@ import litebnn
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Buffer, Counted, Negated, Origin, Reshaped, Tensor, Transposed, read_origins, then
 from litebnn.graph.origin import METADATA
-from litebnn.report.differences.divergence import LayerComparison
-from litebnn.report.differences.pairs import pairs_of
+from litebnn.verify.divergence import LayerComparison
+from litebnn.verify.pairs import pairs_of
 from tests.support.float_models import FloatModel, sign_weights
 
 RNG = np.random.default_rng(0)

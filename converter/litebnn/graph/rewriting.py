@@ -1,18 +1,19 @@
-"""The steps before and after a rewrite of a model's graphs, and the checks that a runtime will load the result."""
+"""The steps before and after a rewrite of a model's graphs."""
 
 from __future__ import annotations
 
-from litebnn.errors import ConversionError
 from litebnn.graph.compact import compact
-from litebnn.graph.control_dependencies import check_control_dependencies, drop_control_dependencies
-from litebnn.graph.custom_ops import check_custom_ops
 from litebnn.graph.graph import Model
 from litebnn.graph.origin import begin_origins, write_origins
+
+CONTROL_DEPENDENCIES = "model_control_dependencies"
 
 
 def begin_rewriting(model: Model) -> None:
     """Drops metadata that would name other ops after a rewrite, and records where each tensor comes from."""
-    drop_control_dependencies(model)
+    # A rewrite changes the indices of ops. Without control dependencies, runtimes keep ops with side effects in the
+    # order of the file.
+    model.metadata = [(name, buffer) for name, buffer in model.metadata if name != CONTROL_DEPENDENCIES]
     begin_origins(model)
 
 
@@ -21,20 +22,3 @@ def finish_rewriting(model: Model) -> None:
     from which tensor of the source model it comes."""
     compact(model)
     write_origins(model)
-
-
-def check_loads(model: Model, what: str) -> None:
-    """Checks litebnn's ops and their consumers as a runtime would, so that no result is returned that cannot load.
-
-    Args:
-        what: the name by which messages call the model.
-
-    Raises:
-        ConversionError: a runtime would refuse the model; the message says why.
-    """
-    try:
-        for graph in model.graphs:
-            check_custom_ops(graph)
-        check_control_dependencies(model)
-    except ConversionError as error:
-        raise ConversionError(f"{what} would not load: {error}") from error

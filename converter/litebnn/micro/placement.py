@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from litebnn.build.notes import Notes
 from litebnn.contract import MOST_VALUES
 from litebnn.errors import ConversionError, printable
 from litebnn.graph import Graph, Model, Op, Tensor, constant
@@ -15,6 +14,7 @@ from litebnn.micro.lowering import lower, where
 from litebnn.micro.lowering.moves import RESHAPES, folded
 from litebnn.micro.program import C_TYPES, Call, Context, Lowered, Scratch
 from litebnn.micro.strips import Strip, bytes_of, find_strips
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from model_explorer import Adapter, AdapterMetadata
 from model_explorer.builtin_tflite_flatbuffer_adapter import BuiltinTfliteFlatbufferAdapter
 
+from litebnn.files import read_file
 from litebnn.flatbuffer import read_model
 from litebnn.model_explorer.signs import show_signs
-from litebnn.model_files import read_file
 
 # The number of elements of a constant that Model Explorer shows by default.
 _ELEMENTS = 16

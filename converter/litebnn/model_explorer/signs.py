@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from litebnn.build.bconv import channels_per_group
 from litebnn.contract import (
     LCE_BCONV_2D,
     LCE_BMAXPOOL_2D,
@@ -16,6 +15,7 @@ from litebnn.contract import (
 )
 from litebnn.graph import Array, Graph, Tensor
 from litebnn.report.op_properties import channels_of_bits
+from litebnn.rules.build.bconv import channels_per_group
 
 _NAMES: dict[str, type[IntEnum]] = {
     "padding": Padding,

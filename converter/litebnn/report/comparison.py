@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.analysis.grids import Range, numbers_of_grid
-from litebnn.child import run_apart
+from litebnn.analysis.quantization import Range, numbers_of_grid
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, read_strictly
-from litebnn.graph import Array, Model, check_model
-from litebnn.report.differences.divergence import Divergence, LayerComparison, by_layer, difference
-from litebnn.report.differences.samples import run, samples_for
+from litebnn.graph import Array, Model
 from litebnn.report.macs import Macs, count_macs
 from litebnn.report.op_properties import channels_of_bits
 from litebnn.runtime.intermediates import interpreter_for
+from litebnn.runtime.isolated import run_apart
 from litebnn.runtime.predictor import arrays_of
+from litebnn.safety import check_model
+from litebnn.verify.divergence import Divergence, LayerComparison, by_layer, difference
+from litebnn.verify.samples import run, samples_for
 
 # The time limit of a comparison in seconds: a fixed part, and a part for each sample.
 _SECONDS, _SECONDS_PER_SAMPLE = 60, 30

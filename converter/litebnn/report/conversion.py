@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from litebnn.build.notes import Layer, Notes
 from litebnn.errors import printable
 from litebnn.graph import Model
-from litebnn.report.advice import advise
+from litebnn.report.guidelines import advise
 from litebnn.report.op_properties import short_name
 from litebnn.report.smaller_file import smaller_file
-from litebnn.report.verify import Verification
+from litebnn.rules.build.notes import Layer, Notes
+from litebnn.verify.verification import Verification
 
 CONVERTED, ALREADY_CONVERTED, NO_BINARY_LAYER = "converted", "already converted", "no binary layer"
 # The status of a model without a binary layer whose layers became int8, because they were trained so.

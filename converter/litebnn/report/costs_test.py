@@ -4,12 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litebnn.build.bconv import bconv_of
 from litebnn.contract import BConv2DOptions, Padding, PadValues
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Graph, Op, Tensor, packed_words
 from litebnn.report.costs import FILE, boards, host_costs, read_costs, write_costs
 from litebnn.report.workload import Workload, edge_share, windows_share_little, workload_of
+from litebnn.rules.build.bconv import bconv_of
 from tests.support.float_models import FloatModel
 
 TABLE = read_costs(FILE.read_text(encoding="utf-8"))

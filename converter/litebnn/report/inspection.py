@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from litebnn.errors import ConversionError, boundary
+from litebnn.files import read_file
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Graph, Model, Op, Tensor, check_custom_ops
-from litebnn.model_files import read_file
 from litebnn.report import op_properties
 from litebnn.report.costs import boards, estimate
+from litebnn.report.guidelines import WORTH_SAYING, findings, prices
 from litebnn.report.macs import Macs, macs_by_precision, sum_of_macs
-from litebnn.report.rules import WORTH_SAYING, findings, prices
 from litebnn.runtime.claimed import claimed_ops, joined_in_place
 
 

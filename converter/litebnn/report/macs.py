@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from litebnn.build.bconv import channels_per_group
-from litebnn.build.notes import macs_of
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Op, facts
+from litebnn.rules.build.bconv import channels_per_group
+from litebnn.rules.build.notes import macs_of
 
 
 class Macs(NamedTuple):

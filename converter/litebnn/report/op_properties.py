@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from litebnn.build.bconv import bconv_options, channels_per_group
 from litebnn.contract import (
     BITS_PER_WORD,
     CUSTOM_OPS,
@@ -17,6 +16,7 @@ from litebnn.contract import (
     BMaxPool2DOptions,
 )
 from litebnn.graph import Graph, Op, Tensor, bits_of_type, facts
+from litebnn.rules.build.bconv import bconv_options, channels_per_group
 
 BITS = "bits"
 _TYPES = {"FLOAT32": "float"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import undequantized
+from litebnn.analysis.quantization import undequantized
 from litebnn.analysis.weights import PACKABLE, packed_weights, ternary_weights, weight_values
 from litebnn.graph import Graph, Model, Op, bits_of_type
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from litebnn.build.bconv import bconv_options, channels_per_group
 from litebnn.contract import (
     BITS_PER_WORD,
     LCE_BCONV_2D,
@@ -18,6 +17,7 @@ from litebnn.contract import (
 from litebnn.graph import Op, facts
 from litebnn.report.macs import macs_by_precision
 from litebnn.report.op_properties import bytes_of, data_of, filter_shape
+from litebnn.rules.build.bconv import bconv_options, channels_per_group
 
 # The approximate number of output channels that XNNPACK's loops compute together.
 _GEMM_TILE = 16

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.int8 import int8_constant
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Graph, Op, Quantization, Tensor
+from litebnn.rules.build.int8 import int8_constant
 from litebnn.runtime import find_runtime, load_delegate
 from litebnn.runtime.claimed import _KINDS, claimed_ops, joined_in_place
 from tests.support.float_models import FloatModel, sign_weights

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from litebnn.errors import whole_number
+from litebnn.files import read_content
 from litebnn.graph import NUMPY_TYPES
-from litebnn.model_files import read_content
+from litebnn.graph.unique_names import unique_names
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.environment import environment as make_environment
 from litebnn.runtime.environment import import_litert
 from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import FAILURES, Array, Predictor, reason
-from litebnn.unique_names import unique_names
 
 # The type with which the bytes of every tensor are copied, because LiteRT's TensorBuffer for Python supports few types.
 BYTE = np.int8

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from litebnn.errors import whole_number
-from litebnn.model_files import read_content
+from litebnn.files import read_content
+from litebnn.graph.unique_names import unique_names
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import RUNTIMES, find_runtime
 from litebnn.runtime.predictor import FAILURES, Array, Predictor, reason
-from litebnn.unique_names import unique_names
 
 # The ops of variables that only a new interpreter resets. CALL_ONCE initializes such variables, which may be used only
 # inside of WHILE or IF.

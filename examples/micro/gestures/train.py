@@ -18,7 +18,7 @@ import numpy as np
 import litebnn
 import litebnn.keras as lq
 from examples.micro.gestures.data import NAMES, SAMPLES, Gestures, made_gestures
-from litebnn.model_files import write_whole
+from litebnn.files import write_whole
 
 TRAINED_ON, TESTED_ON = 8000, 1000
 # The seeds of the training set and of the test set.

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from litebnn.analysis.grids import Range, grid_range, step_of
 from litebnn.analysis.layouts import picked_from
 from litebnn.analysis.match import floats, fused_activation, number_of, uniform
 from litebnn.analysis.padding import constant_padding, pooled_input
+from litebnn.analysis.quantization import Range, grid_range, step_of
 from litebnn.analysis.weights import bias_values
 from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE, Activation
 from litebnn.graph import Graph, Op, Question, Tensor, facts

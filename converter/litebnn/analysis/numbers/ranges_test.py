@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.analysis.grids import Range, parameters
 from litebnn.analysis.numbers.ranges import UNBOUNDED, range_of
+from litebnn.analysis.quantization import Range, parameters
 from litebnn.graph import Tensor
 from tests.support.float_models import FloatModel, dyadic
 from tests.zeros.chains import CHAIN, JOINS, SHIFTS, chained, chains

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from litebnn.analysis.grids import dequantized
+from litebnn.analysis.quantization import dequantized
 from litebnn.contract import Activation
 from litebnn.graph import Array, Op, Tensor
 from litebnn.micro.program import (

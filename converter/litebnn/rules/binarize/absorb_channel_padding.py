@@ -6,12 +6,12 @@ import numpy as np
 
 from litebnn.analysis.match import floats
 from litebnn.analysis.padding import PADS, constant_padding
-from litebnn.build.notes import Notes, each
-from litebnn.build.signs import holds_signs
 from litebnn.graph import Graph, Op, constant
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.signs import holds_signs
 
 
-@each("CONV_2D", "FULLY_CONNECTED", lowers="reads of padding")
+@each("CONV_2D", "FULLY_CONNECTED")
 def absorb_channel_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     x, weights = op.input(0), floats(op.input(1))
     pad = graph.producer(x, *PADS)

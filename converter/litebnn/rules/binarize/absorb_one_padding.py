@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from litebnn.analysis.padding import constant_padding
-from litebnn.build.bconv import bconv_options, padded_options, set_bconv_options
-from litebnn.build.notes import Notes, each
 from litebnn.contract import LCE_BCONV_2D, Padding, PadValues
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.bconv import bconv_options, padded_options, set_bconv_options
+from litebnn.rules.build.notes import Notes, each
 
 
-@each(LCE_BCONV_2D, lowers="reads of padding")
+@each(LCE_BCONV_2D)
 def absorb_one_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     pad, options = graph.producer(op.input(0), "PADV2"), bconv_options(op)
     padding = None if pad is None else constant_padding(pad)

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from litebnn.build.bconv import bconv_options
 from litebnn.contract import Padding, PadValues
 from litebnn.graph import Op
 from litebnn.rules.binarize.absorb_one_padding import absorb_one_padding
 from litebnn.rules.binarize.binarize_layers import binarize_layers
+from litebnn.rules.build.bconv import bconv_options
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from litebnn.rules.thresholds.work_on_bits import work_on_bits
 from tests.support.float_models import FloatModel, assert_same_values, rewritten, sign_weights

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from litebnn.analysis.few_values import few_values
 from litebnn.analysis.padding import unpadded_input, why_unknown_padding
 from litebnn.analysis.reasons import STAYS_TERNARY, TERNARY, why_no_sign
-from litebnn.analysis.sums import few_values
 from litebnn.analysis.weights import BINARY_LAYERS, OF_TWO_ACTIVATIONS, binary_parts, is_of_two_activations
-from litebnn.build.bconv import bconv_of, options_of_conv, replace_dense
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import split_activation
-from litebnn.build.signs import bits_of_signs, holds_signs
 from litebnn.graph import Graph, Op, facts
+from litebnn.rules.build.bconv import bconv_of, options_of_conv, replace_dense
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import split_activation
+from litebnn.rules.build.signs import bits_of_signs, holds_signs
 
 
-@each(*BINARY_LAYERS, "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D", lowers="layers that are not binary")
+@each(*BINARY_LAYERS, "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D")
 def binarize_layers(graph: Graph, op: Op, notes: Notes) -> bool:
     data, (source, zeros) = op.input(facts(op).data), unpadded_input(graph, op)
     are_signs = holds_signs(graph, source)

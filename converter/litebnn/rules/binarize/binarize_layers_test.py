@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.bconv import bconv_options
-from litebnn.build.notes import Notes
 from litebnn.contract import Padding, PadValues, unpack_bits
 from litebnn.flatbuffer import read_model
-from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.rules.binarize.binarize_layers import binarize_layers
+from litebnn.rules.build.bconv import bconv_options
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
 from tests.support.quantized_models import EXACT_GRID, Int8Model

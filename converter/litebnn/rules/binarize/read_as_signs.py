@@ -17,10 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.analysis.grids import ROUNDING, below_level, is_quantized
-from litebnn.analysis.padding import PADDING, PADS, constant_padding, layer_padding, unpadded_input
-from litebnn.analysis.reasons import why_no_sign
-from litebnn.analysis.sums import (
+from litebnn.analysis.few_values import (
     FewValues,
     SignSum,
     is_unpacked,
@@ -29,19 +26,22 @@ from litebnn.analysis.sums import (
     values_read,
     why_no_sum,
 )
+from litebnn.analysis.padding import PADDING, PADS, constant_padding, layer_padding, unpadded_input
+from litebnn.analysis.quantization import ROUNDING, below_level, is_quantized
+from litebnn.analysis.reasons import why_no_sign
 from litebnn.analysis.transfers import Values
 from litebnn.analysis.weights import BINARY_LAYERS, binary_parts, is_of_two_activations
-from litebnn.build.int8 import replace_in_floats
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import compared, equal_op, output_of, select_op
-from litebnn.build.signs import bits_of_levels, pad_with, unpacked
 from litebnn.contract import Padding
 from litebnn.graph import Graph, Negated, Op, Tensor, constant, derived, like, then
+from litebnn.rules.build.int8 import replace_in_floats
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import compared, equal_op, output_of, select_op
+from litebnn.rules.build.signs import bits_of_levels, pad_with, unpacked
 
 _HAS_GROUPS = "it has groups, and signs of its input's levels would not lie beside each other in each"
 
 
-@each(*BINARY_LAYERS, lowers="layers of few values")
+@each(*BINARY_LAYERS)
 def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     source, zeros = unpadded_input(graph, op)
     few, is_float = values_read(graph, op, source, is_padded=bool(np.any(zeros))), op.output.type == "FLOAT32"

@@ -6,21 +6,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.build.bconv import bconv_options
-from litebnn.build.notes import Notes
 from litebnn.contract import Padding, PadValues
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Tensor, constant
-from litebnn.report.differences.divergence import LayerComparison
-from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.rules.binarize.absorb_one_padding import absorb_one_padding
 from litebnn.rules.binarize.binarize_layers import binarize_layers
 from litebnn.rules.binarize.read_as_signs import read_as_signs
 from litebnn.rules.binarize.undo_space_to_batch import undo_space_to_batch
+from litebnn.rules.build.bconv import bconv_options
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.lower_thresholds import lower_thresholds
 from litebnn.rules.thresholds.merge_signs import merge_signs
 from litebnn.rules.thresholds.work_on_bits import work_on_bits
+from litebnn.verify.divergence import LayerComparison
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
 from tests.support.level_spellings import LEVELS, booleans, dorefa, ternary
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.build.int8 import int8_constant
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Tensor
+from litebnn.rules.build.int8 import int8_constant
 from tests.support.float_models import ACTIVATIONS, FloatModel, op_names, sign_weights
 from tests.support.level_spellings import RANGES, ROUNDINGS, Both, between, clamp, line, rounding
 from tests.support.quantized_models import EXACT_GRID, Int8Model

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.grids import parameters
 from litebnn.analysis.padding import constant_padding
-from litebnn.build.int8 import int8_constant
-from litebnn.build.notes import Notes
+from litebnn.analysis.quantization import parameters
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Buffer, Model, OpCode, Tensor
-from litebnn.rules import BINARY_PHASES, rules_of, run_phases
 from litebnn.rules.binarize.read_as_signs import read_as_signs
+from litebnn.rules.build.int8 import int8_constant
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.phases import BINARY_PHASES, rules_of, run_phases
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
 from tests.support.level_spellings import dorefa

@@ -12,19 +12,19 @@ from typing import TypeAlias
 
 import numpy as np
 
+from litebnn.analysis.few_values import few_values
 from litebnn.analysis.layouts import gathered_axis
 from litebnn.analysis.match import broadcast_factor, fused_activation, transpose_order, uniform, wide_dims
 from litebnn.analysis.padding import PADS, constant_padding, layer_padding
 from litebnn.analysis.signs import find_scaled_step
-from litebnn.analysis.sums import few_values
 from litebnn.analysis.transfers import Values
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.analysis.weights import BINARY_LAYERS, binary_parts
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import compared, copy_of, reshape_op, select_op
-from litebnn.build.signs import holds_signs
 from litebnn.contract import Activation
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, facts, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import compared, copy_of, reshape_op, select_op
+from litebnn.rules.build.signs import holds_signs
 
 Dims: TypeAlias = tuple[int, ...]
 # The ops that move values, in addition to reshapes.
@@ -53,7 +53,7 @@ class Scaled:
     ops: tuple[Op, ...] = ()
 
 
-@each(*BINARY_LAYERS, "TRANSPOSE_CONV", lowers="scales before layers")
+@each(*BINARY_LAYERS, "TRANSPOSE_CONV")
 def scale_behind_layers(graph: Graph, op: Op, notes: Notes) -> bool:
     found = scaled_input(graph, op)
     if found is None:

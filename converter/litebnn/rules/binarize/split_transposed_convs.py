@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litebnn.analysis.grids import is_quantized
+from litebnn.analysis.few_values import sum_of_signs, values_read, why_no_sum
 from litebnn.analysis.match import fused_activation, uniform
-from litebnn.analysis.sums import sum_of_signs, values_read, why_no_sum
+from litebnn.analysis.quantization import is_quantized
 from litebnn.analysis.weights import BinaryParts, binary_parts
-from litebnn.build.int8 import replace_in_floats
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import as_float
-from litebnn.build.signs import crop, holds_signs, pad_with
 from litebnn.contract import Padding
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
+from litebnn.rules.build.int8 import replace_in_floats
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import as_float
+from litebnn.rules.build.signs import crop, holds_signs, pad_with
 
 
 class _Phase(NamedTuple):
@@ -53,7 +53,7 @@ def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> lis
     return phases
 
 
-@each("TRANSPOSE_CONV", lowers="transposed convolutions")
+@each("TRANSPOSE_CONV")
 def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
     if not holds_signs(graph, x):

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.build.notes import Notes
 from litebnn.flatbuffer import read_model
-from litebnn.graph import check_model
 from litebnn.rules.binarize.split_transposed_convs import split_transposed_convs
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
+from litebnn.safety import check_model
 from tests.support.float_models import (
     ACTIVATIONS,
     FloatModel,

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from litebnn.analysis.few_values import few_values
 from litebnn.analysis.match import bits_of
 from litebnn.analysis.padding import without_zeros
 from litebnn.analysis.reasons import why_no_sign
-from litebnn.analysis.sums import few_values
-from litebnn.build.notes import Notes, each
-from litebnn.build.signs import crop, pad_with, unpacked
 from litebnn.contract import Padding
 from litebnn.graph import Array, Graph, Op, Tensor, derived, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.signs import crop, pad_with, unpacked
 
 
-@each("CONV_2D", lowers="space-to-batch pairs")
+@each("CONV_2D")
 def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
     split, last = graph.producer(op.input(0), "SPACE_TO_BATCH_ND"), op
     join = graph.sole_consumer(op.output)

@@ -3,10 +3,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litebnn.build.bconv import bconv_options
-from litebnn.build.notes import Notes
 from litebnn.graph import Model, constant
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.bconv import bconv_options
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from tests.support.float_models import FloatModel, op_names, sign_weights
 from tests.support.quantized_models import EXACT_GRID, Int8Model
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.padding import same_padding
-from litebnn.build.notes import Notes, each
 from litebnn.contract import Padding
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.notes import Notes, each
 
 _SYMMETRIC = 1  # the other mode, REFLECT, does not repeat the value at the edge itself
 
 
-@each("MAX_POOL_2D", lowers="reads of padding")
+@each("MAX_POOL_2D")
 def absorb_mirror_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     pad, o = graph.producer(op.input(0), "MIRROR_PAD"), op.options
     if pad is None or o.padding != Padding.VALID:

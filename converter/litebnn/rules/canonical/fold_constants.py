@@ -12,13 +12,12 @@ from litebnn.analysis.constants import constants_upstream, does_not_grow
 from litebnn.analysis.padding import without_zeros
 from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.weights import BINARY_LAYERS
-from litebnn.build.constants import fold_input
-from litebnn.build.notes import Notes, lowers
-from litebnn.build.signs import holds_signs
 from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.rules.build.constants import fold_input
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.build.signs import holds_signs
 
 
-@lowers("ops on constants")
 def fold_constants(graph: Graph, notes: Notes) -> bool:
     changed = False
     # The loop visits the ops in order of execution. At each op, it is then known which inputs depend on the model's

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from litebnn.build.notes import Notes
 from litebnn.graph import Graph
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.fold_constants import fold_constants
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from tests.support.float_models import FloatModel, op_names, run_pass
 
 RNG = np.random.default_rng(0)

@@ -8,12 +8,12 @@ the layer's weights determine.
 
 from __future__ import annotations
 
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import reshape_op
 from litebnn.graph import Graph, Op, derived, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import reshape_op
 
 
-@each("RESHAPE", lowers="reshapes to computed shapes")
+@each("RESHAPE")
 def fold_reshape_shapes(graph: Graph, op: Op, notes: Notes) -> bool:
     shape = op.optional(1)
     if shape is None or shape.is_constant:

@@ -6,11 +6,11 @@ Folding them pays even for a model without binary layers.
 
 from __future__ import annotations
 
-from litebnn.build.constants import fold_computed
-from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.constants import fold_computed
+from litebnn.rules.build.notes import Notes, each
 
 
-@each(lowers="ops on constants")
+@each()
 def fold_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     return fold_computed(graph, op)

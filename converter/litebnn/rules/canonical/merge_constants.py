@@ -6,11 +6,10 @@ import hashlib
 
 import numpy as np
 
-from litebnn.build.notes import Notes, lowers
 from litebnn.graph import Graph, Tensor
+from litebnn.rules.build.notes import Notes
 
 
-@lowers("constants")
 def merge_constants(graph: Graph, notes: Notes) -> bool:
     changed = False
     first: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from litebnn.build.int8 import int8_constant
+from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.canonical.merge_constants import merge_constants
 from tests.support.float_models import FloatModel, assert_same_values, rewritten, run_pass
 

@@ -11,11 +11,11 @@ import numpy as np
 from litebnn.analysis.constants import ON_ELEMENTS
 from litebnn.analysis.match import transpose_order, uniform
 from litebnn.analysis.walks import MOST_OPS
-from litebnn.build.notes import Notes, each
 from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, then
+from litebnn.rules.build.notes import Notes, each
 
 
-@each("RESHAPE", lowers="distance of reshapes from inputs")
+@each("RESHAPE")
 def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
     turn = graph.producer(op.input(0), "TRANSPOSE")
     order = None if turn is None else transpose_order(turn)

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from litebnn.analysis.walks import MOST_OPS
-from litebnn.build.int8 import int8_constant
 from litebnn.graph import Tensor
-from litebnn.rules import rules_of
+from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.canonical.permute_features import permute_features
+from litebnn.rules.phases import rules_of
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, run_pass
 
 RNG = np.random.default_rng(0)

@@ -15,12 +15,12 @@ import numpy as np
 
 from litebnn.analysis.layouts import IN_LAYOUT, Layout, axis_in, layouts_of
 from litebnn.analysis.padding import PADDING
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import is_describable, layout_op, merge_transpose, reshape_op, transposed
 from litebnn.graph import Graph, Op, builtin_op, constant, derived, facts, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import is_describable, layout_op, merge_transpose, reshape_op, transposed
 
 
-@each("EXPAND_DIMS", "RESHAPE", "TRANSPOSE", lowers="distance of layouts from inputs")
+@each("EXPAND_DIMS", "RESHAPE", "TRANSPOSE")
 def raise_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.name == "TRANSPOSE" and merge_transpose(graph, op):
         return True

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from litebnn.graph import Tensor
-from litebnn.rules import Rule, rules_of
 from litebnn.rules.canonical.raise_layouts import raise_layouts
 from litebnn.rules.canonical.sink_layouts import sink_layouts
+from litebnn.rules.phases import Rule, rules_of
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from litebnn.build.bconv import bconv_options
-from litebnn.build.notes import Notes
 from litebnn.graph import Tensor
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.bconv import bconv_options
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.raise_layouts import raise_layouts
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.canonical.sink_layouts import sink_layouts
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
 from tests.support.quantized_models import Int8Model
 

@@ -16,10 +16,10 @@ from litebnn.analysis.match import fused_activation, transpose_order, uniform
 from litebnn.analysis.padding import PADS, constant_padding
 from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.walks import ops_upstream
-from litebnn.build.notes import Notes, lowers
-from litebnn.build.ops import transposed
-from litebnn.build.signs import pad_with
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.build.ops import transposed
+from litebnn.rules.build.signs import pad_with
 
 # The ops with which the copying ends.
 _LAST = (*SELECTS, "CONCATENATION", "GATHER_ND")
@@ -28,7 +28,6 @@ _ZERO, _OTHER = -1, -2
 _MOST_PLACES = 1 << 22
 
 
-@lowers("selections by constants")
 def recognize_borders(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in reversed(graph.ops):

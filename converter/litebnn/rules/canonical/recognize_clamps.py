@@ -14,10 +14,10 @@ from litebnn.analysis.affine import next_level
 from litebnn.analysis.match import are_equal, uniform
 from litebnn.analysis.transfers import CLAMPS, SELECTS
 from litebnn.analysis.values import values_of, with_own_term
-from litebnn.build.notes import Notes, lowers
-from litebnn.build.ops import OP_OF_ACTIVATION
 from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.build.ops import OP_OF_ACTIVATION
 
 # True for the comparisons that hold if their first operand is the greater one.
 _GREATER_FIRST = {"GREATER": True, "GREATER_EQUAL": True, "LESS": False, "LESS_EQUAL": False}
@@ -32,7 +32,6 @@ class Clamp(NamedTuple):
     high: float
 
 
-@lowers("clamps in other forms")
 def recognize_clamps(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in reversed(list(graph.ops)):  # of two selects, only the second one has both limits

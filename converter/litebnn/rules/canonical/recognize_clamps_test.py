@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import litebnn
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Tensor
-from litebnn.rules import rules_of
 from litebnn.rules.canonical.recognize_clamps import find_clamp, find_extreme, recognize_clamps
+from litebnn.rules.phases import rules_of
 from tests.support.float_models import FloatModel, op_names, rewritten, sign_weights
 
 _OPPOSITE = {"GREATER": "LESS_EQUAL", "GREATER_EQUAL": "LESS", "LESS": "GREATER_EQUAL", "LESS_EQUAL": "GREATER"}

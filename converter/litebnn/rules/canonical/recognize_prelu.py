@@ -10,13 +10,13 @@ import numpy as np
 
 from litebnn.analysis.affine import per_channel
 from litebnn.analysis.match import floats, fused_activation, uniform
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import split_activation
 from litebnn.contract import Activation
 from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, derived, facts, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import split_activation
 
 
-@each("ADD", "SUB", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", lowers="layers, then sums")
+@each("ADD", "SUB", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 def recognize_prelu(graph: Graph, op: Op, notes: Notes) -> bool:
     return _merge_opposite_layers(graph, op, notes) if facts(op).layer else _write_prelu(graph, op)
 

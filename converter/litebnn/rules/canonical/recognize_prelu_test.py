@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from litebnn.graph import Tensor
-from litebnn.rules import rules_of
 from litebnn.rules.canonical.recognize_prelu import recognize_prelu
+from litebnn.rules.phases import rules_of
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 

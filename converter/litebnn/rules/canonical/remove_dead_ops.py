@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from litebnn.analysis.match import THRESHOLD
-from litebnn.build.notes import Notes, lowers
 from litebnn.contract import CUSTOM_OPS
 from litebnn.graph import Graph, Op, facts
+from litebnn.rules.build.notes import Notes
 
 
 def _is_pure(op: Op) -> bool:
@@ -13,7 +13,6 @@ def _is_pure(op: Op) -> bool:
     return not reads_state and (op.name in (*CUSTOM_OPS, THRESHOLD) or not facts(op).effects)
 
 
-@lowers("ops")
 def remove_dead_ops(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in reversed(list(graph.ops)):

@@ -13,19 +13,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from litebnn.analysis.constants import ELEMENTWISE, ON_ELEMENTS
-from litebnn.analysis.grids import ROUNDING
 from litebnn.analysis.layouts import IN_LAYOUT, Layout, axis_in, layouts_of
 from litebnn.analysis.match import uniform
+from litebnn.analysis.quantization import ROUNDING
 from litebnn.analysis.signs import find_two_values
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import is_describable, layout_op, merge_reshapes, merge_transpose, transposed
 from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, derived, facts, like, then
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import is_describable, layout_op, merge_reshapes, merge_transpose, transposed
 
 # A transpose or reshape may move from before these ops to after them.
 _PASSED = (*ON_ELEMENTS, *ROUNDING, *IN_LAYOUT, "CONCATENATION", "RESHAPE", "TRANSPOSE")
 
 
-@each(*_PASSED, lowers="distance of layouts from outputs")
+@each(*_PASSED)
 def sink_layouts(graph: Graph, op: Op, notes: Notes) -> bool:
     # A transpose that reaches another transpose is merged with it at once. Otherwise each transpose would move past
     # only one op in each round.

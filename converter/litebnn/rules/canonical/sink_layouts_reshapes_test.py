@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.grids import parameters
-from litebnn.build.int8 import int8_constant
+from litebnn.analysis.quantization import parameters
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.rules import rules_of
+from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.canonical.sink_layouts import sink_layouts
+from litebnn.rules.phases import rules_of
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
 from tests.support.quantized_models import EXACT_GRID, USUAL_GRID, Int8Model
 

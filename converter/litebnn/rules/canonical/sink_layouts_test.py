@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from litebnn.build.int8 import int8_constant
-from litebnn.build.notes import Notes
 from litebnn.graph import Tensor
-from litebnn.rules import rules_of, run_phases
+from litebnn.rules.build.int8 import int8_constant
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.sink_layouts import sink_layouts
+from litebnn.rules.phases import rules_of, run_phases
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 TO_CHANNELS_FIRST, TO_CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)

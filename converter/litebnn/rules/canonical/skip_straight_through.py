@@ -10,12 +10,12 @@ from __future__ import annotations
 from litebnn.analysis.match import fused_activation
 from litebnn.analysis.transfers import TO_INTEGERS, TRANSFER
 from litebnn.analysis.values import values_of
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import OP_OF_ACTIVATION
 from litebnn.graph import Graph, Op, builtin_op
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import OP_OF_ACTIVATION
 
 
-@each("ADD", "SUB", lowers="live ops and fused activations")
+@each("ADD", "SUB")
 def skip_straight_through(graph: Graph, op: Op, notes: Notes) -> bool:
     parts, activation = [values_of(graph, op.input(index)) for index in (0, 1)], fused_activation(op)
     total = None if any(len(part.edges) for part in parts) else TRANSFER[op.name](op, parts)

@@ -3,8 +3,8 @@ import pytest
 
 import litebnn
 from litebnn.graph import Tensor
-from litebnn.rules import rules_of
 from litebnn.rules.canonical.skip_straight_through import skip_straight_through
+from litebnn.rules.phases import rules_of
 from tests.support.float_models import FloatModel, op_names, rewritten
 
 

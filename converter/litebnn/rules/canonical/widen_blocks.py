@@ -4,12 +4,12 @@ this form of INT2.
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import NARROW_TYPES, pack_levels, stored_levels
-from litebnn.build.notes import Notes, each
+from litebnn.analysis.quantization import NARROW_TYPES, pack_levels, stored_levels
 from litebnn.graph import Buffer, Graph, Op, Tensor
+from litebnn.rules.build.notes import Notes, each
 
 
-@each("FULLY_CONNECTED", lowers="INT2 weights in blocks")
+@each("FULLY_CONNECTED")
 def widen_blocks(graph: Graph, op: Op, notes: Notes) -> bool:
     old = op.input(1)
     levels = stored_levels(old)

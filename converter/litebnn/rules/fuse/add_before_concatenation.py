@@ -11,12 +11,12 @@ import numpy as np
 
 from litebnn.analysis.match import fused_activation
 from litebnn.analysis.padding import PADS, constant_padding
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import concatenation_of, parts_of
 from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import concatenation_of, parts_of
 
 
-@each("ADD", lowers="elements of sums")
+@each("ADD")
 def add_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
     if fused_activation(op) != 0:
         return False

@@ -16,9 +16,11 @@ from litebnn.analysis.affine import works_on_channels
 from litebnn.analysis.layouts import INTERLEAVING, channels_moved
 from litebnn.analysis.match import SIGNS, fused_activation
 from litebnn.analysis.thresholds import threshold_of
-from litebnn.build.bconv import is_float_bconv, is_of_binary_convs, with_clamp
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import (
+from litebnn.contract import BITS_PER_WORD, Activation
+from litebnn.graph import Array, Graph, Op, Reshaped, Tensor, derived, facts, then
+from litebnn.rules.build.bconv import is_float_bconv, is_of_binary_convs, with_clamp
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import (
     concatenation_of,
     is_describable,
     keeps_words,
@@ -29,12 +31,10 @@ from litebnn.build.ops import (
     spend_on_ops,
     split_activation,
 )
-from litebnn.build.signs import pack_signs
-from litebnn.contract import BITS_PER_WORD, Activation
-from litebnn.graph import Array, Graph, Op, Reshaped, Tensor, derived, facts, then
+from litebnn.rules.build.signs import pack_signs
 
 
-@each("EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SQUEEZE", *INTERLEAVING, lowers="distance of moving ops from outputs")
+@each("EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SQUEEZE", *INTERLEAVING)
 def compute_before_moving(graph: Graph, op: Op, notes: Notes) -> bool:
     if facts(op).reshapes and op.input(0).type == "INT32" and merge_reshapes(graph, op):
         return True

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.notes import Notes
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.fuse.compute_before_moving import compute_before_moving
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import MOST_PARTS, concatenation_of, parts_of
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import MOST_PARTS, concatenation_of, parts_of
 
 
-@each("CONCATENATION", lowers="distance of concatenations from inputs")
+@each("CONCATENATION")
 def flatten_concatenations(graph: Graph, op: Op, notes: Notes) -> bool:
     parts = parts_of(graph, op.output)
     flat = [inner for part in parts for inner in parts_of(graph, part) or [part]]

@@ -1,6 +1,6 @@
 import pytest
 
-from litebnn.build.ops import MOST_PARTS
+from litebnn.rules.build.ops import MOST_PARTS
 from litebnn.rules.fuse.flatten_concatenations import flatten_concatenations
 from tests.support.float_models import FloatModel, assert_same_values, rewritten
 

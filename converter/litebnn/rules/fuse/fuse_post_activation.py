@@ -12,7 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from litebnn.analysis.affine import affine_of
-from litebnn.build.bconv import (
+from litebnn.contract import LCE_BCONV_2D, Activation
+from litebnn.graph import Graph, Op, facts
+from litebnn.rules.build.bconv import (
     bconv_options,
     is_float_bconv,
     multiplier_and_bias,
@@ -21,15 +23,13 @@ from litebnn.build.bconv import (
     set_multiplier_and_bias,
     with_clamp,
 )
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import split_activation
-from litebnn.contract import LCE_BCONV_2D, Activation
-from litebnn.graph import Graph, Op, facts
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import split_activation
 
 _CANNOT_BE_FUSED = "behind a scale or a bias cannot be fused: put it before the batch norm"
 
 
-@each(LCE_BCONV_2D, lowers="live ops and fused activations")
+@each(LCE_BCONV_2D)
 def fuse_post_activation(graph: Graph, op: Op, notes: Notes) -> bool:
     if not is_float_bconv(op):
         return False

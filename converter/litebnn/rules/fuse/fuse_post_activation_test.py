@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.bconv import bconv_options, multiplier_and_bias
-from litebnn.build.notes import Notes
 from litebnn.contract import Activation
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.bconv import bconv_options, multiplier_and_bias
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
 RNG = np.random.default_rng(0)

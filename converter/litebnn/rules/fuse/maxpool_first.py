@@ -12,18 +12,18 @@ import copy
 import numpy as np
 
 from litebnn.analysis.affine import affine_of, per_channel
-from litebnn.analysis.grids import along_axis
 from litebnn.analysis.match import floats, fused_activation
+from litebnn.analysis.quantization import along_axis
 from litebnn.analysis.weights import bias_values
-from litebnn.build.notes import Notes, each
 from litebnn.contract import Activation
 from litebnn.graph import Graph, Op, constant, derived, facts, like
+from litebnn.rules.build.notes import Notes, each
 
 # For each kind of layer, the axis of its weights that has the output channels.
 _OUTPUT_AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}
 
 
-@each("MAX_POOL_2D", lowers="distance of max pools from inputs")
+@each("MAX_POOL_2D")
 def maxpool_first(graph: Graph, pool: Op, notes: Notes) -> bool:
     image = pool.input(0)
     op = graph.producer(image)

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from litebnn.analysis.match import fused_activation
-from litebnn.build.int8 import int8_constant
-from litebnn.build.notes import Notes
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Model, OpCode, Tensor
-from litebnn.rules import run_phases
+from litebnn.rules.build.int8 import int8_constant
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.fuse.maxpool_first import maxpool_first
+from litebnn.rules.phases import run_phases
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)

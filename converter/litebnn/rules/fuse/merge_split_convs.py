@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from litebnn.analysis.match import floats, uniform
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import parts_of
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import parts_of
 
 
-@each("CONCATENATION", lowers="live ops and fused activations")
+@each("CONCATENATION")
 def merge_split_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     parts = [part for part in parts_of(graph, op.output) if graph.sole_consumer(part) is op]
     layers = [conv for part in parts if (conv := graph.producer(part, "CONV_2D")) is not None]

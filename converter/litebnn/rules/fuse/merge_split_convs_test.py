@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from litebnn.build.int8 import int8_constant
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Op, Tensor, constant, like
+from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.fuse.merge_split_convs import merge_split_convs
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, run_pass

@@ -8,14 +8,14 @@ import numpy as np
 
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.thresholds import crossing, threshold_of
-from litebnn.build.bconv import can_pack, is_float_bconv, multiplier_and_bias, set_output_thresholds
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import take_results
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.bconv import can_pack, is_float_bconv, multiplier_and_bias, set_output_thresholds
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import take_results
 
 
-@each(LCE_BCONV_2D, lowers="live ops and fused activations")
+@each(LCE_BCONV_2D)
 def pack_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
     if not is_float_bconv(op) or graph.is_output(op.output):
         return False

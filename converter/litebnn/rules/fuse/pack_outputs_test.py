@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from litebnn.build.notes import Notes
 from litebnn.contract import ALWAYS_MINUS_ONE, ALWAYS_PLUS_ONE
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
 RNG = np.random.default_rng(0)

@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.affine import affine_of
-from litebnn.analysis.grids import INT8_MIN, along_axis, parameters, trained_weights
 from litebnn.analysis.match import fused_activation
+from litebnn.analysis.quantization import INT8_MIN, along_axis, parameters, trained_weights
 from litebnn.analysis.weights import bias_values
-from litebnn.build.notes import Notes, each
 from litebnn.contract import Activation
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts
+from litebnn.rules.build.notes import Notes, each
 
 _MINUS_128 = "a batch norm with a negative multiplier cannot negate its int8 weights of -128"
 
 
-@each("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", lowers="ops")
+@each("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 def fold_batch_norm(graph: Graph, op: Op, notes: Notes) -> bool:
     follower = graph.sole_consumer(op.output)
     weights = trained_weights(graph, op.input(1))

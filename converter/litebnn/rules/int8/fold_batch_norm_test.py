@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.analysis.grids import parameters
-from litebnn.build.notes import Notes
+from litebnn.analysis.quantization import parameters
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Tensor
 from litebnn.report.macs import count_macs
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.int8.fold_batch_norm import fold_batch_norm
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
 from tests.support.quantized_models import TrainedModel

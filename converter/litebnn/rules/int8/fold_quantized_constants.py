@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.analysis.grids import parameters, undequantized
 from litebnn.analysis.match import floats, transpose_order
-from litebnn.build.int8 import dequantize_op, int8_constant
-from litebnn.build.notes import Notes, each
+from litebnn.analysis.quantization import parameters, undequantized
 from litebnn.graph import Graph, Op, constant, derived
+from litebnn.rules.build.int8 import dequantize_op, int8_constant
+from litebnn.rules.build.notes import Notes, each
 
 
-@each("QUANTIZE", "TRANSPOSE", lowers="ops on constants")
+@each("QUANTIZE", "TRANSPOSE")
 def fold_quantized_constants(graph: Graph, op: Op, notes: Notes) -> bool:
     return _quantize(graph, op) if op.name == "QUANTIZE" else _transpose(graph, op)
 

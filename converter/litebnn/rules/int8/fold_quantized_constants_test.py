@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from litebnn.analysis.grids import parameters
-from litebnn.build.int8 import int8_constant
+from litebnn.analysis.quantization import parameters
+from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.int8.fold_quantized_constants import fold_quantized_constants
 from tests.support.float_models import FloatModel, run_pass
 

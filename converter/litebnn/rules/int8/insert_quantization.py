@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from litebnn.analysis.grids import INT8_MAX, Range, int8_source, parameters, parameters_of_range
 from litebnn.analysis.quantizable import activations
-from litebnn.build.int8 import dequantize_op, quantize_op, replace_interface
-from litebnn.build.notes import Notes, lowers
+from litebnn.analysis.quantization import INT8_MAX, Range, int8_source, parameters, parameters_of_range
 from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Model, Op, Quantization, Tensor, facts, like
+from litebnn.rules.build.int8 import dequantize_op, quantize_op, replace_interface
+from litebnn.rules.build.notes import Notes
 
 # If only signs read a tensor, only its values near zero matter. The tensor's scale is divided by this factor: values
 # near zero become more precise, and large values saturate.
@@ -33,7 +33,6 @@ _SCALE_OF_ZERO = 1 / 128
 Quantizations: TypeAlias = dict[Tensor, Quantization]
 
 
-@lowers("unquantized activations")
 def insert_quantization(graph: Graph, notes: Notes) -> bool:
     """Quantizes the activations whose range is known and that are not quantized already.
 

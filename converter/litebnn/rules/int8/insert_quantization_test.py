@@ -3,12 +3,12 @@ import re
 import numpy as np
 import pytest
 
-from litebnn.analysis.grids import Ranges, parameters
 from litebnn.analysis.quantizable import activations
-from litebnn.build.notes import Notes, Request
+from litebnn.analysis.quantization import Ranges, parameters
 from litebnn.graph import Model, Tensor
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.notes import Notes, Request
 from litebnn.rules.int8.insert_quantization import insert_quantization
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
 

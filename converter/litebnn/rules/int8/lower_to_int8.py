@@ -8,7 +8,8 @@ from typing import cast
 
 import numpy as np
 
-from litebnn.analysis.grids import (
+from litebnn.analysis.match import floats
+from litebnn.analysis.quantization import (
     bias_scale,
     dequantized,
     int8_results,
@@ -21,18 +22,17 @@ from litebnn.analysis.grids import (
     undequantized,
     without_fine_scales,
 )
-from litebnn.analysis.match import floats
-from litebnn.build.int8 import dequantize_op, int8_constant, quantize_op
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import reshape_op, take_results
 from litebnn.contract import Padding
 from litebnn.graph import Array, Graph, Int8, Op, OpCode, Tensor, builtin_op, constant, derived, facts, like
+from litebnn.rules.build.int8 import dequantize_op, int8_constant, quantize_op
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import reshape_op, take_results
 
 # The axis of the scales of weights that int8 layers of a kind read with a single scale only.
 _ONE_SCALE = -1
 
 
-@each(lowers="float ops with an int8 form")
+@each()
 def lower_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
     rule = facts(op).int8
     if rule is None or op.output.type != "FLOAT32":

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from litebnn.analysis.grids import dequantized, parameters
-from litebnn.build.int8 import int8_constant
-from litebnn.build.notes import Notes
+from litebnn.analysis.quantization import dequantized, parameters
 from litebnn.graph import Tensor
+from litebnn.rules.build.int8 import int8_constant
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.int8.lower_to_int8 import lower_to_int8
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 

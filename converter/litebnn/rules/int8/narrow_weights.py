@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from litebnn.analysis.grids import NARROW_TYPES, bias_scale, is_int8, pack_levels, parameters, undequantized
+from litebnn.analysis.quantization import NARROW_TYPES, bias_scale, is_int8, pack_levels, parameters, undequantized
 from litebnn.analysis.weights import NOT_TERNARY, layer_weights, ternary_weights
-from litebnn.build.notes import Notes, each
 from litebnn.graph import Array, Buffer, Graph, Op, Tensor, builtin_op, constant, derived, like
+from litebnn.rules.build.notes import Notes, each
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ FORMATS = {
 }
 
 
-@each("FULLY_CONNECTED", lowers="weight bits")
+@each("FULLY_CONNECTED")
 def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     """Stores the weights of a dense layer in the requested type, with a scale for each channel, if the new weights are
     exact.

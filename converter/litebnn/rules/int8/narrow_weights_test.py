@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.analysis.grids import parameters
-from litebnn.build.int8 import int8_constant
-from litebnn.build.notes import Notes, Request
+from litebnn.analysis.quantization import parameters
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Model, Op, OpCode, Tensor
+from litebnn.rules.build.int8 import int8_constant
+from litebnn.rules.build.notes import Notes, Request
 from litebnn.rules.int8.narrow_weights import FORMATS, narrow_weights
 from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
 from tests.support.quantized_models import in_half_precision, with_quantized_weights

@@ -5,15 +5,15 @@ The library unpacks them once, when a runtime loads the model. The runtime's own
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import undequantized
+from litebnn.analysis.quantization import undequantized
 from litebnn.analysis.weights import NOT_TERNARY, PACKABLE, layer_weights, packed_weights
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import custom_op
 from litebnn.contract import LITEBNN_UNPACK_WEIGHTS
 from litebnn.graph import Graph, Op, constant, derived, facts, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import custom_op
 
 
-@each(*PACKABLE, lowers="weight bits")
+@each(*PACKABLE)
 def pack_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     if graph.producer(op.input(1), LITEBNN_UNPACK_WEIGHTS) is not None:
         return False

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.build.int8 import int8_constant
-from litebnn.build.notes import Notes, Request
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Tensor
+from litebnn.rules.build.int8 import int8_constant
+from litebnn.rules.build.notes import Notes, Request
 from litebnn.rules.int8.pack_weights import pack_weights
 from tests.support.float_models import FloatModel, op_names
 from tests.support.quantized_models import TrainedModel, in_half_precision

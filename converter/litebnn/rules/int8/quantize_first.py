@@ -7,17 +7,17 @@ where the ReLU clamps.
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import ends_within, int8_results, int8_source
 from litebnn.analysis.layouts import floats_moved
-from litebnn.build.bconv import is_of_binary_convs
-from litebnn.build.int8 import quantize_op
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import take_results
+from litebnn.analysis.quantization import ends_within, int8_results, int8_source
 from litebnn.contract import ACTIVATION_RANGES, LCE_BCONV_2D, LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, OpCode, derived, facts, like
+from litebnn.rules.build.bconv import is_of_binary_convs
+from litebnn.rules.build.int8 import quantize_op
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import take_results
 
 
-@each(lowers="distance of quantizers from inputs")
+@each()
 def quantize_first(graph: Graph, op: Op, notes: Notes) -> bool:
     rule, clamp = facts(op).int8, facts(op).clamp
     if op.name in (LCE_BCONV_2D, LCE_DEQUANTIZE) and op.output.type == "FLOAT32":

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from litebnn.analysis.grids import parameters
-from litebnn.build.notes import Notes
+from litebnn.analysis.quantization import parameters
 from litebnn.graph import Tensor
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.int8.quantize_first import quantize_first
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from tests.support.float_models import FloatModel, assert_same_values, op_names, run_pass, sign_weights
 
 # The scale is chosen so that no dot product is halfway between two int8 values. Runtimes would round such a dot product

@@ -3,10 +3,10 @@ import pytest
 
 import litebnn
 from litebnn.analysis.walks import MOST_OPS
-from litebnn.build.ops import custom_op
 from litebnn.contract import LCE_BCONV_2D, BConv2DOptions
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
+from litebnn.rules.build.ops import custom_op
 from litebnn.rules.int8.quantize_first import quantize_first
 from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
 from tests.support.quantized_models import TrainedModel

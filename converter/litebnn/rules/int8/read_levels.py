@@ -3,13 +3,13 @@ QUANTIZE has the same scale and zero point as this tensor, it is removed."""
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import int8_source, is_int8, same_parameters
-from litebnn.build.notes import Notes, each
+from litebnn.analysis.quantization import int8_source, is_int8, same_parameters
 from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.notes import Notes, each
 
 
-@each(LCE_QUANTIZE, "QUANTIZE", lowers="reads of dequantized levels")
+@each(LCE_QUANTIZE, "QUANTIZE")
 def read_levels(graph: Graph, op: Op, notes: Notes) -> bool:
     source = int8_source(graph, op.input(0))
     if source is None or (op.name == "QUANTIZE" and not is_int8(op.output)):

@@ -1,6 +1,6 @@
 import pytest
 
-from litebnn.analysis.grids import parameters
+from litebnn.analysis.quantization import parameters
 from litebnn.graph import Tensor
 from litebnn.rules.int8.read_levels import read_levels
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten

@@ -1,6 +1,6 @@
 import pytest
 
-from litebnn.analysis.grids import parameters
+from litebnn.analysis.quantization import parameters
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.int8.read_levels import read_levels
 from litebnn.rules.thresholds.recognize_signs import recognize_signs

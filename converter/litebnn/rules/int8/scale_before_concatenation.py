@@ -14,12 +14,12 @@ import numpy as np
 
 from litebnn.analysis.affine import per_channel
 from litebnn.analysis.match import fused_activation
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import concatenation_of, on_channels, parts_of, spend_on_ops
 from litebnn.graph import Graph, Op, Tensor, derived, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import concatenation_of, on_channels, parts_of, spend_on_ops
 
 
-@each("MUL", lowers="distance of multiplications from inputs")
+@each("MUL")
 def scale_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
     ranges = notes.request.ranges
     limits = ranges.get(op.output, (0.0, 0.0))

@@ -6,14 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.analysis.grids import Range
-from litebnn.build.notes import Notes, Request
+from litebnn.analysis.quantization import Range
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Model, Tensor
+from litebnn.rules.build.notes import Notes, Request
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.int8.scale_before_concatenation import scale_before_concatenation
-from tests.measures.measures import measured
 from tests.support.float_models import FloatModel, assert_same_values, op_names, sign_weights
 
 # Windows of 2x2 with SAME padding.
@@ -31,7 +30,7 @@ def scaled(model: Model, *ranged: Tensor, limits: Range = (-1.0, 2.0)) -> Notes:
     """Runs the rule on a model whose inputs and whose tensors `ranged` are to become int8."""
     graph = model.graphs[0]
     notes = Notes(model, Request(ranges=dict.fromkeys([*graph.inputs, *ranged], limits)))
-    while measured(scale_before_concatenation)(graph, notes):
+    while scale_before_concatenation(graph, notes):
         pass
     remove_dead_ops(graph, notes)
     return notes

@@ -4,14 +4,13 @@ removed.
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import parameters
-from litebnn.build.int8 import quantize_op, replace_interface
-from litebnn.build.notes import Notes, lowers
+from litebnn.analysis.quantization import parameters
 from litebnn.errors import ConversionError
 from litebnn.graph import Graph, Model, Tensor, like
+from litebnn.rules.build.int8 import quantize_op, replace_interface
+from litebnn.rules.build.notes import Notes
 
 
-@lowers("float inputs and outputs")
 def set_interface_types(graph: Graph, notes: Notes) -> bool:
     """Gives the inputs and outputs of the first subgraph the requested types; uint8 levels are int8 levels plus 128.
 

@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.analysis.grids import parameters
-from litebnn.build.notes import Notes, Request
+from litebnn.analysis.quantization import parameters
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Model, Tensor
+from litebnn.rules.build.notes import Notes, Request
 from litebnn.rules.int8.set_interface_types import set_interface_types
 from tests.support.float_models import FloatModel, op_names, sign_weights
 

@@ -3,12 +3,12 @@ is lower by 128."""
 
 from __future__ import annotations
 
-from litebnn.analysis.grids import parameters
-from litebnn.build.notes import Notes, each
+from litebnn.analysis.quantization import parameters
 from litebnn.graph import Graph, Op, OpCode
+from litebnn.rules.build.notes import Notes, each
 
 
-@each("QUANTIZE", lowers="uint8 tensors")
+@each("QUANTIZE")
 def shift_uint8_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
     result, readers = op.output, graph.consumers(op.output)
     grid = result.quantization

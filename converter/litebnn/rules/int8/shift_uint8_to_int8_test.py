@@ -1,6 +1,6 @@
 import numpy as np
 
-from litebnn.analysis.grids import parameters
+from litebnn.analysis.quantization import parameters
 from litebnn.rules.int8.shift_uint8_to_int8 import shift_uint8_to_int8
 from tests.support.float_models import FloatModel, run_pass
 

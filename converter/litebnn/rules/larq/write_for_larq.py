@@ -13,16 +13,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from litebnn.build.bconv import bconv_options, dot_max, multiplier_and_bias, set_bconv_options, set_multiplier_and_bias
-from litebnn.build.int8 import quantize_op
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import OP_OF_ACTIVATION, custom_op
-from litebnn.build.signs import pad_packed
 from litebnn.contract import LCE_BCONV_2D, LCE_QUANTIZE, Activation, BConv2DOptions, Padding
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
+from litebnn.rules.build.bconv import (
+    bconv_options,
+    dot_max,
+    multiplier_and_bias,
+    set_bconv_options,
+    set_multiplier_and_bias,
+)
+from litebnn.rules.build.int8 import quantize_op
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import OP_OF_ACTIVATION, custom_op
+from litebnn.rules.build.signs import pad_packed
 
 
-@each(LCE_BCONV_2D, lowers="forms that Larq's runtime refuses")
+@each(LCE_BCONV_2D)
 def write_for_larq(graph: Graph, op: Op, notes: Notes) -> bool:
     splits = _split_zero_padded_output(graph, op)
     return _lower_explicit_padding(graph, op) or splits

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from litebnn.build.bconv import bconv_options
 from litebnn.contract import Padding
-from litebnn.rules import rules_of
+from litebnn.rules.build.bconv import bconv_options
 from litebnn.rules.larq.write_for_larq import write_for_larq
+from litebnn.rules.phases import rules_of
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights
 
 RNG = np.random.default_rng(0)

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.bconv import bconv_options
 from litebnn.flatbuffer import read_model
-from litebnn.rules import rules_of
+from litebnn.rules.build.bconv import bconv_options
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.larq.write_for_larq import write_for_larq
+from litebnn.rules.phases import rules_of
 from tests.support.float_models import (
     FloatModel,
     assert_same_values,

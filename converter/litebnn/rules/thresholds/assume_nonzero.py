@@ -13,25 +13,24 @@ from typing import Literal
 import numpy as np
 
 from litebnn.analysis.constants import ELEMENTWISE, ON_ELEMENTS
+from litebnn.analysis.few_values import find_levels, single_numbers
 from litebnn.analysis.match import first_computed, floats, fused_activation
 from litebnn.analysis.numbers.zeros import OF_SIGNS, Reasons, zeros_of
 from litebnn.analysis.padding import PADS, constant_padding
 from litebnn.analysis.signs import Sign, find_sign
-from litebnn.analysis.sums import find_levels, single_numbers
 from litebnn.analysis.values import values_of
 from litebnn.analysis.walks import MOST_OPS, ops_upstream
-from litebnn.build.notes import Notes, lowers
-from litebnn.build.ops import compared, select_op
-from litebnn.build.signs import pad_with
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Array, Graph, Op, Tensor, derived, like
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.build.ops import compared, select_op
+from litebnn.rules.build.signs import pad_with
 
 _Pads = list[tuple[Array, float]]  # amounts int [rank, 2] and values, the innermost last
 # The suffix of the name of a sign whose input was padded, before its padding.
 UNPADDED = "/unpadded"
 
 
-@lowers("sign forms with a third value")
 def assume_nonzero(graph: Graph, notes: Notes) -> bool:
     """Replaces a SIGN, or another function with a third value at a single number, by a sign. The report names the
     functions that were replaced.

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.notes import Notes
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.assume_nonzero import assume_nonzero
 from tests.support.float_models import FloatModel, assert_same_values, op_names, sign_weights
 from tests.support.level_spellings import ternary

@@ -11,12 +11,12 @@ import numpy as np
 
 from litebnn.analysis.match import THRESHOLD
 from litebnn.analysis.thresholds import Threshold, threshold_of
-from litebnn.build.notes import Notes, each
-from litebnn.build.signs import can_negate_channels, difference, negate_channels, sign_op
 from litebnn.graph import Graph, Op
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.signs import can_negate_channels, difference, negate_channels, sign_op
 
 
-@each(THRESHOLD, lowers="thresholds")
+@each(THRESHOLD)
 def lower_thresholds(graph: Graph, sign: Op, notes: Notes) -> bool:
     threshold, x, bits = threshold_of(sign), sign.input(0), sign.output
     if threshold is None:

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from litebnn.build.notes import Notes
 from litebnn.flatbuffer import read_model
 from litebnn.graph import OpCode
-from litebnn.rules import rules_of
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.phases import rules_of
 from litebnn.rules.thresholds.lower_thresholds import lower_thresholds
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights

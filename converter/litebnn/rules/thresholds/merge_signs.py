@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from litebnn.analysis.match import bits_of, transpose_order
 from litebnn.analysis.thresholds import threshold_of
-from litebnn.build.notes import Notes, lowers
 from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor
+from litebnn.rules.build.notes import Notes
 
 
-@lowers("live ops and fused activations")
 def merge_signs(graph: Graph, notes: Notes) -> bool:
     changed = False
     first: dict[tuple[str, Tensor, str, object], Op] = {}

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from litebnn.analysis.grids import parameters
-from litebnn.build.ops import custom_op, packed_like
+from litebnn.analysis.quantization import parameters
 from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Tensor
+from litebnn.rules.build.ops import custom_op, packed_like
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.thresholds.merge_signs import merge_signs
 from litebnn.rules.thresholds.recognize_signs import recognize_signs

@@ -12,18 +12,18 @@ from dataclasses import replace
 import numpy as np
 
 from litebnn.analysis.affine import AFFINE, affine_of
-from litebnn.analysis.grids import first_rounded_to, next_of_grid, numbers_of_grid
 from litebnn.analysis.match import SIGNS, first_computed, fused_activation
 from litebnn.analysis.padding import constant_padding
+from litebnn.analysis.quantization import first_rounded_to, next_of_grid, numbers_of_grid
 from litebnn.analysis.thresholds import Threshold, crossing, encloses, threshold_of, upstream
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.analysis.weights import bias_values
-from litebnn.build.bconv import can_pack, is_float_bconv, takes_affine
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import can_pool_bits, copy_of, packed_like, pool_of_bits, split_activation
-from litebnn.build.signs import can_negate_channels, negate_channels, pad_packed, sign_op
 from litebnn.contract import BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, then
+from litebnn.rules.build.bconv import can_pack, is_float_bconv, takes_affine
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import can_pool_bits, copy_of, packed_like, pool_of_bits, split_activation
+from litebnn.rules.build.signs import can_negate_channels, negate_channels, pad_packed, sign_op
 
 # The kinds of ops, besides arithmetic, before which this rule or `compute_before_moving` can move a threshold.
 _FOLLOWED = ("CONCATENATION", "DEQUANTIZE", "MAX_POOL_2D")
@@ -33,7 +33,7 @@ _NEGATIVE = (
 )
 
 
-@each(*SIGNS, lowers="distance of signs from inputs")
+@each(*SIGNS)
 def move_thresholds(graph: Graph, sign: Op, notes: Notes) -> bool:
     threshold = threshold_of(sign)
     return threshold is not None and any(across(graph, sign, threshold, notes) for across in _ACROSS)

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.analysis.grids import parameters, quantized
+from litebnn.analysis.quantization import parameters, quantized
 from litebnn.analysis.thresholds import Threshold, threshold_of
-from litebnn.build.int8 import int8_constant
-from litebnn.build.ops import packed_like
-from litebnn.build.signs import sign_op
 from litebnn.contract import BConv2DOptions, encode_options
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Op, OpCode, Tensor
+from litebnn.rules.build.int8 import int8_constant
+from litebnn.rules.build.ops import packed_like
+from litebnn.rules.build.signs import sign_op
 from litebnn.rules.thresholds.move_thresholds import move_thresholds
 from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
 from tests.support.quantized_models import EXACT_GRID, Int8Model

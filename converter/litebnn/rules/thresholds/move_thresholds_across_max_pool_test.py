@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.int8 import int8_constant
-from litebnn.build.notes import Notes
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Tensor
-from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.build.int8 import int8_constant
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.lower_thresholds import lower_thresholds
 from litebnn.rules.thresholds.move_thresholds import move_thresholds
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights

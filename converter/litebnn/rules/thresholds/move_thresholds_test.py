@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.notes import Notes
 from litebnn.contract import Activation
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.rules import BINARY_PHASES, rules_of, run_phases
+from litebnn.rules.build.notes import Notes
+from litebnn.rules.phases import BINARY_PHASES, rules_of, run_phases
 from litebnn.rules.thresholds.move_thresholds import move_thresholds
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights

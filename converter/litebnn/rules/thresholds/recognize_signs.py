@@ -7,18 +7,18 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.constants import constants_upstream
-from litebnn.analysis.grids import below_level
 from litebnn.analysis.match import bits_of, times_repeated
+from litebnn.analysis.quantization import below_level
 from litebnn.analysis.signs import Sign, find_sign
 from litebnn.analysis.thresholds import Threshold
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import as_float, custom_op
-from litebnn.build.signs import holds_signs, pack_signs
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, derived, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import as_float, custom_op
+from litebnn.rules.build.signs import holds_signs, pack_signs
 
 
-@each(lowers="sign forms")
+@each()
 def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if len(op.outputs) != 1 or op.output.type != "FLOAT32":
         return False

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.int8 import int8_constant
 from litebnn.flatbuffer import read_model
+from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from tests.support.float_models import (
     SIGN_FORMS,

@@ -15,8 +15,10 @@ from litebnn.analysis.layouts import copies_pixels, layouts_of
 from litebnn.analysis.match import bits_of, transpose_order
 from litebnn.analysis.padding import constant_padding, word_of_padding
 from litebnn.analysis.thresholds import Threshold, threshold_of
-from litebnn.build.notes import Notes, each
-from litebnn.build.ops import (
+from litebnn.contract import LCE_DEQUANTIZE
+from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, facts, like
+from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import (
     can_pool_bits,
     copy_of,
     custom_op,
@@ -26,12 +28,10 @@ from litebnn.build.ops import (
     pool_of_bits,
     reshape_op,
 )
-from litebnn.build.signs import bits_of_signs, difference, holds_signs, pack_signs, pad_with
-from litebnn.contract import LCE_DEQUANTIZE
-from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, facts, like
+from litebnn.rules.build.signs import bits_of_signs, difference, holds_signs, pack_signs, pad_with
 
 
-@each(lowers="ops on unpacked signs")
+@each()
 def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
     # One rule handles all ops that can work on bits instead of signs, so that a sign can move across several ops in one
     # round.

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.build.notes import Notes
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.rules.binarize.binarize_layers import binarize_layers
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from litebnn.rules.thresholds.work_on_bits import work_on_bits
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights

@@ -1,0 +1,1 @@
+"""Ranges of activations for post-training int8: observed on samples, or computed for a stem."""
