@@ -3,12 +3,9 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from litebnn.graph import constant
-from litebnn.rules.build.notes import Request
-from litebnn.rules.phases import BINARY_PHASES, FINAL_PHASES, PHASES, rules_of
+from litebnn.rules.phases import BINARY_PHASES, FINAL_PHASES, PHASES
 from tests.support.documents import FOLDERS, read
 from toolchains.needs import needs
 from toolchains.targets import ROOT
@@ -19,9 +16,7 @@ FOLDERS_OF_RULES = sorted(path.name for path in (ROOT / "converter/litebnn/rules
 @pytest.mark.parametrize("name", [name for name in FOLDERS_OF_RULES if not name.startswith("_") and name != "build"])
 def test_a_folder_holds_rules_of_the_order_each_with_its_test(name: str) -> None:
     package = f"litebnn.rules.{name}"
-    everything = Request(True, {constant("x", np.zeros(1)): (0.0, 1.0)}, low_bit_weights="INT4", larq_compatible=True)
-    rules = [rule for phase in PHASES for rule in rules_of(phase, everything)]
-    assert len(rules) == sum(map(len, PHASES.values()))
+    rules = [row[0] if isinstance(row, tuple) else row for rows in PHASES.values() for row in rows]
     assert all(one.__module__.endswith(f".{one.__name__}") for one in rules)
     here = {one.__name__ for one in rules if one.__module__.startswith(f"{package}.")}
     folder = ROOT / "converter" / Path(*package.split("."))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from litebnn.graph import Model, begin_rewriting, facts, finish_rewriting
 from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
 from litebnn.quantize.calibration import find_ranges
 from litebnn.report.conversion import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, NO_BINARY_LAYER, Nonzero, make_report
-from litebnn.rules.build.notes import Notes, Request
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.phases import BINARY_PHASES, FINAL_PHASES, INT8_PHASES, PHASES_WITHOUT_BITS, run_phases
 from litebnn.safety import check_loads
 from litebnn.verify.assumption import layers_by_assumption
@@ -166,7 +165,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     with boundary():
         model = _read(source, name)
         names = model.input_names
-        notes = Notes(model, _request(options))
+        notes = Notes(model, options)
         folds = any(list(computed_weights(graph, op)) for graph in model.graphs for op in graph.ops)
         is_trained = any(op.name == "QUANTIZE" and op.input(0).type == "FLOAT32" for op in model.ops())
     status = _rewrite(model, notes, options)
@@ -218,7 +217,7 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         warn("no binary layer was found (the report says why for each layer)", __name__)
         if not asks_for_more(options):
             return NO_BINARY_LAYER
-    notes.request = replace(notes.request, ranges=find_ranges(model, notes, options))
+    notes.ranges = find_ranges(model, notes, options)
     run_phases(model, FINAL_PHASES, notes, options["progress"])
     with boundary():
         finish_rewriting(model)
@@ -233,7 +232,7 @@ def _as_trained(source: bytes, binary: Notes, options: ConvertOptions) -> tuple[
     """
     with boundary():
         model = read_model(source)
-        notes = Notes(model, binary.request)
+        notes = Notes(model, binary.options)
     reasons = {layer.name: layer.reasons for layer in binary.layers}
     for layer in notes.layers:
         layer.reasons.update(reasons.get(layer.name, {}))
@@ -269,14 +268,3 @@ def _fold_weights(model: Model, options: ConvertOptions) -> bool:
     with boundary():
         finish_rewriting(model)
     return True
-
-
-def _request(options: ConvertOptions) -> Request:
-    return Request(
-        assume_nonzero=options["assume_nonzero"],
-        input_type=options["inference_input_type"],
-        output_type=options["inference_output_type"],
-        low_bit_weights=(options["low_bit_weights"] or "").upper(),
-        dynamic_range=options["dynamic_range"],
-        larq_compatible=options["larq_compatible"],
-    )

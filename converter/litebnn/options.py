@@ -295,6 +295,7 @@ def flag_of(name: str) -> str:
 
 _HINTS = get_type_hints(ConvertOptions, include_extras=True)
 OPTIONS: dict[str, Option] = {name: hint.__metadata__[0] for name, hint in _HINTS.items()}
+DEFAULTS = cast(ConvertOptions, {name: option.default for name, option in OPTIONS.items()})
 
 
 def checked(given: ConvertOptions) -> ConvertOptions:
@@ -308,7 +309,7 @@ def checked(given: ConvertOptions) -> ConvertOptions:
     for name in given:
         if name not in OPTIONS:
             raise TypeError(f'there is no option "{name}": expected one of {", ".join(OPTIONS)}')
-    options = {name: option.kind.checked(name, given.get(name, option.default)) for name, option in OPTIONS.items()}
+    options = {name: OPTIONS[name].kind.checked(name, value) for name, value in {**DEFAULTS, **given}.items()}
     is_given = {name: _is_given(options, name) for name in OPTIONS}
     for name, option in OPTIONS.items():
         for other in option.excludes:

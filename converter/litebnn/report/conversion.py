@@ -157,7 +157,7 @@ def make_report(
     if status == CONVERTED:
         notes.finish(model.graphs)
         advice = tuple(advise(model, notes))
-    smaller = None if notes.request.low_bit_weights else smaller_file(model, bytes_after)
+    smaller = None if notes.options["low_bit_weights"] else smaller_file(model, bytes_after)
     if smaller is not None and status != ALREADY_CONVERTED:
         advice = (*advice, smaller)
     return ConversionReport(

@@ -1,5 +1,5 @@
-"""The interface between the converter and its rules: the user's options (`Request`), the notes for the report
-(`Notes`), and the decorator `each`, which makes a rule of a function that rewrites one op.
+"""The interface between the converter and its rules: the user's options and the notes for the report (`Notes`), and
+the decorator `each`, which makes a rule of a function that rewrites one op.
 
 The notes have a row for each convolution and dense layer of the source.
 """
@@ -16,26 +16,7 @@ from litebnn.analysis.constants import constants_upstream
 from litebnn.analysis.quantization import Ranges, unrounded
 from litebnn.contract import LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS, BConv2DOptions, Padding, PadValues
 from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
-
-
-@dataclass(frozen=True)
-class Request:
-    """The options of the converter that the rules depend on."""
-
-    assume_nonzero: bool = False
-    # The ranges of the activations that become int8; empty if all activations stay float. Rules add the ranges of new
-    # activations.
-    ranges: Ranges = field(default_factory=dict)
-    input_type: str = "float32"
-    output_type: str = "float32"
-    # The type for the weights of dense layers that are not binary, INT4 or INT2; empty to keep their type. If it is
-    # given, the weights of convolutions are packed to bits.
-    low_bit_weights: str = ""
-    dynamic_range: bool = False
-    larq_compatible: bool = False
-
-
-NOTHING = Request()
+from litebnn.options import DEFAULTS, ConvertOptions
 
 
 @dataclass(eq=False)
@@ -68,10 +49,16 @@ class Layer:
 
 
 class Notes:
-    """Collects the report's rows, one for each layer, while rules replace the layers' ops."""
+    """Collects the report's rows, one for each layer, while rules replace the layers' ops.
 
-    def __init__(self, model: Model, request: Request = NOTHING) -> None:
-        self.model, self.request = model, request
+    Args:
+        options: those of the conversion; the defaults for others.
+        ranges: those of the activations that become int8; empty if all stay float. Rules add those of new activations.
+    """
+
+    def __init__(self, model: Model, options: ConvertOptions | None = None, ranges: Ranges | None = None) -> None:
+        self.model, self.ranges = model, ranges or {}
+        self.options: ConvertOptions = {**DEFAULTS, **(options or {})}
         self.layers: list[Layer] = []
         self.warnings: dict[str, None] = {}  # each once, in order
         self._layer_of: dict[Op, Layer] = {}
