@@ -101,8 +101,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 # The name in pytest's cache of the list of tests that passed in the last run.
 PASSED = "litebnn/passed"
-# The name in pytest's cache of a bool: true if `.ci/bare` hid all tools from that run.
-WAS_BARE = "litebnn/was_bare"
 
 
 def _cache(config: pytest.Config) -> pytest.Cache | None:
@@ -124,7 +122,6 @@ class _Passed:
     def pytest_sessionfinish(self) -> None:
         if self.cache:
             self.cache.set(PASSED, self.names)
-            self.cache.set(WAS_BARE, "LITEBNN_BARE" in os.environ)
 
 
 def _are_deep(config: pytest.Config) -> bool:
@@ -172,13 +169,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def are_deep(pytestconfig: pytest.Config) -> bool:
     """True if the deep tests run too."""
     return _are_deep(pytestconfig)
-
-
-@pytest.fixture(scope="session")
-def passed_bare(pytestconfig: pytest.Config) -> set[str]:
-    """The tests that passed in the run before, if `.ci/bare` hid all tools from it; none without `--remaining`."""
-    cache = _cache(pytestconfig)
-    return _passed_before(pytestconfig) if cache and cache.get(WAS_BARE, False) else set()
 
 
 @pytest.fixture(scope="session")

@@ -237,10 +237,15 @@ def bench(
     _quietly("-m", "bench.models", model, *(["--peer"] if peer else []), threads=threads)
 
 
-@task(help={"tags": "also build the site of each release (a tag vN) in build/docs/vN"})
-def docs(context: Context, tags: bool = False) -> None:
+@task(
+    help={
+        "tags": "also build the site of each release (a tag vN) in build/docs/vN",
+        "generate": "instead rewrite the parts of the documents that the code knows",
+    }
+)
+def docs(context: Context, tags: bool = False, generate: bool = False) -> None:
     """Build the documentation site, build/docs/index.html; a warning is an error."""
-    _python("-m", "docs", *(["--tags"] if tags else []))
+    _python("-m", "docs", *(["--tags"] if tags else []), *(["--generate"] if generate else []))
 
 
 @task
@@ -274,7 +279,9 @@ def lint(context: Context) -> None:
     _python("-m", "ruff", "check", ".")
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
-    folders = [ROOT / name for name in ("android", "ops", "bench", "examples", "fuzz", "tests", "toolchains")]
+    folders = [
+        ROOT / name for name in ("android", "ops", "bench", "examples", "fuzz", "programs", "tests", "toolchains")
+    ]
     sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cc", ".c")]
     clang_format = "import sys, clang_format; sys.exit(clang_format.clang_format())"
     _python("-c", clang_format, "--dry-run", "--Werror", *sources)

@@ -4,7 +4,9 @@ The sidebars list the versions. A release is built from its own sources and sett
 
 Usage:
 
-    python -m docs [--tags]
+    python -m docs [--tags | --generate]
+
+--generate instead rewrites the parts of the documents that the code knows (docs/generated.py).
 """
 
 import argparse
@@ -16,6 +18,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from docs import generated
 from toolchains.command_line import run
 from toolchains.fetch.lock import find
 from toolchains.fetch.npm import take_files
@@ -70,8 +73,11 @@ def unpack(tag: str, folder: Path) -> None:
         tar.extractall(folder, filter="data")
 
 
-def build_all(tags: bool) -> None:
-    """Builds the site of this checkout, and on request those of the releases."""
+def build_all(tags: bool, generate: bool) -> None:
+    """Builds the site of this checkout, and on request those of the releases. With `generate`, rewrites documents."""
+    if generate:
+        generated.generate()
+        return
     versions = releases() if tags else []
     fetch_scripts()
     build(ROOT, SITE, versions, "")
@@ -85,7 +91,9 @@ def build_all(tags: bool) -> None:
 def main() -> int:
     """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m docs", description="Build the site.")
-    parser.add_argument("--tags", action="store_true", help="build the site of each release too")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--tags", action="store_true", help="build the site of each release too")
+    what.add_argument("--generate", action="store_true", help="instead rewrite the generated parts of the documents")
     return run(parser, build_all, None)
 
 

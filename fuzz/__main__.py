@@ -12,6 +12,7 @@ discovered.
 """
 
 import argparse
+import base64
 import os
 import random
 import re
@@ -21,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fuzz.coverage import cpp_coverage, python_coverage
-from fuzz.finding import describe
 from toolchains.build import locked
 from toolchains.command_line import exit_code
 from toolchains.compilers import find_clang
@@ -42,6 +42,15 @@ MEGABYTES = 2048
 # A graph may ask for any amount of memory. An allocation of more memory than this machine has must fail and be
 # reported.
 _NO_LARGE_BLOCKS = f"max_allocation_size_mb={MEGABYTES // 2}:allocator_may_return_null=1"
+
+_FRAMES = 12
+# The size in bytes up to which an input is printed. For a larger input, only its path is printed.
+_MOST_BYTES = 20_000
+
+_EXCEPTION = re.compile(r"^ *=== Uncaught Python exception: ===\n(.*\n)(Traceback .*\n(?:[ \t].*\n|\n)*)", re.MULTILINE)
+_FRAME = re.compile(r"^ *#\d+ 0x[0-9a-f]+ .*\n", re.MULTILINE)
+_OF_LIBRARIES = re.compile(r" in (?:fuzzer::|__sanitizer|__ubsan|__asan|main |_start )|^ *#\d+ 0x\w+ +\(/lib")
+_INPUT = re.compile(r"Test unit written to (\S+)")
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,30 @@ def run(target: Target, seed: int, corpus: Path, *, seconds: int = 0, inputs: in
         raise ToolkitError(f"{target.name}: {describe(finished.stdout)}")
     executions = re.search(r"number_of_executed_units: *(\d+)", finished.stdout)
     return int(executions[1]) if executions else 0
+
+
+def describe(output: str) -> str:
+    """The description of a finding: its kind, the innermost frames of its stack, and the input, in base64 if it is
+    small."""
+    exception = _EXCEPTION.search(output)
+    if exception:
+        kind, frames = exception[1].strip(), exception[2].splitlines()[1:]
+        # In a traceback, Python prints the innermost call last, and each call takes two lines.
+        stack = frames[-2 * _FRAMES :]
+    else:
+        reports = re.findall(r"^.*(?:runtime error:|ERROR:|SUMMARY:).*$", output, re.MULTILINE)
+        kind = "; ".join(dict.fromkeys(line.strip() for line in reports)) or output[-1000:]
+        stack = [line.rstrip() for line in _FRAME.findall(output) if not _OF_LIBRARIES.search(line)][:_FRAMES]
+    return "\n".join([kind, *stack, *_input(output)])
+
+
+def _input(output: str) -> list[str]:
+    written = _INPUT.search(output)
+    if written is None:
+        return []
+    path = Path(written[1])
+    small = path.is_file() and path.stat().st_size <= _MOST_BYTES
+    return [f"input: {path}", *([f"in base64: {base64.b64encode(path.read_bytes()).decode()}"] if small else [])]
 
 
 def fuzz(names: list[str], seconds: int, seed: int) -> None:

@@ -6,13 +6,9 @@ library, for the test of exhausted memory and for the comparisons with NumPy. A 
 crashes or hangs.
 """
 
-import functools
 import json
-import os
 import re
-import resource
 import shlex
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mutants import mutant as sample
-from mutants.mutant import Mutant, Outcome, Verdict
+from mutants.mutant import Mutant, Outcome, Verdict, outcome_of
 from toolchains.compilers import find_gcc
 from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
 
@@ -41,9 +37,7 @@ KERNELS = "ops/kernels"
 # is kernels/platform, whose code depends on the system.
 FOLDERS = (KERNELS, f"{KERNELS}/bconv2d", "ops/tflite/ops", "ops/tflite/partition", "ops/tflite/runtime")
 FILES = sorted(str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).glob("*.cc"))
-# The time limits of a test program in seconds: one for processor time, one for elapsed time. A program that exceeds a
-# limit counts as hanging.
-SECONDS, PATIENCE = 30, 600
+SECONDS = 30  # of processor time that a test program may take
 
 # The changes that make mutants: regular expressions and their replacements. The spaces around an operator distinguish
 # it from a template's angle bracket.
@@ -162,24 +156,12 @@ class Workshop:
         outcome = self._outcome_of_program(WORK / "ops" / "tests" / LIBRARY_TEST, LD_LIBRARY_PATH=str(folder))
         if outcome is Outcome.SURVIVED:
             library = str(folder / "liblitebnn.so")
-            outcome = self._outcome([sys.executable, "-m", *NUMPY_TESTS], LITEBNN_LIBRARY=library)
+            outcome = outcome_of([sys.executable, "-m", *NUMPY_TESTS], ROOT, SECONDS, LITEBNN_LIBRARY=library)
         return outcome
 
     def _outcome_of_program(self, program: Path, **environment: str) -> Outcome:
-        return self._outcome([str(program), FILTER, "--gtest_brief=1", "--gtest_fail_fast"], **environment)
-
-    def _outcome(self, command: Sequence[str], **environment: str) -> Outcome:
-        limit = functools.partial(resource.setrlimit, resource.RLIMIT_CPU, (SECONDS, resource.RLIM_INFINITY))
-        environment = {**os.environ, **environment}
-        try:
-            finished = subprocess.run(
-                command, capture_output=True, timeout=PATIENCE, preexec_fn=limit, env=environment, cwd=ROOT
-            )
-        except subprocess.TimeoutExpired:
-            return Outcome.HUNG
-        if finished.returncode == -signal.SIGXCPU:
-            return Outcome.HUNG
-        return Outcome.FAILED if finished.returncode else Outcome.SURVIVED
+        command = [str(program), FILTER, "--gtest_brief=1", "--gtest_fail_fast"]
+        return outcome_of(command, ROOT, SECONDS, **environment)
 
     @property
     def _compiler(self) -> str:

@@ -2,12 +2,18 @@
 sample.
 """
 
+import functools
 import itertools
+import os
 import random
-from collections.abc import Callable, Iterable
+import resource
+import signal
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TypeVar
 
 from toolchains.targets import ROOT, read_toml
@@ -48,6 +54,22 @@ class Outcome(Enum):
 
 
 Verdict = tuple[Mutant, Outcome]
+PATIENCE = 600  # further seconds by the clock; a program that hangs without computing ends too
+
+
+def outcome_of(command: Sequence[str], folder: Path, seconds: int, **environment: str) -> Outcome:
+    """Runs tests in a folder. They hang if they take more than `seconds` of processor time."""
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+    variables = {**os.environ, **environment}
+    try:
+        finished = subprocess.run(
+            command, capture_output=True, timeout=PATIENCE + 2 * seconds, preexec_fn=limit, env=variables, cwd=folder
+        )
+    except subprocess.TimeoutExpired:
+        return Outcome.HUNG
+    if finished.returncode == -signal.SIGXCPU:
+        return Outcome.HUNG
+    return Outcome.FAILED if finished.returncode else Outcome.SURVIVED
 
 
 def survivors(

@@ -6,18 +6,20 @@ of these tests fails or takes far too long.
 """
 
 import ast
-import importlib
+import itertools
+import json
 import os
 import shutil
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 from mutants import mutant as sample
-from mutants.mutant import Mutant, Outcome, Verdict
-from mutants.trial import FORK, Collected, Recording, statement_lines, try_in_new_process
+from mutants.mutant import Mutant, Outcome, Verdict, outcome_of
 from toolchains.needs import missing
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
@@ -39,15 +41,9 @@ WHOLE = (
     "tests/convert/test_hidden_int8_forms.py",
 )
 TESTS = [*SOURCES, *WHOLE]
-# Modules that the trial process imports once for all tests, because importing them takes longer than most tests. None
-# of them imports litebnn, the code that is mutated.
-IMPORTED = (
-    "pytest",
-    "hypothesis.extra.numpy",
-    "ai_edge_litert.interpreter",
-    "ai_edge_litert.schema_py_generated",
-    "rich.table",
-)
+PYTEST = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-W", "ignore", "--hypothesis-seed=0"]
+# Seconds of the tests that try one mutant. They may take SLOWER times as long, and MORE seconds for imports.
+SECONDS, SLOWER, MORE = 60.0, 5.0, 20.0
 # The operator | occurs in annotations, which nothing evaluates. A mutant that changes it is therefore equivalent to the
 # original.
 ANNOTATIONS = "BitOr_"
@@ -129,46 +125,84 @@ def copy_sources(folder: Path) -> None:
             shutil.copy2(source, folder)
 
 
+@dataclass
+class Recording:
+    """The tests that execute each line of each file, by name ("" for an import), and the seconds of each test."""
+
+    tests: Mapping[str, Mapping[str, list[str]]]
+    seconds: Mapping[str, float]
+
+    def tests_of(self, file: str, lines: range) -> list[str]:
+        """The tests to run if these lines change: first those of the file's own test module, then those of its folder,
+        then all others, each the quickest first, and SECONDS long together.
+
+        A line that an import executes can affect any test of the file. Tests of code near this line may depend on it
+        without executing it.
+        """
+        near = f"{Path(file).with_suffix('')}_test.py::", f"{Path(file).parent}/"
+        executed = self.tests.get(file, {})
+        found = {test for line in lines for test in executed.get(str(line), [])}
+        if "" in found:
+            found = {test for tests in executed.values() for test in tests}
+            found |= {test for test in self.seconds if test.startswith(near)}
+        ordered = sorted(found - {""}, key=lambda test: (*(not test.startswith(x) for x in near), self.seconds[test]))
+        ends = itertools.accumulate(self.seconds[test] for test in ordered)
+        return [test for test, end in zip(ordered, ends, strict=True) if end <= SECONDS]
+
+
+def statement_lines(text: str, line: int) -> range:
+    """The lines of the innermost statement that contains `line`; of a compound statement, only the head's lines."""
+    found = range(line, line + 1)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+            if line <= max(last, node.lineno):
+                found = range(node.lineno, max(last, node.lineno) + 1)
+    return found
+
+
 class Workshop:
-    """A copy of the package, in which one module is changed at a time."""
+    """Copies of the package; each trial changes one module of one copy."""
 
-    current: "Workshop"
-
-    def __init__(self, recording: Recording) -> None:
-        self._folder = WORK / str(os.getpid())
-        shutil.copytree(COPY, self._folder)
-        self._recording = recording
-        self._collected = Collected(self._folder, recording, TESTS)
+    def __init__(self, jobs: int) -> None:
+        copy_sources(COPY)
+        recorded = WORK / "recording.json"
+        plugin = {"LITEBNN_RECORDING": str(recorded), "LITEBNN_RECORDED": os.pathsep.join(SOURCES)}
+        if self._outcome(COPY, ["-p", "mutants.recording", *TESTS], 3600, **plugin) is not Outcome.SURVIVED:
+            raise ToolkitError("the tests of the mutants fail without any: invoke test")
+        self._recording = Recording(*json.loads(recorded.read_text(encoding="utf-8")))
+        self._copies: Queue[Path] = Queue()
+        for job in range(jobs):
+            self._copies.put(Path(shutil.copytree(COPY, WORK / str(job))))
 
     def trial(self, site: Site) -> Verdict | None:
         """The result of a mutant's tests; None if there is no mutant or it is known to be equivalent."""
         found = mutated(site)
         if found is None or found[0].is_equivalent:
             return None
-        return found[0], self._outcome(*found)
-
-    def _outcome(self, mutant: Mutant, before: str, after: str) -> Outcome:
-        tests, imported = self._recording.tests_of(mutant.file, statement_lines(before, mutant.line))
-        if not imported:
-            return self._collected.outcome(before, after, tests)
-        copy = self._folder / mutant.file
-        times = copy.stat()
-        copy.write_text(after, encoding="utf-8")
+        mutant, before, after = found
+        tests = self._recording.tests_of(mutant.file, statement_lines(before, mutant.line))
+        if not tests:
+            return mutant, Outcome.SURVIVED
+        folder = self._copies.get()
         try:
-            return try_in_new_process(self._folder, self._recording, tests)
+            (folder / mutant.file).write_text(after, encoding="utf-8")
+            chosen = folder / "chosen-tests.txt"
+            chosen.write_text("\n".join(tests), encoding="utf-8")
+            seconds = MORE + SLOWER * sum(self._recording.seconds[test] for test in tests)
+            return mutant, self._outcome(folder, [f"@{chosen}"], round(seconds))
         finally:
-            copy.write_text(before, encoding="utf-8")
-            # The file also gets its old modification time again, because Python uses it to find out if the module's
-            # compiled form is valid.
-            os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
+            (folder / mutant.file).write_text(before, encoding="utf-8")
+            self._copies.put(folder)
 
-
-def _begin(recording: Recording) -> None:
-    Workshop.current = Workshop(recording)
-
-
-def _trial(site: Site) -> Verdict | None:
-    return Workshop.current.trial(site)
+    @staticmethod
+    def _outcome(folder: Path, arguments: list[str], seconds: int, **environment: str) -> Outcome:
+        path = os.pathsep.join(map(str, (folder / "converter", folder, ROOT)))
+        library = str(BUILD / "host" / "liblitebnn.so")
+        # Equal sizes and times of a module's two forms would pass for the same, compiled.
+        fixed = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "LITEBNN_LIBRARY": library}
+        return outcome_of([*PYTEST, *arguments], folder, seconds, **fixed, **environment)
 
 
 def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
@@ -182,12 +216,6 @@ def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
         if reason := missing(needed):
             raise ToolkitError(reason)
     shutil.rmtree(WORK, ignore_errors=True)
-    copy_sources(COPY)
-    os.environ["LITEBNN_LIBRARY"] = str(BUILD / "host" / "liblitebnn.so")
-    for name in IMPORTED:
-        importlib.import_module(name)
-    recording = Recording(COPY)
-    if not recording.make(SOURCES, TESTS):
-        raise ToolkitError("the tests of the mutants fail without any: invoke test")
-    with ProcessPoolExecutor(jobs, FORK, initializer=_begin, initargs=(recording,)) as executor:
-        return sample.survivors(sites(), count, seed, executor, _trial)
+    workshop = Workshop(jobs)
+    with ThreadPoolExecutor(jobs) as executor:
+        return sample.survivors(sites(), count, seed, executor, workshop.trial)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.__main__ import FOLDER, build, fuzz, needs_of, run, targets
+from fuzz.__main__ import FOLDER, build, describe, fuzz, needs_of, run, targets
 from fuzz.coverage import covered_parts
-from fuzz.finding import describe
 from fuzz.seeds import OPS
 from tests.needs import need
 from tests.support.programs import host_programs

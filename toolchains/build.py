@@ -144,7 +144,7 @@ def _build(target: Target, compiler: Compiler, *products: str) -> Path:
     start = time.monotonic()
     _compile(target, compiler, *products)
     work, runtime = work_folder(target, compiler), runtime_folder(target.name)
-    others = [work / "examples" / name for name in programs_of(target)] if runtime.is_dir() and not products else []
+    others = [work / "programs" / name for name in programs_of(target)] if runtime.is_dir() and not products else []
     others += [library_in(runtime)] if others else []
     name = MICRO_LIBRARY if target.is_bare else target.names.library
     if is_macho(work / name):

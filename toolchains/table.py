@@ -1,7 +1,4 @@
-"""Prints the table of targets with this machine's tools for each target, or in the form of docs/targets.md.
-
-python -m toolchains.table [--markdown]
-"""
+"""Prints the table of targets with this machine's tools for each target, as `invoke targets` does."""
 
 import argparse
 import sys
@@ -60,18 +57,14 @@ def as_markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
-def print_table(markdown: bool) -> None:
-    """Prints the targets: in markdown, as in docs/targets.md, or else as a table with this machine's tools."""
-    if markdown:
-        print(as_markdown(), end="")
-    else:
-        Console(width=None if sys.stdout.isatty() else NO_TERMINAL).print(table())
+def print_table() -> None:
+    """Prints the targets with this machine's tools."""
+    Console(width=None if sys.stdout.isatty() else NO_TERMINAL).print(table())
 
 
 def main() -> int:
     """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m toolchains.table", description="Print the table of targets.")
-    parser.add_argument("--markdown", action="store_true", help="as docs/targets.md has it")
     return run(parser, print_table, None)
 
 

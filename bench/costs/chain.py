@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from bench.layers.__main__ import model_of
 from litebnn.contract import (
     LCE_BMAXPOOL_2D,
     LCE_DEQUANTIZE,
@@ -17,7 +16,8 @@ from litebnn.contract import (
     Padding,
     PadValues,
 )
-from litebnn.graph import Array, Graph, Quantization, Tensor, builtin_op, constant, packed_words
+from litebnn.flatbuffer import write_model
+from litebnn.graph import Array, Graph, Model, Quantization, Tensor, builtin_op, constant, packed_words
 from litebnn.rules.build.bconv import bconv_of
 from litebnn.rules.build.ops import custom_op
 
@@ -39,7 +39,10 @@ class Chain:
         return Tensor(f"tensor_{self._count}", type, shape, quantization=quantization)
 
     def bytes(self) -> bytes:
-        return model_of(self.graph, self.x, self.y)
+        """The .tflite file of the network."""
+        graph = self.graph
+        graph.tensors, graph.inputs, graph.outputs = [self.x], [self.x], [self.y]  # buffer 0 stands for no data
+        return write_model(Model([graph], [], [], [], None, None, 3, "bench"))
 
     def _values(self, *shape: int) -> Array:
         return RNG.standard_normal(shape, np.float32)
@@ -113,11 +116,17 @@ class Chain:
         return self.builtin("ADD", [self.y, addend], self.y.shape)
 
     def builtin(
-        self, name: str, inputs: list[Tensor | None], shape: tuple[int, ...], type: str = "", **options: Any
+        self,
+        name: str,
+        inputs: list[Tensor | None],
+        shape: tuple[int, ...],
+        type: str = "",
+        version: int = 0,
+        **options: Any,
     ) -> Chain:
         """Appends the built-in op `name`. Its output has the element type of its input unless `type` is given."""
         output = self._tensor(type or self.y.type, shape)
-        version = {"INT8": 3}.get(self.y.type, 1)
+        version = version or (3 if self.y.type == "INT8" else 1)
         self.graph.insert(builtin_op(name, inputs, output, version=version, **options))
         self.y = output
         return self

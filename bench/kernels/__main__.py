@@ -207,8 +207,8 @@ def benchmark_model(target: Target) -> Path:
     folder = FOLDER / f"{target.name}-programs"
     output_of(compiler.configure(folder, LITEBNN_TFLITE_DIR=str(runtime)))
     output_of(compiler.compile(folder, "benchmark_model"))
-    copy_whole(library_in(runtime), folder / "examples")
-    return folder / "examples" / "benchmark_model"
+    copy_whole(library_in(runtime), folder / "programs")
+    return folder / "programs" / "benchmark_model"
 
 
 def count_network(target: Target, isa: str, model: bytes, *, delegated: bool = True) -> int:

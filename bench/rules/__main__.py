@@ -21,8 +21,8 @@ from pathlib import Path
 from bench.costs.__main__ import ISAS, this_cpu
 from bench.costs.measure import measure
 from bench.kernels.__main__ import Counter, build, count_layer, count_network, cycles_of_layers
-from bench.rules.page import PAGE, rewritten
 from bench.rules.pairs import Pair, Side, pairs
+from docs.generated import generate
 from litebnn.files import write_whole
 from litebnn.report.guidelines import FILE, GUIDELINES, Price, read_prices
 from toolchains.command_line import parser, run
@@ -87,7 +87,7 @@ def _layers(
 
 def replace_prices(target: str, passes: int, only: str) -> None:
     """Measures the price of each rule on a target, which is the cost of breaking the rule. Replaces the target's rows
-    in the table of prices (`FILE`) and in the page `PAGE`.
+    in the table of prices (`FILE`) and in docs/rules-for-models.md.
     """
     chosen = [pair for pair in pairs() if only in pair.rule]
     if not chosen:
@@ -103,7 +103,7 @@ def replace_prices(target: str, passes: int, only: str) -> None:
     rows = sorted(table.values(), key=lambda each: names.index(each.rule))
     lines = ",\n".join(json.dumps(asdict(each)) for each in rows)
     write_whole(FILE, f"[\n{lines}\n]\n".encode())
-    write_whole(PAGE, rewritten(PAGE.read_text(encoding="utf-8"), rows).encode())
+    generate()
 
 
 def main() -> int:

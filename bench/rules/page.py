@@ -1,20 +1,16 @@
-"""Writes the tables of docs/rules-for-models.md from the rules and their prices: the costs of breaking each rule."""
+"""The tables of docs/rules-for-models.md, from the rules and their prices: the costs of breaking each rule."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from bench.rules.pairs import pairs
 from litebnn.report.guidelines import GUIDELINES, Price, nearest_to_time
-from toolchains.targets import ROOT
 
-PAGE = ROOT / "docs" / "rules-for-models.md"
 # The Arm ISAs, in the order of the columns of the page's tables. SME2 is missing, because no CPU with SME2 was
 # available, and llvm-mca models none.
 _ARM = ("neon64_tbl", "neon64", "neon64_in_order", "neon32")
 ISAS = ("avx512_vbmi", "avx512", "avx2", "portable", *_ARM)
-_BEGIN, _END = "<!-- {} of python -m bench.rules -->", "<!-- end of {} -->"
 
 
 def tables(prices: Iterable[Price]) -> dict[str, str]:
@@ -52,15 +48,3 @@ def _value(price: Price | None) -> str:
         return "–"
     unit = {"ns": "ns", "cycles": "cycles", "instructions": "instr."}[price.unit]
     return f"{price.broken - price.kept:+.2f} {unit}"
-
-
-def rewritten(page: str, prices: Iterable[Price]) -> str:
-    """Returns the text of docs/rules-for-models.md, in which new tables replace the old ones. `prices` has the measured
-    costs of breaking the rules, which the tables show.
-    """
-    for name, table in tables(prices).items():
-        begin, end = _BEGIN.format(name), _END.format(name)
-        pattern = re.compile(rf"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-        assert pattern.search(page), name
-        page = pattern.sub(lambda _, text=f"{begin}\n{table}\n{end}": text, page)  # type: ignore[misc]
-    return page

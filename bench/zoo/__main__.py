@@ -31,12 +31,11 @@ from functools import partial
 from pathlib import Path
 
 from bench.kernels.__main__ import count_network
-from bench.models.__main__ import cpu_name
+from bench.models import cpu_name, take_turns
 from bench.zoo import PEER_PYTHON, ZOO, model_file, networks
 from bench.zoo.convert import convert_network, quantize_network
 from bench.zoo.floor import BinaryWork, binary_work, float_layers, inner_loop_instructions, speeds
-from litebnn.benchmark import LARQ, XNNPACK, Contender, measure
-from litebnn.errors import ConversionError
+from litebnn.benchmark import LARQ, XNNPACK, Contender
 from toolchains.command_line import run
 from toolchains.targets import ToolkitError, find_system_target
 
@@ -73,10 +72,7 @@ def time_network(name: str, isa: str, rounds: int, speed: BinaryWork) -> dict[st
     for kind in ("lce-best", "lce-best, int8"):
         if not (contenders[kind].model.is_file() and PEER_PYTHON.is_file()):
             del contenders[kind]
-    try:
-        measured = measure(list(contenders.values()), turns=rounds, runs=1, ops=False)
-    except ConversionError as error:
-        raise ToolkitError(str(error)) from error
+    measured = take_turns(list(contenders.values()), rounds)
     medians = {kind: one.median * 1e3 for kind, one in zip(contenders, measured, strict=True)}
     rows: dict[str, Row] = {}
     for suffix, work in zip(("", ", int8"), works, strict=True):

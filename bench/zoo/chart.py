@@ -1,28 +1,21 @@
-"""Draws the times that bench.models stored in bench/zoo/times.json, and writes their table.
+"""Draws the times that bench.models stored in bench/zoo/times.json.
 
 Usage:
 
     python -m bench.zoo.chart
 
-The picture is docs/images/zoo.svg. One file has light and dark colours, and the reader's system selects them. The table
-is in docs/performance.md.
+The picture is docs/images/zoo.svg. One file has light and dark colours, and the reader's system selects them.
 """
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
-
-import matplotlib
-from matplotlib.figure import Figure
 
 from toolchains.targets import ROOT
 
 TIMES = ROOT / "bench" / "zoo" / "times.json"
 CHART = ROOT / "docs" / "images" / "zoo.svg"
-PAGE = ROOT / "docs" / "performance.md"
-_TABLE = re.compile(r"(<!-- times of the zoo -->\n).*?(<!-- end of times -->)", re.DOTALL)
 _COLUMNS = {
     "litebnn": "litebnn",
     "lce-best": "Larq Compute Engine, best",
@@ -67,7 +60,7 @@ def table(times: dict[str, Any]) -> str:
     return "\n".join([header, "|---" * (3 + len(_COLUMNS)) + "|", *rows])
 
 
-def draw(times: dict[str, Any], figure: Figure) -> None:
+def draw(times: dict[str, Any], figure: Any) -> None:
     """Draws a group of bars for each network: the median time of each runtime in ms, sorted by litebnn's times.
 
     Larq Compute Engine with its default options is left out, because its long bars would make the other bars too short
@@ -113,6 +106,9 @@ def with_dark_colours(svg: str) -> str:
 
 def main() -> int:
     """Runs the command line and returns the exit code."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
     times = json.loads(TIMES.read_text(encoding="utf-8"))
     # The settings make equal times give an equal file, and keep the picture's text as text instead of outlines.
     settings = {"svg.hashsalt": "litebnn", "svg.fonttype": "none", "font.family": "sans-serif"}
@@ -123,8 +119,6 @@ def main() -> int:
         draw(times, figure)
         figure.savefig(CHART, metadata={"Date": None})
     CHART.write_text(with_dark_colours(CHART.read_text(encoding="utf-8")), encoding="utf-8")
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_TABLE.sub(lambda found: f"{found[1]}{table(times)}\n{found[2]}", page), encoding="utf-8")
     print(CHART.relative_to(Path.cwd()) if CHART.is_relative_to(Path.cwd()) else CHART)
     return 0
 

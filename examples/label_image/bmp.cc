@@ -6,7 +6,7 @@
 
 #include "common/error.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 // The possible sizes of the BMP header in bytes. Each size identifies a version of the format.
@@ -117,4 +117,4 @@ std::string PlainBmp(const std::string& bytes) {
   return plain;
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

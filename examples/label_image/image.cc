@@ -33,7 +33,7 @@ void* ReallocateBlock(void* block, size_t size) { return size <= kLargestBlock ?
 #define STB_IMAGE_IMPLEMENTATION
 #include "stb_image.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 constexpr int64_t kMostPixels = int64_t{1} << 26;
@@ -162,4 +162,4 @@ Image CenterCrop(const Image& image, float share) {
   return square;
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

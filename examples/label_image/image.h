@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 // A decoded image: rows from the top, pixels from the left, 1 (grey) or 3 (red, green, blue) interleaved channels.
 struct Image {
@@ -69,4 +69,4 @@ std::vector<T> Resize(const Image& image, const Resampling& resampling, Convert 
 // Cuts a square out of the middle of an image. The square's side is `share` (0 to 1) of the image's shorter side.
 Image CenterCrop(const Image& image, float share);
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

@@ -20,7 +20,7 @@
 #include "label_image/metadata.h"
 #include "litebnn/litebnn.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 constexpr size_t kLargestImageFile = size_t{256} << 20;
@@ -328,6 +328,6 @@ void Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs
 
-int main(int argc, char** argv) { return litebnn::examples::RunProgram(litebnn::examples::Main, argc, argv); }
+int main(int argc, char** argv) { return litebnn::programs::RunProgram(litebnn::programs::Main, argc, argv); }

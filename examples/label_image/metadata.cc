@@ -8,7 +8,7 @@
 
 #include "common/error.h"
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 namespace {
 
 // The slots (positions in the flatbuffer table) of the fields that this file reads, in .tflite files and in TFLite
@@ -204,4 +204,4 @@ Metadata ReadMetadata(const std::string& model) {
   return metadata;
 }
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

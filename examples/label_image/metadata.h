@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace litebnn::examples {
+namespace litebnn::programs {
 
 struct Metadata {
   std::vector<float> mean;  // subtracted from pixels: one number, or one a channel; empty if the file has none
@@ -18,4 +18,4 @@ struct Metadata {
 // damaged.
 Metadata ReadMetadata(const std::string& model);
 
-}  // namespace litebnn::examples
+}  // namespace litebnn::programs

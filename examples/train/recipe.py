@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from examples.train.engines import Engine, load_engine
 from examples.train.images import Images, open_images
 from examples.train.log import Log
 from examples.train.options import Options
-from examples.train.schedule import factor
 from litebnn.files import write_whole
 
 NETWORK = "network.tflite"
@@ -41,6 +41,21 @@ def train(options: Options) -> None:
         engine.save_weights(options.output)
         if options.convert:
             _convert(options, images, engine, log)
+
+
+def factor(step: int, steps: int, warmup: float) -> float:
+    """The factor of all learning rates, for step 0 to `steps` - 1. It rises from near 0 to 1, and then falls to
+    0 by half a cosine.
+
+    `warmup` is the share of all steps in which the factor rises. `step` is the number of steps that are done.
+
+    >>> [round(factor(step, 10, 0.2), 3) for step in (0, 1, 2, 6, 9)]
+    [0.5, 1.0, 1.0, 0.5, 0.038]
+    """
+    rising = round(steps * warmup)
+    if step < rising:
+        return (step + 1) / rising
+    return 0.5 * (1 + math.cos(math.pi * (step - rising) / (steps - rising)))
 
 
 def _train(options: Options, images: Images, engine: Engine, log: Log) -> None:

@@ -5,7 +5,7 @@
 #include "label_image/image.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace litebnn::examples;
+  using namespace litebnn::programs;
   if (size == 0) return 0;
   // The first byte selects the channels, so that the bytes after it are a plain file.
   const int channels = data[0] % 2 == 0 ? 1 : 3;

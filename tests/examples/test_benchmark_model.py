@@ -231,7 +231,7 @@ def test_help_lists_every_flag(benchmark_model):
 
 
 def test_builtin_ops_have_the_schemas_names():
-    header = (ROOT / "examples" / "common" / "builtin_names.h").read_text()
+    header = (ROOT / "programs" / "common" / "builtin_names.h").read_text()
     names = re.findall(r'"(\w+)"', header)
     known = {code: name for code, name in OPERATOR_NAMES.items() if code < len(names)}
     assert dict(enumerate(names)) == known

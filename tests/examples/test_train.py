@@ -11,7 +11,7 @@ from examples.train import checkpoint
 from examples.train.__main__ import main
 from examples.train.images import Images, crop_box, open_images
 from examples.train.options import Options, parse
-from examples.train.schedule import factor
+from examples.train.recipe import factor
 from tests.needs import need
 
 STATE = {"network/0": np.arange(4.0), "optimizer/0": np.array(3)}

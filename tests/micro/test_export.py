@@ -45,11 +45,17 @@ def exported(model: Path | bytes, folder: Path, **options: object) -> litebnn.Ex
         return litebnn.export_c(model, folder / "network", **options)
 
 
+def passes(model: Path | bytes, folder: Path, **options: object) -> litebnn.Export:
+    """Exports a model, and runs its self-test, compiled only from the exported files."""
+    export = exported(model, folder, **options)
+    assert compiled.check_alone(folder / "network").endswith("passed\n")
+    return export
+
+
 @pytest.mark.parametrize("name", FEW)
 def test_a_golden_model_is_bit_equal(name: str, tmp_path: Path) -> None:
-    export = exported(GOLDEN / f"{name}.tflite", tmp_path)
+    export = passes(GOLDEN / f"{name}.tflite", tmp_path)
     assert export.exact
-    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 
 
 @pytest.mark.parametrize(("axis", "size"), [(1, 5), (2, 4), (3, 32)])
@@ -60,8 +66,7 @@ def test_gathered_elements_are_equal(axis: int, size: int, tmp_path: Path) -> No
     x = model.input(*shape)
     shape[axis] = len(indices)
     y = model.op("GATHER", [x, model.const(indices, np.int32)], shape, axis=axis)
-    exported(model.finish(y), tmp_path)
-    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+    passes(model.finish(y), tmp_path)
 
 
 @pytest.mark.parametrize(("kernels", "kernel"), [("compact", "pairs.c"), ("fast", "triples.c")])
@@ -131,8 +136,7 @@ def test_two_convolutions_that_are_added_are_both_computed(tmp_path: Path) -> No
     x = model.input(1, 8, 8, 32)
     main = model.conv(model.sign(x), sign_weights(rng, 64, 3, 3, 32), same=True)
     added = model.elementwise("ADD", main, model.conv(x, rng.standard_normal((64, 1, 1, 32))))
-    exported(model.finish(model.conv(model.sign(added), sign_weights(rng, 8, 3, 3, 64))), tmp_path)
-    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+    passes(model.finish(model.conv(model.sign(added), sign_weights(rng, 8, 3, 3, 64))), tmp_path)
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -141,9 +145,8 @@ def test_a_strip_reads_its_own_input_again(first: bool, tmp_path: Path) -> None:
     x = model.input(1, 8, 8, 8)
     pair = [x, model.conv(x, rng.standard_normal((8, 3, 3, 8)), same=True)]
     added = model.elementwise("ADD", *(pair if first else reversed(pair)))
-    export = exported(model.finish(model.max_pool(added, 2, 2)), tmp_path)
+    export = passes(model.finish(model.max_pool(added, 2, 2)), tmp_path)
     assert [step.kinds for step in export.steps] == [("CONV_2D", "ADD", "MAX_POOL_2D")]
-    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 
 
 def test_ops_that_nothing_reads_are_left_out(tmp_path: Path) -> None:
@@ -151,10 +154,9 @@ def test_ops_that_nothing_reads_are_left_out(tmp_path: Path) -> None:
     x = model.input(1, 5, 5, 3)
     unread = model.op("COS", [model.conv(x, np.ones((64, 3, 3, 3)))], (1, 3, 3, 64))
     model.reshape(unread, 576)
-    export = exported(model.finish(model.op("NEG", [x], x.dims)), tmp_path)
+    export = passes(model.finish(model.op("NEG", [x], x.dims)), tmp_path)
     assert [(step.kinds, step.ops) for step in export.steps] == [(("NEG",), (3,))]
     assert export.constant_bytes == 0
-    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 
 
 def test_an_op_is_named_by_its_index_in_the_file(tmp_path: Path) -> None:
@@ -409,8 +411,7 @@ def test_reshapes_share_memory_and_outputs_may_be_inputs(tmp_path: Path) -> None
     x = model.input(1, 2, 3, 4)
     rows = model.reshape(x, 1, 24)
     y = model.op("RELU", [rows], rows.dims)
-    exported(model.finish(rows, y, model.reshape(y, 24, 1)), tmp_path)
-    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+    passes(model.finish(rows, y, model.reshape(y, 24, 1)), tmp_path)
     assert len(read_model(model.finish(rows)).graphs[0].inputs) == 1
 
 
@@ -420,8 +421,7 @@ def test_constants_may_be_operands_and_outputs(tmp_path: Path) -> None:
     ones, twos, rest = (model.const(rng.standard_normal((1, 2, 3, 4))) for _ in range(3))
     joined = model.op("CONCATENATION", [ones, x, twos], (1, 2, 3, 12), axis=3)
     flat = model.reshape(twos, 24)
-    exported(model.finish(joined, rest, flat, model.op("NEG", [flat], flat.dims)), tmp_path)
-    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+    passes(model.finish(joined, rest, flat, model.op("NEG", [flat], flat.dims)), tmp_path)
 
 
 @pytest.mark.parametrize("bits", [8, 4])
@@ -437,8 +437,7 @@ def test_weights_that_are_stored_quantized_become_float(bits: int, tmp_path: Pat
         model.graph.set_input(model.graph.ops[-1], 0, narrow)
     y = model.conv(x, np.zeros((8, 3, 3, 3)))
     model.graph.set_input(model.graph.ops[-1], 1, weights)
-    assert exported(model.finish(y), tmp_path).exact
-    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+    assert passes(model.finish(y), tmp_path).exact
 
 
 def test_infinities_are_kept(tmp_path: Path) -> None:
@@ -462,8 +461,7 @@ def test_zeros_have_the_runtimes_signs(tmp_path: Path) -> None:
     shown = [model.op("ABS", [zeros], x.dims)]
     shown += [model.op(f"REDUCE_{name}", [zeros, axes], (1, 1, 1, 8), keep_dims=True) for name in ("MAX", "MIN")]
     # The self-test takes +0 and -0 for equal. The quotient 1 / x is +inf or -inf and shows the sign of a zero.
-    exported(model.finish(*(model.elementwise("DIV", model.const([1]), values) for values in shown)), tmp_path)
-    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+    passes(model.finish(*(model.elementwise("DIV", model.const([1]), values) for values in shown)), tmp_path)
 
 
 def test_an_input_that_no_op_reads_is_no_warning(tmp_path: Path) -> None:
@@ -477,8 +475,7 @@ def test_an_input_that_no_op_reads_is_no_warning(tmp_path: Path) -> None:
 
 
 def test_a_models_strange_name_stays_in_comments(tmp_path: Path) -> None:
-    exported(_dense(), tmp_path, packages=[*PACKAGES], title="@TABLE@ */ \\\nmessage(FATAL_ERROR)")
-    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+    passes(_dense(), tmp_path, packages=[*PACKAGES], title="@TABLE@ */ \\\nmessage(FATAL_ERROR)")
     for file in (tmp_path / "network").rglob("*"):
         assert not file.is_file() or b"\nmessage" not in file.read_bytes(), file
     assert (tmp_path / "network" / "README.md").read_text().startswith("# @TABLE@ __ ")
@@ -486,8 +483,7 @@ def test_a_models_strange_name_stays_in_comments(tmp_path: Path) -> None:
 
 def test_rare_networks_are_equal(tmp_path: Path) -> None:
     for model in networks.rare_networks(3, 40):
-        exported(model, tmp_path)
-        assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+        passes(model, tmp_path)
 
 
 HOSTILE = 2**31 - 1

@@ -17,6 +17,7 @@ FOLDERS = (
     "fuzz",
     "mutants",
     "ops",
+    "programs",
     "tests",
     "toolchains",
 )

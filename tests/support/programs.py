@@ -1,4 +1,4 @@
-"""Helpers for the tests of the example programs: the built programs, tiny models, and a function that runs a
+"""Helpers for the tests of the programs: the built programs, tiny models, and a function that runs a
 program."""
 
 import functools
@@ -68,8 +68,8 @@ def _own_build(name: str, runtime: Path, compiler: Compiler, **options: str) -> 
         for step in (configure, compiler.compile(folder, *PROGRAMS)):
             run = subprocess.run(step, capture_output=True, text=True)
             assert run.returncode == 0, run.stdout + run.stderr
-        copy_whole(library_in(runtime), folder / "examples")
-    return folder / "examples"
+        copy_whole(library_in(runtime), folder / "programs")
+    return folder / "programs"
 
 
 def run(command: Sequence[str | Path], **flags: object) -> subprocess.CompletedProcess[str]:

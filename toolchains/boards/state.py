@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from litebnn.boards.board import Board
 from toolchains.targets import ROOT
 
-SCRIPT = ROOT / "examples" / "board_benchmark" / "board_state.sh"
+SCRIPT = ROOT / "programs" / "board_benchmark" / "board_state.sh"
 
 State = dict[str, str]
 """The names of the values that SCRIPT prints. A value is "" if the board does not report it."""

@@ -26,7 +26,10 @@ from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, f
 DEBIAN = ROOT / "toolchains" / "deb" / "debian"
 # The files of the project that the packages are made from: compiled, installed, or read by the build. The folder
 # debian/ comes in addition.
-SOURCES = ("CMakeLists.txt", "LICENSE", "converter/litebnn/__init__.py", "examples", "ops", "toolchains/cmake")
+SOURCES = (
+    *("CMakeLists.txt", "LICENSE", "converter/litebnn/__init__.py", "examples/label_image", "ops", "programs"),
+    "toolchains/cmake",
+)
 # The file in debian/ that lists the programs. Each of them gets a manual page.
 LINKS = "litebnn-tools.links"
 

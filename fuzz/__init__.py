@@ -1,1 +1,0 @@
-"""Fuzzing: calls litebnn with mutated inputs of the kinds that come from untrusted files."""

@@ -1,1 +1,0 @@
-"""The targets of libFuzzer and atheris, one program each."""
