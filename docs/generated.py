@@ -9,6 +9,7 @@ from pathlib import Path
 from bench.rules import page
 from bench.zoo import chart
 from litebnn.cli import command_line_parser
+from litebnn.options import OPTIONS
 from litebnn.report.guidelines import FILE, read_prices
 from toolchains.table import as_markdown
 from toolchains.targets import ROOT, load_targets
@@ -46,6 +47,19 @@ def _commands() -> str:
     return _table(("command", "what it does"), rows)
 
 
+def _options() -> str:
+    """The options of the conversion functions; "More" leads to the page that says more."""
+    rows = [
+        (
+            f"`{name}`",
+            "" if callable(option.default) else f"`{option.default!r}`",
+            option.help + (f" [More]({option.page})" if option.page else ""),
+        )
+        for name, option in OPTIONS.items()
+    ]
+    return _table(("option", "default", "meaning"), rows)
+
+
 def _zoo_times() -> str:
     return chart.table(json.loads(chart.TIMES.read_text(encoding="utf-8")))
 
@@ -57,6 +71,7 @@ def parts() -> dict[str, Callable[[], str]]:
         "targets": _targets,
         "targets-all": lambda: as_markdown().rstrip(),
         "commands": _commands,
+        "convert-options": _options,
         "zoo-times": _zoo_times,
         **{f"rules-{name}": lambda text=text: text for name, text in rules.items()},  # type: ignore[misc]
     }

@@ -12,7 +12,7 @@ from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Graph, begin_rewriting, derived, facts, finish_rewriting, like
 from litebnn.quantize.calibration import observe_ranges
 from litebnn.rules.build.int8 import dequantize_op, quantize_op
-from litebnn.rules.build.notes import Notes, Request
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.phases import run_phases
 
 SAMPLES = 2  # random images that calibrate the ranges of int8 tensors
@@ -42,8 +42,8 @@ def quantize_network(name: str) -> Path:
     begin_rewriting(model)
     for graph in model.graphs:
         _quantize_inputs(graph)
-    request = Request(ranges=observe_ranges(model, _images()))
-    run_phases(model, ("without_bits", "quantize", "int8", "tidy"), Notes(model, request))
+    notes = Notes(model, ranges=observe_ranges(model, _images()))
+    run_phases(model, ("without_bits", "quantize", "int8", "tidy"), notes)
     finish_rewriting(model)
     path.write_bytes(write_model(model))
     return path

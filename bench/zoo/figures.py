@@ -20,9 +20,7 @@ from litebnn.keras import zoo
 from litebnn.report.costs import HOST
 from litebnn.report.inspection import inspect_model
 from litebnn.zoo.convert import metadata_of
-from litebnn.zoo.figures import FILE, Figures
-from litebnn.zoo.labels import imagenet_classes
-from litebnn.zoo.networks import NETWORKS
+from litebnn.zoo.networks import FIGURES, NETWORKS, Figures, imagenet_classes
 
 
 def randomise_batch_norms(model: Any, rng: np.random.Generator) -> None:
@@ -50,7 +48,7 @@ def main() -> None:
     for name in NETWORKS:
         rows[name] = asdict(figures_of(name))
         print(name, rows[name], flush=True)
-    FILE.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    FIGURES.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import functools
 import re
 from dataclasses import asdict, dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,19 @@ class BConv2DOptions:
     pad_left: int | None = None
     pad_right: int | None = None
 
+    @classmethod
+    def decode(cls, encoded: bytes) -> BConv2DOptions:
+        """The options of a `LceBconv2d`, as `decode_options` reads them."""
+        return cast(BConv2DOptions, decode_options(LCE_BCONV_2D, encoded))
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        return self.stride_height, self.stride_width
+
+    @property
+    def dilations(self) -> tuple[int, int]:
+        return self.dilation_height_factor, self.dilation_width_factor
+
     @property
     def explicit_padding(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
         """The amounts ((top, bottom), (left, right)) if the padding is explicit, else None."""
@@ -119,6 +132,19 @@ class BMaxPool2DOptions:
     stride_height: int
     filter_width: int
     filter_height: int
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> BMaxPool2DOptions:
+        """The options of a `LceBMaxPool2d`, as `decode_options` reads them."""
+        return cast(BMaxPool2DOptions, decode_options(LCE_BMAXPOOL_2D, encoded))
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        return self.stride_height, self.stride_width
+
+    @property
+    def taps(self) -> tuple[int, int]:
+        return self.filter_height, self.filter_width
 
 
 def encode_options(options: BConv2DOptions | BMaxPool2DOptions | None) -> bytes:

@@ -6,7 +6,6 @@ Frontends, verification and the report are imported when they are used.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ from litebnn.options import (
     verifies,
 )
 from litebnn.quantize.calibration import find_ranges
-from litebnn.rules.build.notes import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, NO_BINARY_LAYER, Notes, Request
+from litebnn.rules.build.notes import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, NO_BINARY_LAYER, Notes
 from litebnn.rules.phases import BINARY_PHASES, FINAL_PHASES, INT8_PHASES, PHASES_WITHOUT_BITS, run_phases
 
 if TYPE_CHECKING:
@@ -47,35 +46,7 @@ def convert_tflite(
 
     Args:
         model: the model's bytes, or the path of its file.
-        inference_input_type: the type of the result's inputs: float32, int8 or uint8. It is a name, or a type of NumPy
-            or TensorFlow. int8 and uint8 need a quantized model, or a `stem`.
-        inference_output_type: the type of the result's outputs, as for `inference_input_type`.
-        target: "arm", the only value; the result runs on every CPU that litebnn supports.
-        experimental_default_int8_range: the (min, max) for every tensor with an unknown range, to measure the latency
-            of int8 without samples. The outputs are then meaningless.
-        representative_dataset: samples that show the ranges of the activations. They make the layers that are not
-            binary int8. A sample is an array of the input's shape. For several inputs it is a list, or a dictionary by
-            the names of the model's signature. A function that yields samples, or a `litebnn.DataSet`, is accepted too.
-        stem: "int8" to quantize only the convolutions of 1 to 4 channels that read the network's images. The
-            option needs `input_range`, and no samples.
-        input_range: the (min, max) of the network's images, after preprocessing.
-        larq_compatible: True for a file that Larq Compute Engine's own runtime reads too; layers that pad with zeros
-            are slower in it.
-        low_bit_weights: "int4" or "int2" to write the ternary and ±alpha weights of dense layers that are not binary in
-            this type. The file gets smaller and needs a newer runtime, which the report names. With either value,
-            ±alpha weights of float convolutions take one bit each, and ternary ones two, which needs litebnn's library.
-            Results are equal.
-        dynamic_range: True to make the layers of `low_bit_weights` quantize their inputs to int8 at run time. They get
-            faster, and results change by about 1 %.
-        assume_nonzero: True to treat sign(x), which is 0 for x = 0, as a sign that is +1 there. The report names each
-            such sign. The sign functions of PyTorch and TensorFlow need this option. Zeros that are certain or likely,
-            such as those of padding and of sums of signs, stay 0.
-        verify: True to run source and result in the installed runtime on the samples of `representative_dataset`, else
-            on random inputs, and compare the outputs. Instead of True, the inputs themselves: an array, or a list or
-            dictionary with one for each input, batch first; or a `litebnn.DataSet`. By default, conversions with
-            `assume_nonzero` are verified, with a warning instead of an error if the models cannot be run.
-        return_report: True to return (bytes, ConversionReport) instead of bytes.
-        progress: called with the name of each step.
+        **options: `litebnn.options.ConvertOptions`, whose help `help(litebnn.convert_tflite)` shows here.
 
     Returns:
         The bytes of the converted `.tflite` file, or a pair of these and the report.
@@ -204,7 +175,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     with boundary():
         model = _read(source, name)
         names = model.input_names
-        notes = Notes(model, _request(options))
+        notes = Notes(model, options)
         folds = any(list(computed_weights(graph, op)) for graph in model.graphs for op in graph.ops)
         is_trained = any(op.name == "QUANTIZE" and op.input(0).type == "FLOAT32" for op in model.ops())
     status = _rewrite(model, notes, options)
@@ -274,7 +245,7 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         warn("no binary layer was found (the report says why for each layer)", __name__)
         if not asks_for_more(options):
             return NO_BINARY_LAYER
-    notes.request = replace(notes.request, ranges=find_ranges(model, notes, options))
+    notes.ranges = find_ranges(model, notes, options)
     run_phases(model, FINAL_PHASES, notes, options["progress"])
     with boundary():
         finish_rewriting(model)
@@ -289,7 +260,7 @@ def _as_trained(source: bytes, binary: Notes, options: ConvertOptions) -> tuple[
     """
     with boundary():
         model = read_model(source)
-        notes = Notes(model, binary.request)
+        notes = Notes(model, binary.options)
     reasons = {layer.name: layer.reasons for layer in binary.layers}
     for layer in notes.layers:
         layer.reasons.update(reasons.get(layer.name, {}))
@@ -325,14 +296,3 @@ def _fold_weights(model: Model, options: ConvertOptions) -> bool:
     with boundary():
         finish_rewriting(model)
     return True
-
-
-def _request(options: ConvertOptions) -> Request:
-    return Request(
-        assume_nonzero=options["assume_nonzero"],
-        input_type=options["inference_input_type"],
-        output_type=options["inference_output_type"],
-        low_bit_weights=(options["low_bit_weights"] or "").upper(),
-        dynamic_range=options["dynamic_range"],
-        larq_compatible=options["larq_compatible"],
-    )

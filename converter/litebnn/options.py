@@ -1,19 +1,23 @@
-"""The options of every `convert_*` function, each with its type, default and check."""
+"""The options of every `convert_*` function, a row each: default, check, help, and how options depend on each other.
+
+The functions' signatures and docstrings, the command line of `litebnn convert` and the table of docs/converter.md are
+made of these rows.
+"""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias, TypedDict, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, cast, get_type_hints
 
 from litebnn.errors import shown
 
-INTERFACE_TYPES = ("float32", "int8", "uint8")
-STEM_TYPES = ("int8",)
-TARGETS = ("arm",)
-LOW_BIT_WEIGHTS = ("int4", "int2")
+_INTERFACE_TYPES = ("float32", "int8", "uint8")
+_LOW_BITS = ("int4", "int2")
 _LARGEST = 1e15
 
 Dataset: TypeAlias = Callable[[], Iterable[Any]] | Iterable[Any]
@@ -21,24 +25,36 @@ Progress: TypeAlias = Callable[[str], None]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _type_among(types: tuple[str, ...]) -> Callable[[str, Any], str]:
+class _Kind(NamedTuple):
+    """The values that an option can have.
+
+    `checked` is a function of the option's name and value. It returns the value, or raises a TypeError or ValueError
+    that names the option. `arguments` are those of argparse's `add_argument`; None if a command line has no values of
+    the kind.
+    """
+
+    checked: Callable[[str, Any], Any]
+    arguments: Mapping[str, Any] | None = None
+
+
+def _type_among(types: tuple[str, ...]) -> _Kind:
     def checked_type(name: str, value: Any) -> str:
         known = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", None)
         if known not in types:
             raise ValueError(f"{name} is {shown(known or value)}, expected {', '.join(types[:-1])} or {types[-1]}")
         return str(known)
 
-    return checked_type
+    return _Kind(checked_type, {"choices": types})
 
 
-def _one_of(known: tuple[str | None, ...], expected: str) -> Callable[[str, Any], Any]:
+def _one_of(known: tuple[str, ...], expected: str, or_none: bool = True) -> _Kind:
     def checked_name(name: str, value: Any) -> Any:
         # Other types are not compared, because the comparison of an array gives an array.
-        if not (value is None or isinstance(value, str)) or value not in known:
+        if not (value is None and or_none) and not (isinstance(value, str) and value in known):
             raise ValueError(f'{name} is "{shown(value)}", expected {expected}')
         return value
 
-    return checked_name
+    return _Kind(checked_name, {"choices": known} if or_none else None)
 
 
 def _range(name: str, value: Any) -> tuple[float, float] | None:
@@ -93,43 +109,193 @@ def _wrong_type(name: str, value: Any, expected: str) -> TypeError:
     return TypeError(f"{name} is {type(value).__name__}, expected {expected}")
 
 
-@dataclass(frozen=True)
-class _Option:
-    """The default of an option and its check.
+_FLAG = _Kind(_flag, {"action": "store_true"})
+_RANGE = _Kind(_range, {"type": float, "nargs": 2, "metavar": ("MIN", "MAX")})
 
-    The check is a function of the option's name and value. It returns the value, or raises a TypeError or ValueError
-    that names the option.
-    """
+
+@dataclass(frozen=True)
+class Option:
+    """A row: what is known of an option, but for its name and type."""
 
     default: Any
-    checked: Callable[[str, Any], Any] = lambda name, value: value
+    kind: _Kind
+    # The first sentence is the help on the command line.
+    help: str
+    # The page, and its section, that says more.
+    page: str = ""
+    # Another spelling on the command line.
+    alias: str = ""
+    # What the option changes: "run" nothing in the result, "bits" binary layers only, "model" also a model without any.
+    changes: Literal["run", "bits", "model"] = "model"
+    needs: str = ""
+    excludes: tuple[str, ...] = ()
+
+    @property
+    def first_sentence(self) -> str:
+        """The help's first sentence, without its full stop."""
+        return self.help.partition(". ")[0].removesuffix(".")
 
 
 class ConvertOptions(TypedDict, total=False):
-    """The options by name; `litebnn.convert_tflite` documents them."""
+    """The options by name."""
 
-    inference_input_type: Annotated[Any, _Option("float32", _type_among(INTERFACE_TYPES))]
-    inference_output_type: Annotated[Any, _Option("float32", _type_among(INTERFACE_TYPES))]
-    target: Annotated[str, _Option("arm", _one_of(TARGETS, '"arm" (which stands for every CPU)'))]
-    experimental_default_int8_range: Annotated[tuple[float, float] | None, _Option(None, _range)]
-    representative_dataset: Annotated[Dataset | None, _Option(None, _dataset)]
-    stem: Annotated[str | None, _Option(None, _one_of((None, *STEM_TYPES), "int8 (or None, as it is)"))]
-    input_range: Annotated[tuple[float, float] | None, _Option(None, _range)]
-    larq_compatible: Annotated[bool, _Option(False, _flag)]
-    low_bit_weights: Annotated[
-        str | None, _Option(None, _one_of((None, *LOW_BIT_WEIGHTS), "int4 or int2 (or None, as they are)"))
+    inference_input_type: Annotated[
+        Any,
+        Option(
+            "float32",
+            _type_among(_INTERFACE_TYPES),
+            "type of the result's inputs: float32, int8 or uint8. It is a name, or a type of NumPy or TensorFlow. int8 "
+            "and uint8 need a quantized model, or a `stem`.",
+            "int8.md#the-whole-network",
+        ),
     ]
-    dynamic_range: Annotated[bool, _Option(False, _flag)]
-    assume_nonzero: Annotated[bool, _Option(False, _flag)]
-    verify: Annotated[Any, _Option(None, _verify)]
-    return_report: Annotated[bool, _Option(False, _flag)]
-    progress: Annotated[Progress, _Option(lambda step: None, _progress)]
+    inference_output_type: Annotated[
+        Any,
+        Option(
+            "float32",
+            _type_among(_INTERFACE_TYPES),
+            "type of the result's outputs, as for `inference_input_type`.",
+        ),
+    ]
+    target: Annotated[
+        str,
+        Option(
+            "arm",
+            _one_of(("arm",), '"arm" (which stands for every CPU)', or_none=False),
+            '"arm", the only value, which stands for every CPU.',
+            changes="run",
+        ),
+    ]
+    experimental_default_int8_range: Annotated[
+        tuple[float, float] | None,
+        Option(
+            None,
+            _RANGE,
+            "(min, max) of every tensor whose range is unknown, for an int8 model that only measures latency. Its "
+            "outputs are meaningless.",
+            alias="default_int8_range",
+            excludes=("representative_dataset", "verify"),
+        ),
+    ]
+    representative_dataset: Annotated[
+        Dataset | None,
+        Option(
+            None,
+            _Kind(_dataset),
+            "convert the layers that are not binary to int8, with ranges from these samples. A sample is an array of "
+            "the input's shape; for several inputs it is a list, or a dictionary by the names of the model's "
+            "signature. A function that yields samples, or a `litebnn.DataSet`, is accepted too.",
+            "evaluate.md#converting-with-a-data-set",
+            alias="representative_data",
+        ),
+    ]
+    stem: Annotated[
+        str | None,
+        Option(
+            None,
+            _one_of(("int8",), "int8 (or None, as it is)"),
+            "type of the first convolutions, of 1 to 4 channels, which read the network's images: int8. The option "
+            "needs `input_range`, and no samples.",
+            "int8.md#the-stem-alone",
+            needs="input_range",
+            excludes=("representative_dataset", "experimental_default_int8_range"),
+        ),
+    ]
+    input_range: Annotated[
+        tuple[float, float] | None,
+        Option(None, _Kind(_range), "(min, max) of the network's images, after preprocessing.", needs="stem"),
+    ]
+    larq_compatible: Annotated[
+        bool,
+        Option(
+            False,
+            _FLAG,
+            "write a file that Larq Compute Engine's own runtime reads too. It has no explicit padding, and no ops "
+            "fused into a layer that pads with zeros, which is slower. Explicit padding with zeros becomes two "
+            "convolutions and their mean.",
+            changes="bits",
+        ),
+    ]
+    low_bit_weights: Annotated[
+        str | None,
+        Option(
+            None,
+            _one_of(_LOW_BITS, "int4 or int2 (or None, as they are)"),
+            "type of the ternary and ±alpha weights of dense layers that are not binary: int4 or int2. The file gets "
+            "smaller and needs a newer runtime, which the report names. With either value, ±alpha weights of float "
+            "convolutions take one bit each, and ternary ones two, which needs litebnn's library. Results are equal.",
+            "quantized.md#low-bit-weights",
+        ),
+    ]
+    dynamic_range: Annotated[
+        bool,
+        Option(
+            False,
+            _FLAG,
+            "quantize the inputs of layers with `low_bit_weights` to int8 at run time. They get faster, and results "
+            "change by about 1 %.",
+            needs="low_bit_weights",
+        ),
+    ]
+    assume_nonzero: Annotated[
+        bool,
+        Option(
+            False,
+            _FLAG,
+            "convert sign(x) as +1 where x is 0, although the source gives 0. The report names each such sign. The "
+            "sign functions of PyTorch and TensorFlow need this option. Zeros that are certain or likely, such as "
+            "those of padding and of sums of signs, stay 0.",
+            "idioms.md",
+            changes="bits",
+        ),
+    ]
+    verify: Annotated[
+        Any,
+        Option(
+            None,
+            _Kind(_verify),
+            "compare the outputs of source and result on the samples of `representative_dataset`, else on random "
+            "inputs; the default with `assume_nonzero`. They run in the installed runtime, and a difference is an "
+            "error. Instead of True, the inputs themselves: an array, or a list or dictionary with one for each input, "
+            "batch first; or a `litebnn.DataSet`. By default, a warning instead of an error says if the models cannot "
+            "be run.",
+            "verify.md",
+            changes="run",
+        ),
+    ]
+    return_report: Annotated[
+        bool,
+        Option(
+            False,
+            _Kind(_flag),
+            "return (bytes, ConversionReport) instead of the bytes.",
+            "report.md",
+            changes="run",
+        ),
+    ]
+    progress: Annotated[
+        Progress,
+        Option(
+            lambda step: None,
+            _Kind(_progress),
+            "function that is called with the name of each step.",
+            changes="run",
+        ),
+    ]
+
+
+def flag_of(name: str) -> str:
+    """The option's spelling on a command line.
+
+    >>> flag_of("input_range")
+    '--input-range'
+    """
+    return f"--{name.replace('_', '-')}"
 
 
 _HINTS = get_type_hints(ConvertOptions, include_extras=True)
-OPTIONS: dict[str, _Option] = {name: hint.__metadata__[0] for name, hint in _HINTS.items()}
-_ABOUT_THE_RUN = ("target", "verify", "return_report", "progress")
-_ABOUT_BITS = ("larq_compatible", "assume_nonzero")
+OPTIONS: dict[str, Option] = {name: hint.__metadata__[0] for name, hint in _HINTS.items()}
+DEFAULTS = cast(ConvertOptions, {name: option.default for name, option in OPTIONS.items()})
 
 
 def checked(given: ConvertOptions) -> ConvertOptions:
@@ -137,47 +303,42 @@ def checked(given: ConvertOptions) -> ConvertOptions:
 
     Raises:
         TypeError: there is no option of that name, or an option's value has a type that it cannot have.
-        ValueError: an option's value is invalid, or two options exclude each other.
+        ValueError: an option's value is invalid, or an option is given with one that it excludes, or without one that
+            it needs.
     """
     for name in given:
         if name not in OPTIONS:
             raise TypeError(f'there is no option "{name}": expected one of {", ".join(OPTIONS)}')
-    options = {name: option.checked(name, given.get(name, option.default)) for name, option in OPTIONS.items()}
-    if options["experimental_default_int8_range"] is not None:
-        for other in ("representative_dataset", "verify"):
-            if options[other] is not None and options[other] is not False:
-                raise ValueError(f"experimental_default_int8_range and {other} exclude each other")
-    if options["stem"] is not None:
-        for other in ("representative_dataset", "experimental_default_int8_range"):
-            if options[other] is not None:
-                raise ValueError(f"stem and {other} exclude each other")
-        if options["input_range"] is None:
-            raise ValueError("stem is given without input_range, expected the (min, max) of the network's images")
-    elif options["input_range"] is not None:
-        raise ValueError("input_range is the range of a stem's images, and stem is not given")
-    if options["dynamic_range"] and options["low_bit_weights"] is None:
-        raise ValueError("dynamic_range says how low_bit_weights are read, which is not given")
+    options = {name: OPTIONS[name].kind.checked(name, value) for name, value in {**DEFAULTS, **given}.items()}
+    is_given = {name: _is_given(options, name) for name in OPTIONS}
+    for name, option in OPTIONS.items():
+        for other in option.excludes:
+            if is_given[name] and is_given[other]:
+                raise ValueError(f"{name} and {other} exclude each other")
+    for name, option in OPTIONS.items():
+        if option.needs and is_given[name] and not is_given[option.needs]:
+            raise ValueError(f"{name} is given without {option.needs}: {OPTIONS[option.needs].first_sentence}")
     return cast(ConvertOptions, options)
 
 
 def asked_rewrites(options: ConvertOptions) -> list[str]:
     """The names of options that are not at their defaults and change the result."""
-    return [name for name in OPTIONS if name not in _ABOUT_THE_RUN and _is_given(options, name)]
+    return [name for name, option in OPTIONS.items() if option.changes != "run" and _is_given(options, name)]
 
 
 def asks_for_more(options: ConvertOptions) -> bool:
     """True if the options ask for work even on a model without binary layers: int8, or low-bit weights."""
-    return any(name not in _ABOUT_BITS for name in asked_rewrites(options))
+    return any(OPTIONS[name].changes == "model" for name in asked_rewrites(options))
 
 
-def _is_given(options: ConvertOptions, name: str) -> bool:
+def _is_given(options: Mapping[str, Any], name: str) -> bool:
     # The samples may be arrays. For arrays, the operator `!=` would compare element by element.
-    value, default = options[name], OPTIONS[name].default  # type: ignore[literal-required]
-    return value != default if isinstance(default, str) else value is not default
+    value, default = options[name], OPTIONS[name].default
+    return value != default if isinstance(default, str) else value is not default and value is not False
 
 
 def asks_to_verify(options: ConvertOptions) -> bool:
-    return options["verify"] is not None and options["verify"] is not False
+    return _is_given(options, "verify")
 
 
 def verifies(options: ConvertOptions) -> bool:
@@ -188,7 +349,10 @@ def verifies(options: ConvertOptions) -> bool:
 
 
 def shows_options(function: F) -> F:
-    """Gives a function that takes `**options` a signature that lists all options, for help() and editors."""
+    """Gives a function that takes `**options` a signature that lists all options, for help() and editors.
+
+    A line "**options: ..." of its docstring becomes the help of every option.
+    """
     signature = inspect.signature(function)
     named = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     spelled = [
@@ -198,4 +362,14 @@ def shows_options(function: F) -> F:
         for name, option in OPTIONS.items()
     ]
     function.__signature__ = signature.replace(parameters=[*named, *spelled])  # type: ignore[attr-defined]
+    if function.__doc__:  # None under python -OO
+        function.__doc__ = re.sub(r"    \*\*options: .*", lambda _: _explained(), inspect.cleandoc(function.__doc__))
     return function
+
+
+def _explained() -> str:
+    lines = (f"{name}: {option.help}" for name, option in OPTIONS.items())
+    return "\n".join(
+        textwrap.fill(line, 116, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False)
+        for line in lines
+    )

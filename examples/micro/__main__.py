@@ -22,9 +22,9 @@ from rich.table import Table
 import litebnn
 from examples.micro.gestures.data import NAMES, made_gestures
 from examples.mnist.data import bundled_digits
+from litebnn.micro import KERNELS, TARGETS
 from litebnn.micro.emit import array_text
 from litebnn.micro.program import C_TYPES_OF_DATA
-from litebnn.micro.settings import KERNELS, TARGETS
 from toolchains.bare import compile_program, run_program
 from toolchains.bare.network import section_bytes
 from toolchains.targets import ROOT, ToolkitError, find_target

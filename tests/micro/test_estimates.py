@@ -11,10 +11,10 @@ import pytest
 
 import litebnn
 from litebnn.cli import main
+from litebnn.micro import TARGETS
 from litebnn.micro.estimate import CYCLES, builtin_costs
 from litebnn.micro.export import estimate_c
 from litebnn.micro.folder import sources_folder
-from litebnn.micro.settings import TARGETS
 from toolchains.bare.network import run_selftest
 from toolchains.targets import ROOT, find_target
 

@@ -20,8 +20,8 @@ from litebnn.analysis.quantization import pack_levels
 from litebnn.cli import main
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Buffer, Tensor
+from litebnn.micro import PACKAGES
 from litebnn.micro.folder import MARK
-from litebnn.micro.settings import PACKAGES
 from tests.micro import compiled, networks
 from tests.support import lce_models, reference
 from tests.support.float_models import FloatModel, sign_weights

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import litebnn
-from litebnn.micro.settings import KERNELS, TARGETS
+from litebnn.micro import KERNELS, TARGETS
 from tests.micro import networks
 from toolchains.bare.network import Run, run_selftest, run_selftests, symbols
 from toolchains.targets import ROOT, ToolkitError, find_target

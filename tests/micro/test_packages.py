@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import litebnn
-from litebnn.micro.settings import PACKAGES
+from litebnn.micro import PACKAGES
 from toolchains.targets import ROOT
 
 pytestmark = pytest.mark.usefixtures("library")

@@ -23,14 +23,10 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 class BoardAddress:
     """The address of a board and the credentials for it, as `invoke deploy` takes them."""
 
-    # The board's address: USER, host and port, as ssh has them.
-    host: str
-    # The name of a row in toolchains/targets.toml; "" for the first row whose programs run on the board.
-    target: str = ""
-    # The folder on the board for all files that are copied there.
-    folder: str = "."
-    # The path of a private key; "" for the keys that ssh would use.
-    identity: Path | None = None
+    host: str  # [USER@]HOST[:PORT], as ssh has it
+    target: str = ""  # name of a row in toolchains/targets.toml; "" for the first row whose programs run on the board
+    folder: str = "."  # on the board, for all files that are copied there
+    identity: Path | None = None  # a private key; by default the keys that ssh would use
     # The fingerprint of the host key to accept and store if the board is unknown; "" to ask the user at the terminal.
     accept_host_key: str = ""
 

@@ -37,17 +37,13 @@ _START = (
 class Contender:
     """A model with the runtime and options to measure it with."""
 
-    # The path of a `.tflite` file.
     model: Path
     # The runtime: "litebnn"; "xnnpack" for the same runtime without litebnn's delegate; "larq-compute-engine" with its
     # fastest options; or "larq-compute-engine-default".
     runtime: str = LITEBNN
-    # The number of threads.
     threads: int = 1
-    # The instruction set for litebnn; "" for the best one.
-    isa: str = ""
-    # The Python executable that runs the model; "" for this one.
-    python: str = ""
+    isa: str = ""  # of litebnn; "" for the best one
+    python: str = ""  # executable that runs the model; "" for this one
     # The shape of each input; () for those of the file, which must then have no unknown sizes.
     input_shapes: tuple[tuple[int, ...], ...] = ()
 
@@ -61,14 +57,10 @@ class Contender:
 class OpTime:
     """The time of an op, or of several ops that cannot run separately."""
 
-    # Indices of the ops in the first subgraph; empty if the runtime does not report them.
-    ops: tuple[int, ...]
-    # The kinds of the ops, such as ("CONV_2D", "ADD").
-    names: tuple[str, ...]
-    # The name of the output of the last of these ops.
-    output: str
-    # The ops' time in one run, in seconds.
-    seconds: float
+    ops: tuple[int, ...]  # in the first subgraph; empty if the runtime does not report them
+    names: tuple[str, ...]  # their kinds, such as ("CONV_2D", "ADD")
+    output: str  # name of the last op's output
+    seconds: float  # in one run
 
 
 @dataclass(frozen=True)
@@ -76,18 +68,13 @@ class Measurement:
     """The measured times and memory of a contender (a model file with a runtime and options)."""
 
     contender: Contender
-    # The number of timed runs of the model.
     runs: int
-    # The time of the fastest run, in seconds.
-    best: float
+    best: float  # seconds of the fastest run
     # The 50th, 90th and 99th percentile of the run time in seconds. The keys are 50, 90 and 99.
     percentiles: dict[int, float]
-    # The time to load the file until the model is ready to run, in seconds.
-    load_seconds: float
-    # The largest memory of the process in bytes, including Python and the runtime.
-    peak_memory_bytes: int
-    # The part of the peak memory in bytes that the model needs; None if unknown.
-    model_memory_bytes: int | None
+    load_seconds: float  # until the model is ready to run
+    peak_memory_bytes: int  # of the process, including Python and the runtime
+    model_memory_bytes: int | None  # the model's part of the peak memory; None if unknown
     # The times of the ops, in order of execution; empty if the runtime reports none. Together with `runtime_seconds`
     # they add up to the median run. On a board they do not, because ops are timed one by one there.
     ops: tuple[OpTime, ...]

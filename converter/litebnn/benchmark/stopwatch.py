@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import statistics
 import time
+from collections.abc import Mapping, Sequence
 from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
@@ -94,8 +95,7 @@ class WatchedNode(NamedTuple):
 
     # Indices of the ops that the node computes, in the first subgraph; several if a delegate runs them as one node.
     ops: tuple[int, ...]
-    # The delegate's name for its node; "" if the runtime itself runs the node.
-    kind: str
+    kind: str  # delegate's name for its node; "" if the runtime itself runs the node
 
 
 class Stopwatch:
@@ -212,3 +212,51 @@ def _described(index: int, node: _Node, registration: _Registration) -> WatchedN
     params = _DelegateParams.from_address(node.builtin_data)
     name = registration.custom_name or b""
     return WatchedNode(tuple(params.nodes_to_replace.contents.values()), name.decode("utf-8", "replace"))
+
+
+# The share of all runs that is averaged: the middle ones, when the runs are sorted by time. Their mean is close to the
+# median, and excludes runs that another process slowed down.
+_MIDDLE = 0.2
+
+
+def middle_means(runs: Sequence[Sequence[float]]) -> list[float]:
+    """Averages the time of each node over the middle share of the runs. The function sorts the runs by their total
+    times.
+
+    Args:
+        runs: for each run, the time of each node.
+
+    Example:
+        >>> middle_means([[1.0, 1.0], [1.0, 2.0], [1.0, 2.0], [9.0, 9.0]])
+        [1.0, 2.0]
+    """
+    ordered = sorted(runs, key=sum)
+    left_out = int(len(ordered) * (1 - _MIDDLE) / 2)
+    return [statistics.fmean(column) for column in zip(*ordered[left_out : len(ordered) - left_out], strict=True)]
+
+
+def times_of_ops(
+    nodes: Mapping[WatchedNode, float], alone: Mapping[WatchedNode, float]
+) -> dict[tuple[int, ...], float]:
+    """Divides the time of a node among its ops, in proportion to the time that each op takes in a node of its own.
+
+    `nodes` has the time of each node in the fastest configuration. `alone` has the time of each op in a node of its
+    own; it is empty if the runtime cannot run the ops separately.
+
+    Returns:
+        The time by op. Ops that cannot run separately share one entry.
+
+    Example:
+        >>> nodes = {WatchedNode((0, 1), "LitebnnDelegate"): 8.0, WatchedNode((2,), ""): 1.0}
+        >>> times_of_ops(nodes, {WatchedNode((0,), "LitebnnDelegate"): 9.0, WatchedNode((1,), "LitebnnDelegate"): 3.0})
+        {(0,): 6.0, (1,): 2.0, (2,): 1.0}
+    """
+    times: dict[tuple[int, ...], float] = {}
+    for node, seconds in nodes.items():
+        parts = {one.ops: time for one, time in alone.items() if set(one.ops) <= set(node.ops)}
+        total = sum(parts.values())
+        if total and {op for ops in parts for op in ops} == set(node.ops):
+            times |= {ops: seconds * time / total for ops, time in sorted(parts.items())}
+        else:
+            times[node.ops] = seconds
+    return times

@@ -112,7 +112,7 @@ class TfliteModel:
 
     def ops(self) -> list[tuple[tuple[int, ...], float]]:
         """The share of a run that each op takes; ops that cannot run separately share one entry."""
-        from litebnn.benchmark.op_times import middle_means, times_of_ops
+        from litebnn.benchmark.stopwatch import middle_means, times_of_ops
 
         means = [middle_means(runs) for runs in self._runs]
         found = [

@@ -8,9 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.files.model_explorer import add_model_explorer, check_model_explorer, write_node_data
-from litebnn.cli.files.report import add_report, check_report, page_of
 from litebnn.cli.parsing import OneLineParser, add_command, add_json, at_least, file_path, not_empty, shape
+from litebnn.cli.shared import (
+    add_model_explorer,
+    add_report,
+    check_model_explorer,
+    check_report,
+    page_of,
+    write_node_data,
+)
 from litebnn.errors import printable
 
 if TYPE_CHECKING:

@@ -219,6 +219,9 @@ def commands() -> dict[str, OneLineParser]:
             for option in ("preprocess=x", "workers=1")
         ),
         ("convert a -o b --representative-dataset=a.npy --scheduler=nowhere:1", "is for a data set"),
+        ("convert a -o b --stem=int8", "--input-range"),
+        ("convert a -o b --input-range=0,1", "--stem"),
+        ("convert a -o b --dynamic-range", "--low-bit-weights"),
         ("inspect a --board=rpi4", "--model-explorer"),
         ("summary a --input-shape=1,2", "expected MODULE:FUNCTION"),
         *((f"benchmark a --{option}=x", "--host") for option in ("target", "folder", "identity", "accept-host-key")),

@@ -58,9 +58,9 @@ def add_to(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from litebnn.benchmark import Contender, measure
-    from litebnn.cli.files.arrays import by_input, read_arrays
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
+    from litebnn.cli.shared import by_input, read_arrays
     from litebnn.files import read_file
     from litebnn.flatbuffer import read_strictly
     from litebnn.report.comparison import compare_models, open_shapes

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import warnings
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.files.report import add_report, check_report, page_of
 from litebnn.cli.parsing import OneLineParser, add_command, add_json, at_least, file_path, names_function, not_empty
+from litebnn.cli.shared import add_report, check_report, page_of
 from litebnn.errors import boundary
-from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS, STEM_TYPES
+from litebnn.options import OPTIONS, flag_of
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
+
+# Options whose values a command line says in another way: argparse's arguments for them, and the end of their help.
+_AS_TEXT: dict[str, tuple[dict[str, Any], str]] = {
+    "representative_dataset": (
+        {"type": not_empty, "metavar": "SOURCE"},
+        ": a .npy or .npz file (an array for each input, batch first, by name or in order), or a data set as for "
+        "litebnn evaluate --data",
+    ),
+    "input_range": (
+        {"type": not_empty, "metavar": "MIN,MAX"},
+        ", such as =-1,1, or a recipe of litebnn evaluate --preprocess",
+    ),
+    "verify": ({"action": argparse.BooleanOptionalAction}, ""),
+}
+_OPTIONS = {name: row for name, row in OPTIONS.items() if row.kind.arguments is not None or name in _AS_TEXT}
 
 
 def add_to(commands: Any) -> None:
@@ -35,11 +52,6 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("-o", "--output", type=file_path, metavar="OUT", required=True, help=".tflite file to write")
     parser.add_argument(
-        "--verify",
-        action=argparse.BooleanOptionalAction,
-        help="compare source and result on the samples, else on random inputs; the default with --assume-nonzero",
-    )
-    parser.add_argument(
         "--verify-data",
         type=not_empty,
         metavar="SOURCE",
@@ -47,16 +59,7 @@ def add_to(commands: Any) -> None:
     )
     add_report(parser)
     add_json(parser)
-    for name in ("inference_input_type", "inference_output_type"):
-        parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=INTERFACE_TYPES)
-    parser.add_argument(
-        "--representative-dataset",
-        "--representative-data",
-        type=not_empty,
-        metavar="SOURCE",
-        help="convert the layers that are not binary to int8, with ranges from these samples: a .npy or .npz file "
-        "(an array for each input, batch first, by name or in order), or a data set as for litebnn evaluate --data",
-    )
+    _add_options(parser)
     parser.add_argument(
         "--preprocess", type=not_empty, metavar="RECIPE", help="recipe for data sets, as for litebnn evaluate"
     )
@@ -72,52 +75,28 @@ def add_to(commands: Any) -> None:
         "module:function, or a .npz file of images",
         *("--preprocess", "--workers", "--scheduler"),
     )
-    parser.add_argument(
-        "--experimental-default-int8-range",
-        "--default-int8-range",
-        type=float,
-        nargs=2,
-        metavar=("MIN", "MAX"),
-        help="range of every tensor whose range is unknown, for an int8 model that only measures latency",
-    )
-    _add_stem(parser)
-    parser.add_argument(
-        "--larq-compatible", action="store_true", help="write a file that Larq Compute Engine's runtime reads too"
-    )
-    parser.add_argument(
-        "--low-bit-weights",
-        choices=LOW_BIT_WEIGHTS,
-        help="integer type for weights of ±alpha and 0 in dense layers that are not binary; those of convolutions "
-        "become bits",
-    )
-    parser.add_argument(
-        "--dynamic-range",
-        action="store_true",
-        help="layers with such weights quantize their inputs at run time, which is less exact",
-    )
-    parser.add_argument(
-        "--assume-nonzero", action="store_true", help="convert sign(x) as +1 where x is 0, although the source gives 0"
-    )
     parser.set_defaults(run=_run)
 
 
-def _add_stem(parser: OneLineParser) -> None:
-    parser.add_argument(
-        "--stem", choices=STEM_TYPES, help="type of the first convolutions, of 1 to 4 channels; needs --input-range"
-    )
-    parser.add_argument(
-        "--input-range",
-        type=not_empty,
-        metavar="MIN,MAX",
-        help="range of the network's input images, such as =-1,1, or a recipe of litebnn evaluate --preprocess",
-    )
-    parser.only_if(lambda options: options.stem, "is for --stem", "--input-range")
+def _add_options(parser: OneLineParser) -> None:
+    """Adds the rows of `OPTIONS` whose values a command line can have."""
+    for name, option in _OPTIONS.items():
+        arguments, more = _AS_TEXT.get(name, (option.kind.arguments or {}, ""))
+        parser.add_argument(
+            *(flag_of(spelled) for spelled in (name, option.alias) if spelled),
+            default=option.default,
+            help=re.sub(r"`(\w+)`", lambda found: flag_of(found[1]), option.first_sentence) + more,
+            **arguments,
+        )
+        if option.needs:
+            needed = attrgetter(option.needs)
+            parser.only_if(needed, f"needs {flag_of(option.needs)}, which is not given", flag_of(name))
 
 
 def _run(options: argparse.Namespace) -> None:
-    from litebnn.cli.files.arrays import by_input
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
+    from litebnn.cli.shared import by_input
     from litebnn.convert import convert_tflite
     from litebnn.files import check_destination, write_whole
     from litebnn.frontends.files import file_to_tflite
@@ -130,26 +109,20 @@ def _run(options: argparse.Namespace) -> None:
     samples, verified = (
         source and _read(source, options) for source in (options.representative_dataset, options.verify_data)
     )
-    images = options.input_range and _input_range(options.input_range)
+    given: dict[str, Any] = {"input_range": options.input_range and _input_range(options.input_range)}
     with progress(f"reading {options.model.name}") as show, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if options.verify and options.verify_data:
             warnings.warn("--verify has no effect beside --verify-data, on which it verifies already", stacklevel=1)
         with boundary():
             source = file_to_tflite(options.model)
+        given["representative_dataset"] = (
+            _one_by_one(by_input(samples, source)) if isinstance(samples, dict) else samples
+        )
+        given["verify"] = by_input(verified, source) if isinstance(verified, dict) else verified or options.verify
         converted, report = convert_tflite(
             source,
-            inference_input_type=options.inference_input_type,
-            inference_output_type=options.inference_output_type,
-            experimental_default_int8_range=options.experimental_default_int8_range,
-            representative_dataset=_one_by_one(by_input(samples, source)) if isinstance(samples, dict) else samples,
-            stem=options.stem,
-            input_range=images,
-            larq_compatible=options.larq_compatible,
-            low_bit_weights=options.low_bit_weights,
-            assume_nonzero=options.assume_nonzero,
-            dynamic_range=options.dynamic_range,
-            verify=by_input(verified, source) if isinstance(verified, dict) else verified or options.verify,
+            **{name: getattr(options, name) for name in _OPTIONS} | given,
             return_report=True,
             progress=lambda step: show(step.replace("_", " ")),
         )
@@ -204,7 +177,7 @@ def _is_data_set(source: str, options: argparse.Namespace) -> bool:
 
 def _read(source: str, options: argparse.Namespace) -> Any:
     """Reads a source of samples: a `litebnn.DataSet`, or arrays by name."""
-    from litebnn.cli.files.arrays import read_arrays
+    from litebnn.cli.shared import read_arrays
     from litebnn.evaluate.data_set import DataSet
 
     if not _is_data_set(source, options):

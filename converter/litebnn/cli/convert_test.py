@@ -116,8 +116,6 @@ def test_low_bit_weights(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert op_names(out.read_bytes()) == ["DEQUANTIZE", "FULLY_CONNECTED"]
     assert cli.main(["convert", str(source), "-o", str(out), "--low-bit-weights", "int4", "--dynamic-range"]) == 0
     assert op_names(out.read_bytes()) == ["FULLY_CONNECTED"]
-    capsys.readouterr()
-    assert "low_bit_weights" in fails(capsys, "convert", source, "-o", out, "--dynamic-range")
 
 
 def test_the_report_as_a_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -279,8 +277,6 @@ def test_a_stem_without_samples(
 def test_mistakes_about_a_stem_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source, out = GOLDEN / "1x1.float.tflite", tmp_path / "out.tflite"
     command = ["convert", source, "-o", out]
-    assert "--input-range is for --stem" in fails(capsys, *command, "--input-range=0,1")
-    assert "stem is given without input_range" in fails(capsys, *command, "--stem=int8")
     for text in ("auto", "os:getcwd", "1", "1,2,3", "1/0"):
         line = fails(capsys, *command, "--stem=int8", f"--input-range={text}")
         assert line.startswith(f"litebnn: --input-range is {text}, expected MIN,MAX, none, [-1,1], [0,1], zoo, or MEAN")

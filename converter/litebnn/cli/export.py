@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.parsing import add_command, add_json, file_path, not_empty
-from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
+from litebnn.micro import KERNELS, PACKAGES, TARGETS
 
 if TYPE_CHECKING:
     from litebnn.micro.export import Export
@@ -44,9 +44,9 @@ def add_to(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from litebnn.cli.files.arrays import by_input, read_arrays
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
+    from litebnn.cli.shared import by_input, read_arrays
     from litebnn.errors import boundary
     from litebnn.frontends.files import file_to_tflite
     from litebnn.micro.export import export_c
@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _print(export: Export) -> None:
-    from litebnn.cli.files.microcontroller import print_steps
+    from litebnn.cli.shared import print_steps
 
     print_steps(export)
     print(

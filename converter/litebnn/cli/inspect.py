@@ -6,10 +6,19 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.files.microcontroller import add_microcontroller, estimated, print_estimate, steps_of
-from litebnn.cli.files.model_explorer import add_model_explorer, check_model_explorer, write_node_data
-from litebnn.cli.files.report import add_report, check_report, page_of
 from litebnn.cli.parsing import add_command, add_json, file_path, not_empty
+from litebnn.cli.shared import (
+    add_microcontroller,
+    add_model_explorer,
+    add_report,
+    check_model_explorer,
+    check_report,
+    estimated,
+    page_of,
+    print_estimate,
+    steps_of,
+    write_node_data,
+)
 
 if TYPE_CHECKING:
     from litebnn.micro.export import Export

@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from litebnn.cli.files.microcontroller import add_microcontroller, estimated
-from litebnn.cli.files.report import add_report, check_report
 from litebnn.cli.parsing import add_command, add_json, names_function, not_empty, shape
+from litebnn.cli.shared import add_microcontroller, add_report, check_report, estimated
 
 
 def add_to(commands: Any) -> None:

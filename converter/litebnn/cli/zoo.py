@@ -73,8 +73,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _list(as_json: bool) -> None:
     from litebnn.cli.output import print_json, print_table
-    from litebnn.zoo.figures import figures
-    from litebnn.zoo.networks import NETWORKS
+    from litebnn.zoo.networks import NETWORKS, figures
 
     if as_json:
         print_json(
@@ -100,7 +99,7 @@ def _list(as_json: bool) -> None:
 
 def _row(network: Any) -> list[str]:
     from litebnn.report.units import amount
-    from litebnn.zoo.figures import figures
+    from litebnn.zoo.networks import figures
 
     found = figures()[network.name]
     return [

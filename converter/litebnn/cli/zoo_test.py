@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from litebnn import cli
-from litebnn.zoo.figures import figures
-from litebnn.zoo.networks import NETWORKS
+from litebnn.zoo.networks import NETWORKS, figures
 
 
 @pytest.fixture(autouse=True)

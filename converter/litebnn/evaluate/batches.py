@@ -24,8 +24,7 @@ class Samples(NamedTuple):
 
     # One array for each sample: uint8 pixels [height, width, 1 or 3], or any array from the data set.
     inputs: Sequence[Array]
-    # The class of each sample; None if the data set has no labels.
-    labels: Sequence[int] | None
+    labels: Sequence[int] | None  # class of each sample; None if the data set has no labels
     # The samples that could not be read. They are missing in `inputs` and `labels`.
     unreadable: Sequence[Unreadable] = ()
 
@@ -46,12 +45,9 @@ class Part(Protocol):
 class Batch:
     """A numbered part of a data set."""
 
-    # The batch's number, counted from 0.
-    index: int
-    # The number of samples.
-    size: int
-    # The object that loads the batch's samples.
-    part: Part = field(compare=False)
+    index: int  # counted from 0
+    size: int  # number of samples
+    part: Part = field(compare=False)  # loads the samples
     # A hash of the samples if a user's function yielded them. It is 0 for samples from files, which are identified by
     # names and times.
     digest: int = 0

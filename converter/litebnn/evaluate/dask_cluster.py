@@ -1,9 +1,10 @@
-"""Runs batches on Dask: on processes of this machine, or on an existing cluster."""
+"""Runs batches on Dask: on processes of this machine, or on an existing cluster. Importing this module imports Dask."""
 
 from __future__ import annotations
 
 import itertools
 import logging
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,10 +13,12 @@ from queue import SimpleQueue
 from typing import Any
 from uuid import uuid4
 
+import dask.config
+import distributed
+
 from litebnn.errors import printable, reason_with_file
 from litebnn.evaluate.batches import Batch
-from litebnn.evaluate.extras import import_extra
-from litebnn.evaluate.in_process import Work
+from litebnn.evaluate.executors import Work
 from litebnn.evaluate.scoring import Result
 
 # Two numbers: how often a batch is retried after an error that may be temporary, and how many batches each thread has
@@ -42,6 +45,36 @@ _ON_THIS_MACHINE: dict[str, object] = {
 OnWarning = Callable[[str], None]
 
 
+class Carrier(distributed.WorkerPlugin):  # type: ignore[misc]
+    """A worker plugin that delivers the work to each worker once, including workers that join later."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def setup(self, worker: distributed.Worker) -> None:
+        # Threads of a worker must not share interpreters.
+        self._threads = threading.local()
+
+    def run(self, batch: Batch) -> Result:
+        """Computes the result of a batch.
+
+        An error that the user must fix is returned as a result, because Dask would retry an exception.
+        """
+        try:
+            if not hasattr(self._threads, "function"):
+                self._threads.function = self._work.prepared()
+            result: Result = self._threads.function(batch)
+        except (ValueError, ImportError) as error:
+            return {"error": " ".join(str(error).split())}
+        return result
+
+
+def run_task(name: str, batch: Batch) -> Result:
+    """Computes the result of a batch in a worker, with the work that the worker's plugin `name` holds."""
+    result: Result = distributed.get_worker().plugins[name].run(batch)
+    return result
+
+
 @dataclass
 class DaskCluster:
     """An executor that runs batches on a Dask cluster.
@@ -51,7 +84,6 @@ class DaskCluster:
     under the same paths. `on_warning` is called with one line for each problem that was recovered from.
 
     Raises:
-        ImportError: Dask is not installed.
         ConnectionError: the scheduler cannot be reached, or has no workers.
         ValueError: a batch cannot be run.
     """
@@ -63,12 +95,11 @@ class DaskCluster:
 
     def run(self, work: Work, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Result]]:
         """Yields each batch with its result, in the order of completion."""
-        distributed = import_extra("distributed", "several processes")
         todo = iter(batches)
         while True:
             try:
-                with _quiet_logs(), self._client(distributed) as client:
-                    yield from self._run_on(distributed, client, work, todo)
+                with _quiet_logs(), self._client() as client:
+                    yield from self._run_on(client, work, todo)
                 return
             except _SchedulerLost:
                 self.on_warning(
@@ -77,10 +108,10 @@ class DaskCluster:
                 )
 
     @contextmanager
-    def _client(self, distributed: Any) -> Iterator[Any]:
+    def _client(self) -> Iterator[Any]:
         if self.scheduler is None:
             with (
-                import_extra("dask.config", "several processes").set(_ON_THIS_MACHINE),
+                dask.config.set(_ON_THIS_MACHINE),
                 distributed.LocalCluster(
                     n_workers=self.workers,
                     threads_per_worker=1,
@@ -101,7 +132,7 @@ class DaskCluster:
             raise ConnectionError(printable(f"no scheduler answers at {self.scheduler}: {reason}")) from None
         try:
             try:
-                with _asking_scheduler(distributed):
+                with _asking_scheduler():
                     client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
             except distributed.TimeoutError:
                 raise ConnectionError(f"the scheduler at {self.scheduler} has no workers") from None
@@ -109,12 +140,10 @@ class DaskCluster:
         finally:
             client.close(timeout=2)
 
-    def _run_on(
-        self, distributed: Any, client: Any, work: Work, todo: Iterator[Batch]
-    ) -> Iterator[tuple[Batch, Result]]:
+    def _run_on(self, client: Any, work: Work, todo: Iterator[Batch]) -> Iterator[tuple[Batch, Result]]:
         name = f"litebnn-{uuid4().hex}"
         try:
-            yield from self._results(distributed, client, work, todo, name)
+            yield from self._results(client, work, todo, name)
         finally:
             # The workers of a cluster live longer than this job and should not keep the models, so the plugin that
             # holds the models is removed. Removing it fails if the scheduler was restarted and therefore does not know
@@ -123,12 +152,8 @@ class DaskCluster:
                 if self.scheduler is not None and client.status == "running":
                     client.unregister_worker_plugin(name)
 
-    def _results(
-        self, distributed: Any, client: Any, work: Work, todo: Iterator[Batch], name: str
-    ) -> Iterator[tuple[Batch, Result]]:
-        from litebnn.evaluate.dask_worker import Carrier, run_task
-
-        with _asking_scheduler(distributed):
+    def _results(self, client: Any, work: Work, todo: Iterator[Batch], name: str) -> Iterator[tuple[Batch, Result]]:
+        with _asking_scheduler():
             client.register_plugin(Carrier(work), name=name)
         # The queue `news` gets finished tasks and messages about lost workers from threads of the Dask client. Only the
         # thread that runs `_results` reads the queue.
@@ -148,7 +173,7 @@ class DaskCluster:
         client.subscribe_topic("all", hear)
         window = _AHEAD * self.workers if self.scheduler is None else 0
         while True:
-            with _asking_scheduler(distributed):
+            with _asking_scheduler():
                 most = window or _AHEAD * max(1, sum(client.nthreads().values()))
             for following in itertools.islice(todo, most - len(self._pending)):
                 submit(following)
@@ -157,12 +182,12 @@ class DaskCluster:
             what = news.get()
             if isinstance(what, str):
                 self.on_warning(what)
-                with _asking_scheduler(distributed):
+                with _asking_scheduler():
                     if self.scheduler is not None and not client.nthreads():
                         self.on_warning(f"the scheduler at {self.scheduler} has no workers left: waiting for one")
                 continue
             index, future = what
-            batch, result = self._pending[index], _result(distributed, future, self._pending[index])
+            batch, result = self._pending[index], _result(future, self._pending[index])
             del self._pending[index]
             yield batch, result
 
@@ -184,7 +209,7 @@ class _SchedulerLost(Exception):
 
 
 @contextmanager
-def _asking_scheduler(distributed: Any) -> Iterator[None]:
+def _asking_scheduler() -> Iterator[None]:
     """Turns every error that a broken connection to the scheduler raises into one exception.
 
     Raises:
@@ -196,7 +221,7 @@ def _asking_scheduler(distributed: Any) -> Iterator[None]:
         raise _SchedulerLost from error
 
 
-def _result(distributed: Any, future: Any, batch: Batch) -> Result:
+def _result(future: Any, batch: Batch) -> Result:
     """The result of a finished task.
 
     Raises:
@@ -212,7 +237,7 @@ def _result(distributed: Any, future: Any, batch: Batch) -> Result:
         raise ValueError(
             f"batch {batch.index} fails: {type(error).__name__}: {' '.join(reason_with_file(error).split())}"
         )
-    with _asking_scheduler(distributed):
+    with _asking_scheduler():
         result: Result = future.result()
     if "error" in result:
         raise ValueError(result["error"])

@@ -16,10 +16,8 @@ class ModelCounts:
     # The numbers of samples whose label is the model's best class, and whose label is among its best five classes.
     top_1: int = 0
     top_5: int = 0
-    # The time in seconds that the model itself ran, summed over all processes.
-    seconds: float = 0.0
-    # The number of samples by (label, best class).
-    confusion: Counter[tuple[int, int]] = field(default_factory=Counter)
+    seconds: float = 0.0  # that the model itself ran, summed over all processes
+    confusion: Counter[tuple[int, int]] = field(default_factory=Counter)  # samples by (label, best class)
 
 
 @dataclass
@@ -28,10 +26,8 @@ class Counts:
 
     # The counts of right classes, and the run time, of each model. The models have the order in which they were given.
     models: list[ModelCounts]
-    # The number of samples on which the models ran.
-    samples: int = 0
-    # The number of samples that have a label, among those on which the models ran.
-    labelled: int = 0
+    samples: int = 0  # on which the models ran
+    labelled: int = 0  # samples among them that have a label
     # For each pair (i, j) of models with i < j, the number of samples on which both models agree about the best class.
     agreements: Counter[tuple[int, int]] = field(default_factory=Counter)
     # The samples that could not be read, by the batch's number: the name of each sample, and the reason.

@@ -34,8 +34,7 @@ class Recipe:
 
     # The text that the user gave for the recipe. Another process can make the same recipe from this text.
     name: str
-    # A folder in which Python looks for the module of a user's function, after its own search path.
-    folder: str = ""
+    folder: str = ""  # folder in which Python looks for the module of a user's function, after its own search path
     # A text that identifies the recipe. For a function, it also identifies the version of the function.
     fingerprint: str = ""
     function: Callable[[Array], Any] | None = field(default=None, compare=False)

@@ -37,14 +37,10 @@ LABELS = ("labels", "label", "y_test", "y", "y_train")
 class Source(ABC):
     """A data set, which yields batches of samples."""
 
-    # The data set's name in messages.
-    name: str
-    # The number of samples; None if it is known only after reading all of them.
-    size: int | None
-    # A text that identifies the data set and its version.
-    fingerprint: str
-    # Class names by label, if the data set has names.
-    classes: dict[int, str] = field(default_factory=dict)
+    name: str  # for messages
+    size: int | None  # number of samples; None if it is known only after reading all of them
+    fingerprint: str  # identifies the data set and its version
+    classes: dict[int, str] = field(default_factory=dict)  # class names by label, if the data set has names
 
     @abstractmethod
     def batches(self, size: int) -> Iterator[Batch]:

@@ -87,8 +87,7 @@ def _dequantize(op: Op) -> Iterator[str]:
 
 def _bconv_2d(op: Op) -> Iterator[str]:
     bits, kernel, result = op.input(0), op.input(1), op.output
-    options = decode_options(LCE_BCONV_2D, op.custom_options)
-    assert isinstance(options, BConv2DOptions)
+    options = BConv2DOptions.decode(op.custom_options)
     yield from _type(bits, "INT32")
     yield from _type(kernel, "INT32")
     yield from _type(result, "FLOAT32", "INT8", "INT32")
@@ -114,14 +113,12 @@ def _bconv_2d(op: Op) -> Iterator[str]:
         yield f'"{result.name}" is packed, but there are no thresholds'
     if is_packed and options.pads_zeros and group_channels % 2:
         yield f"{group_channels} channels a group, expected an even number with packed output and padding with zeros"
-    strides = options.stride_height, options.stride_width
-    dilations = options.dilation_height_factor, options.dilation_width_factor
     padded = [
         size if size < 0 else size + sum(amounts)
         for size, amounts in zip(bits.dims[1:3], options.explicit_padding or ((0, 0), (0, 0)), strict=True)
     ]
     is_same = options.padding == Padding.SAME
-    windows = list(zip(padded, taps, strides, dilations, strict=True))
+    windows = list(zip(padded, taps, options.strides, options.dilations, strict=True))
     yield from (mistake for window in windows for mistake in _slides(*window, is_same))
     channels = packed_words(channels_out) if is_packed else channels_out
     yield from _dims(result, (bits.dims[0], *(_steps(*window, is_same) for window in windows), channels))
@@ -145,19 +142,15 @@ def _words(channels: int, bits: Tensor, kernel: Tensor) -> Iterator[str]:
 
 
 def _bmaxpool_2d(op: Op) -> Iterator[str]:
-    options = decode_options(LCE_BMAXPOOL_2D, op.custom_options)
-    assert isinstance(options, BMaxPool2DOptions)
+    options = BMaxPool2DOptions.decode(op.custom_options)
     yield from _type(op.input(0), "INT32")
     yield from _type(op.output, "INT32")
     if len(op.input(0).dims) != 4:
         yield f'"{op.input(0).name}" has shape {list(op.input(0).dims)}, expected 4 dimensions'
         return
-    batch, height, width, words = op.input(0).dims
+    batch, *sizes, words = op.input(0).dims
     is_same = options.padding == Padding.SAME
-    windows = (
-        (height, options.filter_height, options.stride_height, 1),
-        (width, options.filter_width, options.stride_width, 1),
-    )
+    windows = list(zip(sizes, options.taps, options.strides, (1, 1), strict=True))
     yield from (mistake for window in windows for mistake in _slides(*window, is_same))
     yield from _dims(op.output, (batch, *(_steps(*window, is_same) for window in windows), words))
 

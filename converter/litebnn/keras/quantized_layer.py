@@ -9,7 +9,43 @@ from keras import ops
 
 from litebnn.errors import warn
 from litebnn.keras import activations, constraints, context, quantizers
-from litebnn.keras.quantized_variable import quantized
+
+
+class QuantizedVariable(keras.Variable):
+    """A variable whose value inside `context.quantized_scope(True)` is quantized.
+
+    Attributes:
+        quantizer: a function from latent to quantized values.
+        precision: the quantizer's precision in bits, or None.
+    """
+
+    quantizer: Any
+    precision: int | None
+
+    @property
+    def value(self) -> Any:
+        latent = keras.Variable.value.fget(self)
+        if not context.should_quantize():
+            return latent
+        with context.quantized_scope(False):
+            return self.quantizer(latent)
+
+    def assign(self, value: Any) -> Any:
+        with context.quantized_scope(False):
+            return super().assign(value)
+
+
+def quantized(variable: Any, quantizer: Any) -> Any:
+    """Attaches a quantizer to a variable and returns the same variable.
+
+    Keras creates the variables of a layer with a class that the layer cannot choose. Therefore the class of the
+    variable is replaced afterwards.
+    """
+    variable.__class__ = QuantizedVariable
+    variable.quantizer = quantizer
+    variable.precision = getattr(quantizer, "precision", None)
+    return variable
+
 
 _CONSTRAINTS = {"weight_clip": constraints.WeightClip}
 _ACTIVATIONS = {"hard_tanh": activations.hard_tanh, "leaky_tanh": activations.leaky_tanh}

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from litebnn.micro import TARGETS
 from litebnn.micro.choice import choose_kernel, instructions
 from litebnn.micro.pack import KERNELS, Geometry
-from litebnn.micro.settings import TARGETS
 
 LAYER = Geometry(6, 6, 128, 4, 4, 128, filter_height=3, filter_width=3)
 

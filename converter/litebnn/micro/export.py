@@ -14,12 +14,11 @@ from litebnn import __version__
 from litebnn.errors import ConversionError, boundary, shown
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, check_custom_ops
+from litebnn.micro import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.emit import Emitted, emit, in_comment, prototype
 from litebnn.micro.estimate import CYCLES, instructions_of
-from litebnn.micro.folder import MARK, check_folder, filled, license_text, sources_folder, write_folder
-from litebnn.micro.packages import package_files
+from litebnn.micro.folder import MARK, check_folder, filled, license_text, package_files, sources_folder, write_folder
 from litebnn.micro.placement import Placement, Step, place
-from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
 
 # Names that a network must not have, in lower case.
@@ -43,22 +42,14 @@ _TAKEN = re.compile(
 class ExportedStep:
     """A step of an exported network: an op, or several that run row by row together."""
 
-    # The positions of the step's ops in the model's list of ops.
-    ops: tuple[int, ...]
-    # The name of the tensor that the last op of the step writes.
-    layer: str
-    # The kinds of the ops, such as "CONV_2D".
-    kinds: tuple[str, ...]
-    # The names of the C functions that compute the step's ops.
-    functions: tuple[str, ...]
-    # The size in bytes of the step's constants.
-    flash: int
-    # The number of bytes of the arena (the network's static memory) that are in use while the step runs.
-    ram: int
-    # The estimated instructions; None if one of the functions was not measured.
-    instructions: int | None = None
-    # The estimated cycles, without wait states of the flash.
-    cycles: int | None = None
+    ops: tuple[int, ...]  # positions in the model's list of ops
+    layer: str  # name of the tensor that the last op writes
+    kinds: tuple[str, ...]  # kinds of the ops, such as "CONV_2D"
+    functions: tuple[str, ...]  # C functions that compute the ops
+    flash: int  # bytes of the step's constants
+    ram: int  # bytes of the arena (the network's static memory) in use while the step runs
+    instructions: int | None = None  # estimated; None if one of the functions was not measured
+    cycles: int | None = None  # estimated, without wait states of the flash
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 class Step:
     """A step of the network: one op, or a strip of ops that run together row by row."""
 
-    # The ops of the step, each with its C calls.
-    ops: tuple[tuple[Op, Lowered], ...]
+    ops: tuple[tuple[Op, Lowered], ...]  # each with its C calls
     # The number of times that the step's ops run. It is 1 for a single op. For a strip (ops that run together row by
     # row), it is the number of rows of the last op's output.
     iterations: int = 1
@@ -55,17 +54,14 @@ class Placement:
     graph: Graph
     # The index of each op in the model. The graph may have fewer ops, because some are folded or removed.
     numbers: Mapping[Op, int]
-    # The steps, in the order in which they run.
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...]  # in the order in which they run
     # The memory of each tensor that is not a constant: an argument of the C function, or bytes of the arena.
     places: dict[Tensor, Place]
-    # For each step that needs scratch memory, the offset of this memory in the arena.
-    scratch: dict[int, int]
+    scratch: dict[int, int]  # for each step that needs scratch memory, the offset of this memory in the arena
     # The outputs that share the memory of another tensor, and are copied from this tensor after the last step.
     copies: tuple[tuple[str, Tensor], ...]
     arena_bytes: int
-    # The number of bytes of the arena that are in use at each step.
-    step_bytes: tuple[int, ...]
+    step_bytes: tuple[int, ...]  # bytes of the arena in use at each step
 
 
 def argument_names(graph: Graph) -> tuple[list[str], list[str]]:

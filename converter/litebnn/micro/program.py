@@ -114,20 +114,16 @@ class Call:
     # The amounts of work from which the instructions of the call are estimated. The keys are kinds of work, such
     # as "macs" and "outputs".
     work: Mapping[str, int] = field(default_factory=dict)
-    # The number of times that the function is called: once for each image of a batch.
-    images: int = 1
+    images: int = 1  # the function is called once for each image of a batch
 
 
 @dataclass(frozen=True)
 class Lowered:
     """One op of the model as calls of C functions."""
 
-    # The C calls that compute the op, in order.
-    calls: tuple[Call, ...]
-    # True if the op's output may be written to the memory of its first input.
-    in_place: bool = False
-    # True if the calls compute the same as TFLite's reference kernel for the op, to the last bit.
-    exact: bool = True
+    calls: tuple[Call, ...]  # C calls that compute the op, in order
+    in_place: bool = False  # the output may be written to the memory of the first input
+    exact: bool = True  # computes the same as TFLite's reference kernel, to the last bit
 
 
 @dataclass
@@ -135,12 +131,9 @@ class Context:
     """The options and the graph on which the lowering of an op depends."""
 
     graph: Graph
-    # The index of each op in the model, before ops are folded or removed.
-    numbers: Mapping[Op, int]
-    # The group of kernels for binary layers: "compact" or "fast".
-    kernels: str = "compact"
-    # The microcontroller, which is a name of `TARGETS`.
-    target: str = "cortex-m4"
+    numbers: Mapping[Op, int]  # index of each op in the model, before ops are folded or removed
+    kernels: str = "compact"  # a name of `KERNELS`
+    target: str = "cortex-m4"  # a name of `TARGETS`
     # For each tensor of which only a few rows are stored, because ops run together row by row, the number of these
     # rows.
     heights: Mapping[Tensor, int] = field(default_factory=dict)

@@ -17,7 +17,6 @@ from litebnn.contract import (
     LCE_DEQUANTIZE,
     LCE_QUANTIZE,
     BMaxPool2DOptions,
-    decode_options,
 )
 from litebnn.graph import Graph, Op, Tensor
 from litebnn.micro.lowering.elementwise import UNARY
@@ -119,8 +118,7 @@ def _rows_of(op: Op) -> int:
     if op.name in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
         return _pool_rows(op, op.options.filter_height, op.options.stride_h)
     if op.name == LCE_BMAXPOOL_2D:
-        options = decode_options(op.name, op.custom_options)
-        assert isinstance(options, BMaxPool2DOptions)
+        options = BMaxPool2DOptions.decode(op.custom_options)
         return _pool_rows(op, options.filter_height, options.stride_height)
     return 0
 

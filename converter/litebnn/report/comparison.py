@@ -30,10 +30,8 @@ _MEMORY, _MEMORY_PER_BYTE = 4 << 30, 16
 class OutputDifference:
     """The difference of an output between two models."""
 
-    # The name of the output in the first model.
-    name: str
-    # The largest difference between the outputs, relative to the first model's largest value.
-    difference: float
+    name: str  # the output's name in the first model
+    difference: float  # the largest, relative to the first model's largest value
     # The share of samples for which the largest value of this output has the same index in both models. None if the
     # output has only one value for each sample.
     same_class: float | None
@@ -43,16 +41,12 @@ class OutputDifference:
 class Comparison:
     """The comparison of two models with the same inputs."""
 
-    # The sizes of the two files in bytes.
-    bytes: tuple[int, int]
-    # The multiply-accumulates of each model.
+    bytes: tuple[int, int]  # sizes of the two files
     macs: tuple[Macs, Macs]
-    # The number of samples that were run.
     samples: int
     # For each output, the difference between the two models, in the order of the outputs.
     outputs: tuple[OutputDifference, ...]
-    # The number of tensors that both models compute.
-    common_layers: int
+    common_layers: int  # number of tensors that both models compute
     # The tensors that differ in any sample, in the order of execution. The numbers in each row are sums over all
     # samples.
     layers: tuple[Divergence, ...]

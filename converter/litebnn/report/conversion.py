@@ -23,8 +23,7 @@ class Nonzero:
     """The effect of the option `assume_nonzero` on a model."""
 
     is_given: bool
-    # The number of layers that are binary with the option and float without it.
-    layers: int
+    layers: int  # number of layers that are binary with the option and float without it
 
 
 @dataclass(frozen=True)
@@ -152,12 +151,12 @@ def make_report(
     verification: Verification | None,
 ) -> ConversionReport:
     """The report of a conversion of `source` that made `model`, whose file has `bytes_after` bytes."""
-    nonzero = Nonzero(notes.request.assume_nonzero, layers_by_assumption(source, notes))
+    nonzero = Nonzero(notes.options["assume_nonzero"], layers_by_assumption(source, notes))
     advice: tuple[str, ...] = ()
     if status == CONVERTED:
         notes.finish(model.graphs)
         advice = tuple(advise(model, notes))
-    smaller = None if notes.request.low_bit_weights else smaller_file(model, bytes_after)
+    smaller = None if notes.options["low_bit_weights"] else smaller_file(model, bytes_after)
     if smaller is not None and status != ALREADY_CONVERTED:
         advice = (*advice, smaller)
     return ConversionReport(

@@ -27,22 +27,15 @@ _CPUS = Path("/proc/cpuinfo")
 class Costs:
     """A row of the table of costs: the costs of ops on one board, or on all desktop computers whose CPU has one ISA."""
 
-    # The board's short name: "rpi3", "rpi4", "rpi5" or "host".
-    board: str
-    # The text that describes the board to people.
-    description: str
-    # The instruction set that litebnn uses on the board.
-    isa: str
+    board: str  # "rpi3", "rpi4", "rpi5" or "host"
+    description: str  # for people
+    isa: str  # that litebnn uses on the board
     # CPU features, as the operating system names them. The row applies to CPUs that have all of them.
     needs: tuple[str, ...]
-    # The clock rate at which the cycles were measured, in GHz.
-    ghz: float
-    # A description of how the costs in this row were measured or modelled.
-    source: str
-    # The largest relative error of the estimated times of networks; None if no network was timed.
-    error: float | None
-    # The number of output channels that LceBconv2d computes together.
-    tile: int
+    ghz: float  # clock rate at which the cycles were measured, in GHz
+    source: str  # how the costs were measured or modelled
+    error: float | None  # largest relative error of the estimated times of networks; None if no network was timed
+    tile: int  # number of output channels that LceBconv2d computes together
     # Building one lookup table takes as long as the lookups of this number of output channels. If a layer uses each
     # table for fewer channels, the ISA in `without` computes the layer.
     tables: int

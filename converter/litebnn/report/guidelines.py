@@ -1,7 +1,7 @@
 """Rules for models that run fast. Each rule finds the ops of a graph that break the rule, and the cost of breaking it.
 
 `python -m bench.rules` measures each cost with two networks that differ in one rule, for each instruction set (ISA).
-`guidelines.json` has them, docs/rules-for-models.md shows them. `cost_of` states the cost of a finding in words.
+`guidelines.json` has the figures, which docs/rules-for-models.md shows. `cost_of` states a finding's cost in words.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ _UNITS = ("instructions", "cycles", "ns")
 class Finding:
     """An op that breaks one of the rules for models that run fast."""
 
-    # A description of what breaks the rule.
-    found: str
+    found: str  # what breaks the rule
     # A function that returns the extra work relative to the useful work. The function's argument is the number of
     # output channels that an instruction set computes together.
     degree: Callable[[int], float] = lambda tile: 1.0
@@ -63,13 +62,11 @@ class Price:
     # The name of the rule and the name of the ISA.
     rule: str
     isa: str
-    # The unit of the costs below: "ns" on the CPU that was timed, "cycles" by llvm-mca, or "instructions".
-    unit: str
+    unit: str  # unit of the costs below: "ns" on the CPU that was timed, "cycles" by llvm-mca, or "instructions"
     # The costs of the network that follows the rule, and of the network that breaks it.
     kept: float
     broken: float
-    # In the network that breaks the rule, the extra work relative to the useful work.
-    degree: float
+    degree: float  # in the network that breaks the rule, the extra work relative to the useful work
     # True if `kept` and `broken` are the costs of writing one value to memory and reading it again. False if they are
     # the costs of a million multiply-adds.
     per_value: bool
@@ -207,8 +204,7 @@ def _zero_padding(graph: Graph, op: Op) -> Iterator[Finding]:
 
 def _dilation(graph: Graph, op: Op) -> Iterator[Finding]:
     if op.name == LCE_BCONV_2D and math.prod(op.input(1).shape[1:3]) > 1:
-        options = bconv_options(op)
-        dilations = options.dilation_height_factor, options.dilation_width_factor
+        dilations = bconv_options(op).dilations
         if max(dilations) > 1:
             yield Finding(f"dilation {dilations[0]}×{dilations[1]}")
 

@@ -24,111 +24,80 @@ from litebnn.runtime.claimed import claimed_ops, joined_in_place
 class TensorRow:
     """A tensor of a model."""
 
-    # The tensor's index in its subgraph, as in the file.
-    index: int
+    index: int  # tensor's index in its subgraph, as in the file
     name: str
-    # The element type: "bits" (32 signs in an int32), "float", "int8", or TFLite's name in lower case.
-    type: str
+    type: str  # element type: "bits" (32 signs in an int32), "float", "int8", or TFLite's name in lower case
     # The shape in the file; unknown dimensions are 1. For the type "bits", the last axis counts words of 32 bits.
     shape: tuple[int, ...]
-    # The tensor's size in memory, in bytes.
-    bytes: int
-    # True if the tensor is stored in the file.
-    constant: bool
+    bytes: int  # in memory
+    constant: bool  # stored in the file
 
 
 @dataclass(frozen=True)
 class BrokenRule:
     """An op's breach of a rule in docs/rules-for-models.md."""
 
-    # The rule's name, as in docs/rules-for-models.md.
-    rule: str
-    # The index of the op in the main subgraph.
-    index: int
+    rule: str  # its name, as in docs/rules-for-models.md
+    index: int  # index of the op in the main subgraph
     layer: str
-    # The property of the op that breaks the rule, as text, such as "40 input channels".
-    found: str
-    # The advice on a broken rule, as one sentence.
-    fix: str
-    # The estimated cost on each board, in seconds for one inference.
-    seconds: Mapping[str, float]
+    found: str  # what breaks the rule, such as "40 input channels"
+    fix: str  # the advice, as one sentence
+    seconds: Mapping[str, float]  # estimated cost of one inference, by board
 
 
 @dataclass(frozen=True)
 class OpRow:
     """One node of the main subgraph."""
 
-    # The node's number in the file: its position in order of execution, from 0.
-    index: int
-    # The layer's name, which is a part of the name of the op's output.
-    name: str
-    # The name of the builtin or custom op, such as "CONV_2D".
-    op: str
+    index: int  # node's number in the file: its position in order of execution, from 0
+    name: str  # layer's name, which is a part of the name of the op's output
+    op: str  # its kind, such as "CONV_2D"
     # Indices of the op's inputs that are computed, not constant, in the list of the subgraph's tensors.
     inputs: tuple[int, ...]
-    # Indices of the op's inputs that are stored in the file.
-    constants: tuple[int, ...]
-    # Indices of the op's outputs.
+    constants: tuple[int, ...]  # indices of the op's inputs that are stored in the file
     outputs: tuple[int, ...]
     # The shapes of the op's data input and first output. The last axis is the number of channels, even for packed bits.
     input_shape: tuple[int, ...]
     output_shape: tuple[int, ...]
-    # The height, width and channels of the op's window; empty for ops without a window.
-    filter_shape: tuple[int, ...]
+    filter_shape: tuple[int, ...]  # height, width and channels of the op's window; empty for ops without a window
     # The precision: "binary", "int8" or "float" for ops that compute, the data's type for ops that only move data.
     precision: str
-    # The type of the op's output: "bits", "int8", "float" or another type.
-    output: str
-    # Multiply-accumulates of one inference, by precision.
-    macs: Macs
-    # The size of the op's constants in the file, in bytes.
-    weight_bytes: int
-    # The size of the op's computed inputs and outputs, in bytes.
-    activation_bytes: int
-    # Operations that are fused into the op, such as RELU, scale, bias, threshold or ADD.
-    fused: tuple[str, ...]
-    # The index of the op into which litebnn's delegate fuses this op; None if the op is not fused.
-    fused_into: int | None
+    output: str  # type of the op's output: "bits", "int8", "float" or another type
+    macs: Macs  # multiply-accumulates of one inference, by precision
+    weight_bytes: int  # of the op's constants in the file
+    activation_bytes: int  # of the op's computed inputs and outputs
+    fused: tuple[str, ...]  # what is fused into the op, such as RELU, scale, bias, threshold or ADD
+    fused_into: int | None  # index of the op into which litebnn's delegate fuses this op; None if the op is not fused
     # The estimated time on each board; empty if the cost table lacks this kind of op.
     seconds: Mapping[str, float] = field(default_factory=dict)
-    # The rules that the op breaks, worst first.
-    broken_rules: tuple[BrokenRule, ...] = ()
+    broken_rules: tuple[BrokenRule, ...] = ()  # rules that the op breaks, worst first
 
 
 @dataclass(frozen=True)
 class Board:
     """A board for which times are estimated."""
 
-    # The board's short name: "rpi3", "rpi4", "rpi5" or "host".
-    name: str
-    # The text that describes the board to people.
-    description: str
-    # The instruction set that litebnn selects on the board.
-    isa: str
-    # A description of how the costs were measured, with their known error.
-    source: str
-    # The largest relative error of a network's estimate; None if no board was available.
-    error: float | None
+    name: str  # board's short name: "rpi3", "rpi4", "rpi5" or "host"
+    description: str  # for people
+    isa: str  # that litebnn selects on the board
+    source: str  # how the costs were measured, with their known error
+    error: float | None  # largest relative error of a network's estimate; None if no board was available
 
 
 @dataclass(frozen=True)
 class Inspection:
     """A model: its ops in order of execution, its tensors, and totals."""
 
-    # The name of the model's file, or "model".
-    name: str
+    name: str  # name of the model's file, or "model"
     file_bytes: int
-    # The ops of the main subgraph, in order of execution.
-    ops: tuple[OpRow, ...]
-    # The main subgraph's tensors, by index.
-    tensors: tuple[TensorRow, ...]
+    ops: tuple[OpRow, ...]  # ops of the main subgraph, in order of execution
+    tensors: tuple[TensorRow, ...]  # main subgraph's tensors, by index
     # Indices of the model's inputs and outputs among the tensors.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     # The number of ops outside of the main subgraph. Nothing is estimated for these ops.
     other_ops: int = 0
-    # The boards for which times are estimated, in order.
-    boards: tuple[Board, ...] = ()
+    boards: tuple[Board, ...] = ()  # boards for which times are estimated, in order
 
     @property
     def macs(self) -> Macs:

@@ -11,7 +11,6 @@ from litebnn.contract import (
     LCE_BMAXPOOL_2D,
     Activation,
     BMaxPool2DOptions,
-    decode_options,
 )
 from litebnn.graph import Graph, Op, Tensor, bits_of_type, facts
 from litebnn.rules.build.bconv import bconv_options, channels_per_group
@@ -138,9 +137,7 @@ def filter_shape(op: Op) -> tuple[int, ...]:
     if op.name == LCE_BCONV_2D:
         return (*op.input(1).shape[1:3], channels_per_group(op))
     if op.name == LCE_BMAXPOOL_2D:
-        options = decode_options(LCE_BMAXPOOL_2D, op.custom_options)
-        assert isinstance(options, BMaxPool2DOptions)
-        return options.filter_height, options.filter_width
+        return BMaxPool2DOptions.decode(op.custom_options).taps
     if hasattr(op.options, "filter_height"):
         return op.options.filter_height, op.options.filter_width
     if facts(op).layer and len(op.input(1).shape) == 4:

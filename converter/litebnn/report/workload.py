@@ -32,8 +32,7 @@ _BITS_OF_A_TABLE = 6
 class Workload:
     """The work of an op: an amount for each column of the cost table."""
 
-    # The kind of op: a row of the cost table.
-    kind: str
+    kind: str  # kind of op: a row of the cost table
     # The amount of each kind of work, by the names of the cost table's columns. The amount of `calls` is always 1.
     amounts: Mapping[str, float]
 
@@ -133,12 +132,10 @@ def edge_share(op: Op) -> float:
     """The share of an LceBconv2d's outputs whose windows include padding."""
     options = bconv_options(op)
     _, height, width, _ = op.output.shape
-    strides = options.stride_height, options.stride_width
-    dilations = options.dilation_height_factor, options.dilation_width_factor
     inside = 1.0
     for axis, size in enumerate((height, width)):
-        taps = (op.input(1).shape[1 + axis] - 1) * dilations[axis]
-        fitting = max((op.input(0).shape[1 + axis] - taps - 1) // strides[axis] + 1, 0)
+        taps = (op.input(1).shape[1 + axis] - 1) * options.dilations[axis]
+        fitting = max((op.input(0).shape[1 + axis] - taps - 1) // options.strides[axis] + 1, 0)
         inside *= min(fitting, size) / size if size else 0.0
     return 1.0 - inside
 

@@ -7,7 +7,7 @@ this package, with the rule's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from litebnn.errors import Defect, boundary
@@ -19,7 +19,7 @@ from litebnn.rules.binarize.read_as_signs import read_as_signs
 from litebnn.rules.binarize.scale_behind_layers import scale_behind_layers
 from litebnn.rules.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.rules.binarize.undo_space_to_batch import undo_space_to_batch
-from litebnn.rules.build.notes import NOTHING, Notes, Request, Rule
+from litebnn.rules.build.notes import Notes, Rule
 from litebnn.rules.canonical.absorb_mirror_padding import absorb_mirror_padding
 from litebnn.rules.canonical.fold_constants import fold_constants
 from litebnn.rules.canonical.fold_reshape_shapes import fold_reshape_shapes
@@ -61,7 +61,7 @@ from litebnn.rules.thresholds.move_thresholds import move_thresholds
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from litebnn.rules.thresholds.work_on_bits import work_on_bits
 
-# A rule, or a rule and the field of `Request` that asks for it.
+# A rule, or a rule and the option that asks for it (or "ranges", which several options give).
 Row: TypeAlias = Rule | tuple[Rule, str]
 # Each phase repeats until none of its rules changes the graph; then the next phase runs.
 PHASES: dict[str, tuple[Row, ...]] = {
@@ -143,10 +143,10 @@ PHASES_WITHOUT_BITS = ("without_bits", "tidy")
 INT8_PHASES = ("without_bits", "int8", "tidy")
 
 
-def rules_of(phase: str, request: Request = NOTHING) -> list[Rule]:
-    """Returns the rules of a phase in order, without those for options that the request does not have."""
+def rules_of(phase: str, given: Mapping[str, object] | None = None) -> list[Rule]:
+    """Returns the rules of a phase in order, without those for options that are not given."""
     rows = [row if isinstance(row, tuple) else (row, "") for row in PHASES[phase]]
-    return [rule for rule, field in rows if not field or getattr(request, field)]
+    return [rule for rule, name in rows if not name or (given or {}).get(name)]
 
 
 def run_phases(
@@ -158,13 +158,13 @@ def run_phases(
 
     Args:
         phases: names from `PHASES`, in order.
-        notes: collects the report's rows while the rules run. The options in `notes.request` decide which rules with a
-            field in `PHASES` run.
+        notes: collects the report's rows while the rules run. Its options decide which rules with an option in `PHASES`
+            run.
         progress: called with each rule's name before it runs.
     """
     changed = False
     for phase in phases:
-        rules = rules_of(phase, notes.request)
+        rules = rules_of(phase, {**notes.options, "ranges": notes.ranges})
         for graph in model.graphs:
             notes.settle()
             left = _ROUNDS + _ROUNDS_PER_OP * len(graph.ops)

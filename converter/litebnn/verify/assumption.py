@@ -14,7 +14,7 @@ from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.weights import binary_weights, layer_weights
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Graph, Op, begin_rewriting, builtin_op, constant, derived, facts, like
-from litebnn.rules.build.notes import Layer, Notes, Request
+from litebnn.rules.build.notes import Layer, Notes
 from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.assume_nonzero import UNPADDED, assume_nonzero
 from litebnn.verify.exact_zeros import Assumed, AssumedSign
@@ -61,9 +61,9 @@ def layers_by_assumption(source: bytes, notes: Notes) -> int:
         return 0
     model = read_model(source)
     begin_rewriting(model)
-    others = Notes(model, Request(assume_nonzero=not notes.request.assume_nonzero))
+    others = Notes(model, {"assume_nonzero": not notes.options["assume_nonzero"]})
     run_phases(model, _UP_TO_BINARY, others)
-    if others.request.assume_nonzero:
+    if others.options["assume_nonzero"]:
         _settle_advice(notes, others)
     binary = [sum(layer.binary for layer in each.layers) for each in (notes, others)]
     return abs(binary[0] - binary[1])

@@ -10,8 +10,7 @@ from litebnn.convert import convert_keras_model
 from litebnn.errors import boundary
 from litebnn.flatbuffer.metadata import ImageClassifier, with_metadata
 from litebnn.report.conversion import ConversionReport
-from litebnn.zoo.labels import imagenet_classes
-from litebnn.zoo.networks import Network, find_network
+from litebnn.zoo.networks import Network, find_network, imagenet_classes
 from litebnn.zoo.preprocessing import CROP, MEAN, STD
 
 

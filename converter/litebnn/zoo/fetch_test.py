@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from litebnn.zoo import fetch as module
-from litebnn.zoo.cache import cache_folder
-from litebnn.zoo.fetch import FetchError, RemoteFile, fetch, fetch_weights, weights_file
+from litebnn.zoo.fetch import FetchError, RemoteFile, cache_folder, fetch, fetch_weights, weights_file
 from litebnn.zoo.networks import NETWORKS, RELEASES
 from tests.needs import need
 

@@ -7,13 +7,17 @@ of a repository on GitHub, under the Apache License 2.0. Accuracies are those of
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from litebnn.errors import check_type, shown
 
 CLASSES = 1000
+# `python -m bench.zoo.figures` writes it.
+FIGURES = Path(__file__).with_name("figures.json")
 RELEASES = "https://github.com/larq/zoo/releases/download"
 
 
@@ -36,24 +40,16 @@ class WeightsFile:
 class Network:
     """A row of the table of networks in the zoo: its name, weights and published accuracy."""
 
-    # The name of the function that builds the network, for example "QuickNet".
-    name: str
-    # The name of the model that the function builds.
-    model: str
-    # The module of larq-zoo that has the network: "sota" or "literature".
-    kind: str
-    # The share of ImageNet's validation images that the network classifies correctly, in percent.
-    top_1: float
+    name: str  # of the function that builds the network, for example "QuickNet"
+    model: str  # name of the model that the function builds
+    kind: str  # larq-zoo's module: "sota" or "literature"
+    top_1: float  # percent of ImageNet's validation images that the network classifies correctly
     # The share of ImageNet's validation images whose class is among the network's five most likely ones, in percent.
     top_5: float
-    # The paper that describes the architecture.
     paper: Paper
-    # The name of the network's releases on GitHub, without the version.
-    release: str
-    # The file with the weights of all layers.
+    release: str  # of the weights on GitHub, without the version
     weights: WeightsFile
-    # The file with the weights of all layers except the top ones, which classify.
-    weights_without_top: WeightsFile
+    weights_without_top: WeightsFile  # without the top layers, which classify
 
     @property
     def command(self) -> str:
@@ -102,3 +98,38 @@ def find_network(name: str) -> Network:
         names = ", ".join(network.command for network in NETWORKS.values())
         raise ValueError(f'the zoo has no network "{shown(name)}", expected one of {names}')
     return found
+
+
+@dataclass(frozen=True)
+class ImageNetClass:
+    """A class of ImageNet: the identifier of its synset, for example "n02129604", and its name, for example "tiger"."""
+
+    synset: str
+    name: str
+
+
+@lru_cache(maxsize=1)
+def imagenet_classes() -> tuple[ImageNetClass, ...]:
+    """The classes of ImageNet, in the order of the networks' outputs. Two pairs of classes have the same name.
+
+    The names are the first words of their synsets in WordNet 3.0. Copyright 2006 by Princeton University, all rights
+    reserved; the license at https://wordnet.princeton.edu/license-and-commercial-use allows to copy them.
+    """
+    lines = Path(__file__).with_name("imagenet_classes.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(ImageNetClass(*line.split(" ", 1)) for line in lines)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The size, the number of operations and the estimated times of a converted network."""
+
+    bytes: int  # of the network's file, with labels
+    binary_macs: int
+    other_macs: int
+    seconds: Mapping[str, float]  # estimated for one inference with one thread, by board
+
+
+@lru_cache(maxsize=1)
+def figures() -> dict[str, Figures]:
+    """The figures of each network, by its name."""
+    return {name: Figures(**row) for name, row in json.loads(FIGURES.read_text(encoding="utf-8")).items()}

@@ -1,13 +1,15 @@
 """Tests the table of networks, also against the source code of larq-zoo."""
 
 import ast
+import hashlib
 import importlib.util
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from litebnn.zoo.networks import NETWORKS, RELEASES, find_network
+from litebnn.zoo.networks import NETWORKS, RELEASES, find_network, imagenet_classes
 from tests.needs import need
 
 
@@ -64,3 +66,22 @@ def test_files_and_accuracies_are_those_of_larq_zoo() -> None:
     files = [(network, network.file(top)) for network in NETWORKS.values() for top in (True, False)]
     assert {(network.release, file.version, file.name, file.sha256) for network, file in files} == expected
     assert {name: (each.kind, each.top_1, each.top_5) for name, each in NETWORKS.items()} == accuracies
+
+
+# The MD5 of imagenet_class_index.json, with which keras.applications.imagenet_utils checks the list that it fetches.
+KERAS_CLASS_INDEX = "c2c37ea517e94d9795004a39431a14cb"
+
+
+def test_classes_are_in_the_order_of_their_synsets() -> None:
+    classes = imagenet_classes()
+    assert len(classes) == 1000
+    assert [each.synset for each in classes] == sorted({each.synset for each in classes})
+    assert (classes[0].synset, classes[0].name) == ("n01440764", "tench")
+    assert (classes[292].synset, classes[292].name) == ("n02129604", "tiger")
+    assert (classes[999].synset, classes[999].name) == ("n15075141", "toilet tissue")
+
+
+def test_classes_are_keras_own() -> None:
+    classes = enumerate(imagenet_classes())
+    index = {str(number): [each.synset, each.name.replace(" ", "_")] for number, each in classes}
+    assert hashlib.md5(json.dumps(index).encode()).hexdigest() == KERAS_CLASS_INDEX

@@ -33,8 +33,7 @@ from litebnn.keras.zoo import alexnet, densenet, quicknet, resnet
 from litebnn.keras.zoo.blocks import Architecture
 from litebnn.keras.zoo.weights import load_weights
 from litebnn.zoo.fetch import fetch_weights
-from litebnn.zoo.labels import imagenet_classes
-from litebnn.zoo.networks import CLASSES, NETWORKS
+from litebnn.zoo.networks import CLASSES, NETWORKS, imagenet_classes
 from litebnn.zoo.preprocessing import IMAGE_SIZE, preprocessed
 
 ARCHITECTURES: dict[str, Architecture] = {

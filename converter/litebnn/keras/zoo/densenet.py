@@ -21,10 +21,8 @@ class BinaryDenseNet:
     Source: Bethge et al., "Back to Simplicity", https://arxiv.org/abs/1906.08637
     """
 
-    # The number of binary convolutions in each block.
-    convolutions: tuple[int, ...]
-    # The factor by which the number of channels decreases after each block but the last.
-    reductions: tuple[float, ...]
+    convolutions: tuple[int, ...]  # number of binary convolutions in each block
+    reductions: tuple[float, ...]  # factor by which the number of channels decreases after each block but the last
     # The dilation in each block. No pool precedes a dilated block.
     dilations: tuple[int, ...] = (1, 1, 1, 1)
 
@@ -57,10 +55,8 @@ class MeliusNet:
     Source: Bethge et al., "MeliusNet", https://arxiv.org/abs/2001.05936
     """
 
-    # The number of pairs of binary convolutions in each section of the network.
-    pairs: tuple[int, ...]
-    # The number of channels after each section of the network but the last.
-    transitions: tuple[int, ...]
+    pairs: tuple[int, ...]  # number of pairs of binary convolutions in each section of the network
+    transitions: tuple[int, ...]  # number of channels after each section of the network but the last
 
     def features(self, images: Any) -> Any:
         x = _grouped_stem(images)

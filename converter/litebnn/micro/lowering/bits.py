@@ -13,7 +13,6 @@ from litebnn.contract import (
     BConv2DOptions,
     BMaxPool2DOptions,
     Padding,
-    decode_options,
 )
 from litebnn.graph import Array, Op, Tensor
 from litebnn.micro.choice import choose_kernel, instructions
@@ -90,11 +89,10 @@ def _levels_of_signs(tensor: Tensor) -> tuple[int, int]:
 
 def lce_bmaxpool_2d(context: Context, op: Op) -> Lowered:
     """Lowers LceBMaxPool2d, which computes the maximum of the signs in each window."""
-    options = decode_options(op.name, op.custom_options)
-    assert isinstance(options, BMaxPool2DOptions)
+    options = BMaxPool2DOptions.decode(op.custom_options)
     (images, *size, words), result = context.shape(op.input(0)), context.shape(op.output)
-    taps, strides = (options.filter_height, options.filter_width), (options.stride_height, options.stride_width)
-    axes = [Axis(*axis).checked() for axis in zip(size, result[1:3], taps, strides, strict=True)]
+    taps = options.taps
+    axes = [Axis(*axis).checked() for axis in zip(size, result[1:3], taps, options.strides, strict=True)]
     pads = [axis.padding if options.padding == Padding.SAME else 0 for axis in axes]
     fields: dict[str, Value] = {
         "words": words,
@@ -117,12 +115,10 @@ def _pair(name: str, sizes: tuple[int, ...] | list[int]) -> dict[str, int]:
 
 def geometry_of(op: Op) -> tuple[Geometry, BConv2DOptions]:
     """The geometry of a binary convolution, such as the sizes of input, output and filter, and its options."""
-    options = decode_options(op.name, op.custom_options)
-    assert isinstance(options, BConv2DOptions)
+    options = BConv2DOptions.decode(op.custom_options)
     kernel, (_, *size, words), result = op.input(1), op.input(0).shape, op.output.shape
-    taps, strides = kernel.shape[1:3], (options.stride_height, options.stride_width)
-    dilations = options.dilation_height_factor, options.dilation_width_factor
-    sizes = zip(size, result[1:3], taps, strides, dilations, strict=True)
+    taps = kernel.shape[1:3]
+    sizes = zip(size, result[1:3], taps, options.strides, options.dilations, strict=True)
     axes = [Axis(*axis).checked() for axis in sizes]
     if (step := axes[0].dilation * size[1] * words) > MOST_VALUES:
         raise refuse(f"its taps are {step} words apart, expected at most {MOST_VALUES}")

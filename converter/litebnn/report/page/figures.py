@@ -18,18 +18,12 @@ if TYPE_CHECKING:
 class Times:
     """The time of each op on one board."""
 
-    # The board's short name, such as "rpi4".
-    board: str
-    # The text that describes the board to people.
-    description: str
-    # A word for the origin of the times: "estimated" or "measured".
-    how: str
-    # A description of how the times were measured or estimated.
-    source: str
-    # The known times in seconds, by the op's index.
-    seconds: Mapping[int, float]
-    # The time that the runtime spends between the ops, in seconds.
-    runtime_seconds: float = 0.0
+    board: str  # its short name, such as "rpi4"
+    description: str  # of the board, for people
+    how: str  # "estimated" or "measured"
+    source: str  # how the times were measured or estimated
+    seconds: Mapping[int, float]  # the known times, by the op's index
+    runtime_seconds: float = 0.0  # spent by the runtime between the ops
 
     @property
     def total(self) -> float:
@@ -43,12 +37,10 @@ class Steps:
 
     title: str
     header: Sequence[str]
-    # The names of the columns of the table of steps that hold numbers.
-    numbers: Sequence[str]
+    numbers: Sequence[str]  # the columns that hold numbers
     # The cells of the table, row by row. Each row describes one step of the exported program.
     rows: Sequence[Sequence[str]]
-    # The text of the line below the table, which has the totals of all steps.
-    total: str
+    total: str  # the line below the table
 
 
 @dataclass(frozen=True)
@@ -80,10 +72,8 @@ class Metric:
 class RuleBroken:
     """A rule for models that run fast, and the layers of the inspected model that break it."""
 
-    # The advice on a broken rule, as one sentence.
-    fix: str
-    # The total cost of breaking the rule in all layers that break it, as text.
-    costs: str
+    fix: str  # the advice, as one sentence
+    costs: str  # total of all layers that break the rule
     # For each description of what breaks the rule, such as a number of channels, the indices of the layers for which it
     # is true.
     layers: dict[str, list[int]]

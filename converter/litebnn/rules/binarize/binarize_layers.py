@@ -28,10 +28,10 @@ def binarize_layers(graph: Graph, op: Op, notes: Notes) -> bool:
         return is_two and notes.left_alone(op, f"there is no binary BATCH_MATMUL of {op.output.type}")
     if not are_signs:
         reason = why_no_sign(graph, data)
-        if reason == TERNARY and notes.request.assume_nonzero:
+        if reason == TERNARY and notes.options["assume_nonzero"]:
             reason = STAYS_TERNARY
         return not notes.has_reasons(op) and notes.left_alone(op, reason)
-    parts = why_unknown_padding(op, zeros) or binary_parts(graph, op, assume_nonzero=notes.request.assume_nonzero)
+    parts = why_unknown_padding(op, zeros) or binary_parts(graph, op, assume_nonzero=notes.options["assume_nonzero"])
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
     notes.took_zeros(op, parts.zeros, parts.weights.size)

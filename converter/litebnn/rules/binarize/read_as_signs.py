@@ -52,7 +52,7 @@ def read_as_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if few is None:
         return False if is_float else notes.left_alone(op, why_no_sign(graph, op.input(0)))
     rather_falling = not few.are_levels and _falls(graph, few, op)
-    parts = binary_parts(graph, op, assume_nonzero=notes.request.assume_nonzero)
+    parts = binary_parts(graph, op, assume_nonzero=notes.options["assume_nonzero"])
     signs = sum_of_signs(graph, few, rather_falling=rather_falling)
     if isinstance(parts, str) or signs is None:
         return notes.left_alone(op, parts if isinstance(parts, str) else why_no_sum(few))

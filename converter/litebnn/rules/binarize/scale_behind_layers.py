@@ -58,7 +58,7 @@ def scale_behind_layers(graph: Graph, op: Op, notes: Notes) -> bool:
     found = scaled_input(graph, op)
     if found is None:
         return False
-    parts = binary_parts(graph, op, assume_nonzero=notes.request.assume_nonzero)
+    parts = binary_parts(graph, op, assume_nonzero=notes.options["assume_nonzero"])
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
     source = found.source

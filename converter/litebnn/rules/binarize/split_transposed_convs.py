@@ -62,7 +62,7 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
             return False
         if sum_of_signs(graph, few) is None:
             return notes.left_alone(op, why_no_sum(few))
-    parts = _why_not_split(graph, op, x) or binary_parts(graph, op, assume_nonzero=notes.request.assume_nonzero)
+    parts = _why_not_split(graph, op, x) or binary_parts(graph, op, assume_nonzero=notes.options["assume_nonzero"])
     reason = parts if isinstance(parts, str) else _split(graph, op, parts, notes)
     return notes.left_alone(op, reason) if reason else True
 

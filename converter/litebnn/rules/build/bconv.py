@@ -20,7 +20,6 @@ from litebnn.contract import (
     BConv2DOptions,
     Padding,
     PadValues,
-    decode_options,
     encode_options,
     flip_channels_out,
     output_thresholds,
@@ -107,9 +106,7 @@ def is_float_bconv(op: Op | None) -> bool:
 
 
 def bconv_options(op: Op) -> BConv2DOptions:
-    options = decode_options(LCE_BCONV_2D, op.custom_options)
-    assert isinstance(options, BConv2DOptions)
-    return options
+    return BConv2DOptions.decode(op.custom_options)
 
 
 def set_bconv_options(op: Op, options: BConv2DOptions) -> None:
@@ -127,11 +124,9 @@ def padded_options(
         taps: height and width of the filter.
         amounts: int [2, 2], the padding of height and width.
     """
-    strides = options.stride_height, options.stride_width
-    dilations = options.dilation_height_factor, options.dilation_width_factor
     if not np.any(amounts):
         return options
-    if is_same_padding(amounts, unpadded.dims[1:3], taps, strides, dilations):
+    if is_same_padding(amounts, unpadded.dims[1:3], taps, options.strides, options.dilations):
         return replace(options, padding=Padding.SAME, pad_values=values)
     (top, bottom), (left, right) = amounts.tolist()
     return replace(

@@ -1,5 +1,5 @@
-"""The interface between the converter and its rules: the user's options (`Request`), the notes for the report
-(`Notes`), and the decorator `each`, which makes a rule of a function that rewrites one op.
+"""The interface between the converter and its rules: the user's options and the notes for the report (`Notes`), and
+the decorator `each`, which makes a rule of a function that rewrites one op.
 
 The notes have a row for each convolution and dense layer of the source.
 """
@@ -14,32 +14,13 @@ from typing import Literal, TypeAlias
 
 from litebnn.analysis.constants import constants_upstream
 from litebnn.analysis.quantization import Ranges, unrounded
-from litebnn.contract import LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS, BConv2DOptions, Padding, PadValues, decode_options
+from litebnn.contract import LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS, BConv2DOptions, Padding, PadValues
 from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
+from litebnn.options import DEFAULTS, ConvertOptions
 
 # What a conversion came to. INT8_ONLY: no layer is binary, but training with fake quantization made some int8.
 CONVERTED, ALREADY_CONVERTED, NO_BINARY_LAYER = "converted", "already converted", "no binary layer"
 INT8_ONLY = "converted to int8"
-
-
-@dataclass(frozen=True)
-class Request:
-    """The options of the converter that the rules depend on."""
-
-    assume_nonzero: bool = False
-    # The ranges of the activations that become int8; empty if all activations stay float. Rules add the ranges of new
-    # activations.
-    ranges: Ranges = field(default_factory=dict)
-    input_type: str = "float32"
-    output_type: str = "float32"
-    # The type for the weights of dense layers that are not binary, INT4 or INT2; empty to keep their type. If it is
-    # given, the weights of convolutions are packed to bits.
-    low_bit_weights: str = ""
-    dynamic_range: bool = False
-    larq_compatible: bool = False
-
-
-NOTHING = Request()
 
 
 @dataclass(eq=False)
@@ -72,10 +53,16 @@ class Layer:
 
 
 class Notes:
-    """Collects the report's rows, one for each layer, while rules replace the layers' ops."""
+    """Collects the report's rows, one for each layer, while rules replace the layers' ops.
 
-    def __init__(self, model: Model, request: Request = NOTHING) -> None:
-        self.model, self.request = model, request
+    Args:
+        options: those of the conversion; the defaults for others.
+        ranges: those of the activations that become int8; empty if all stay float. Rules add those of new activations.
+    """
+
+    def __init__(self, model: Model, options: ConvertOptions | None = None, ranges: Ranges | None = None) -> None:
+        self.model, self.ranges = model, ranges or {}
+        self.options: ConvertOptions = {**DEFAULTS, **(options or {})}
         self.layers: list[Layer] = []
         self.warnings: dict[str, None] = {}  # each once, in order
         self._layer_of: dict[Op, Layer] = {}
@@ -203,9 +190,7 @@ class Notes:
             for _, op in ops:
                 layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
                 if layer.binary:
-                    options = decode_options(op.name, op.custom_options)
-                    assert isinstance(options, BConv2DOptions)
-                    layer.padding = _padding_name(options)
+                    layer.padding = _padding_name(BConv2DOptions.decode(op.custom_options))
 
 
 def _padding_name(options: BConv2DOptions) -> str:

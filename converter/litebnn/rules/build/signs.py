@@ -218,8 +218,7 @@ def _pads_with_ones(op: Op) -> bool:
     o = bconv_options(op)
     if o.pad_values == PadValues.ZERO or o.padding != Padding.SAME:
         return o.pad_values != PadValues.ZERO and o.padding is None
-    strides, dilations = (o.stride_height, o.stride_width), (o.dilation_height_factor, o.dilation_width_factor)
-    return same_padding(op.input(0).dims[1:3], op.input(1).shape[1:3], strides, dilations) != ((0, 0), (0, 0))
+    return same_padding(op.input(0).dims[1:3], op.input(1).shape[1:3], o.strides, o.dilations) != ((0, 0), (0, 0))
 
 
 def _absorb(graph: Graph, op: Op, negative: Array) -> None:

@@ -43,11 +43,11 @@ def insert_quantization(graph: Graph, notes: Notes) -> bool:
     for tensor in activations(graph):
         if any(reader.name == "QUANTIZE" for reader in graph.consumers(tensor)) or _is_next_to_input(graph, tensor):
             continue
-        limits = notes.request.ranges.get(tensor)
+        limits = notes.ranges.get(tensor)
         if limits is not None and _only_signs_read(graph, tensor):
             if tensor not in graph.inputs:
                 limits = limits[0] / _SIGN_ONLY_ZOOM, limits[1] / _SIGN_ONLY_ZOOM
-            elif notes.request.input_type == "float32":
+            elif notes.options["inference_input_type"] == "float32":
                 continue
         quantization = _parameters(graph, tensor, fixed, limits, notes)
         if quantization is not None:

@@ -6,7 +6,7 @@ import pytest
 from litebnn.analysis.quantizable import activations
 from litebnn.analysis.quantization import Ranges, parameters
 from litebnn.graph import Model, Tensor
-from litebnn.rules.build.notes import Notes, Request
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.int8.insert_quantization import insert_quantization
 from litebnn.rules.phases import BINARY_PHASES, run_phases
 from tests.support.float_models import FloatModel, op_names, sign_weights
@@ -14,7 +14,7 @@ from tests.support.float_models import FloatModel, op_names, sign_weights
 
 def inserted_into(model: Model, ranges: Ranges, input_type: str = "float32") -> Notes:
     """Quantizes a model in place and returns the notes. Checks that a second call changes nothing."""
-    notes = Notes(model, Request(ranges=ranges, input_type=input_type))
+    notes = Notes(model, {"inference_input_type": input_type}, ranges)
     insert_quantization(model.graphs[0], notes)
     assert not insert_quantization(model.graphs[0], notes)
     return notes

@@ -41,11 +41,15 @@ def narrow_weights(graph: Graph, op: Op, notes: Notes) -> bool:
     evaluates once at its start. With the option `dynamic_range`, a float layer reads them directly too, and quantizes
     its input to int8 at run time.
     """
-    stored, requested = undequantized(graph, op.input(1)).type, notes.request.low_bit_weights
+    stored, requested = undequantized(graph, op.input(1)).type, _requested(notes)
     if op.options.weights_format != 0 or NARROW_TYPES.get(stored, 8) <= NARROW_TYPES[requested]:
         return False
     reason = (_narrow_int8 if is_int8(op.inputs[0]) else _narrow_float)(graph, op, notes)
     return reason is None or notes.left_alone(op, f"{reason}, so they stay {op.input(1).type}")
+
+
+def _requested(notes: Notes) -> str:
+    return str(notes.options["low_bit_weights"]).upper()
 
 
 def _narrow_float(graph: Graph, op: Op, notes: Notes) -> str | None:
@@ -58,9 +62,9 @@ def _narrow_float(graph: Graph, op: Op, notes: Notes) -> str | None:
         return NOT_TERNARY
     if np.any(parts[1] < _LEAST_SCALE):
         return _TOO_SMALL
-    type = notes.request.low_bit_weights
+    type = _requested(notes)
     narrow, known = _narrow_constant(op.input(1), *parts, type), FORMATS[type]
-    if notes.request.dynamic_range:
+    if notes.options["dynamic_range"]:
         _read_narrow(graph, op, narrow)
         notes.warn(
             op,
@@ -77,7 +81,7 @@ def _narrow_float(graph: Graph, op: Op, notes: Notes) -> str | None:
 
 def _narrow_int8(graph: Graph, op: Op, notes: Notes) -> str | None:
     """Rewrites an int8 layer, or returns the reason why it stays as it is."""
-    tensor, bias, type = op.input(1), op.optional(2), notes.request.low_bit_weights
+    tensor, bias, type = op.input(1), op.optional(2), _requested(notes)
     weights, q = tensor.array, tensor.quantization
     if weights is None or weights.dtype != np.int8 or q is None or np.any(q.zero_point) or not is_int8(op.output):
         return "its weights are not a symmetric int8 constant"

@@ -14,7 +14,7 @@ from litebnn.analysis.quantization import parameters
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Model, Op, OpCode, Tensor
 from litebnn.rules.build.int8 import int8_constant
-from litebnn.rules.build.notes import Notes, Request
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.int8.narrow_weights import FORMATS, narrow_weights
 from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
 from tests.support.quantized_models import in_half_precision, with_quantized_weights
@@ -164,7 +164,7 @@ def test_layers_that_samples_made_int8(type: str) -> None:
 
 def narrowed(model: Model, type: str, dynamic_range: bool = False) -> Notes:
     """Narrows the weights until nothing changes, and returns the notes."""
-    notes = Notes(model, Request(low_bit_weights=type, dynamic_range=dynamic_range))
+    notes = Notes(model, {"low_bit_weights": type.lower(), "dynamic_range": dynamic_range})
     while narrow_weights(model.graphs[0], notes):
         pass
     return notes

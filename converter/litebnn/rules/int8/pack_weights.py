@@ -25,7 +25,7 @@ def pack_weights(graph: Graph, op: Op, notes: Notes) -> bool:
 def _pack(graph: Graph, op: Op, notes: Notes) -> str | None:
     """Rewrites a convolution, or returns the reason why it stays as it is."""
     old = op.input(1)
-    if notes.request.larq_compatible:
+    if notes.options["larq_compatible"]:
         return "Larq's runtime cannot unpack weights"
     if op.input(facts(op).data).type != "FLOAT32" or old.type != "FLOAT32":
         return "only convolutions in float read packed weights"

@@ -13,7 +13,7 @@ import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Tensor
 from litebnn.rules.build.int8 import int8_constant
-from litebnn.rules.build.notes import Notes, Request
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.int8.pack_weights import pack_weights
 from tests.support.float_models import FloatModel, op_names
 from tests.support.quantized_models import TrainedModel, in_half_precision
@@ -91,9 +91,9 @@ def test_a_channel_of_zeros_takes_no_second_bit() -> None:
     assert len(unpacking.inputs) == 2
 
 
-def reasons(built: FloatModel, y: Tensor, **request: Any) -> list[str]:
+def reasons(built: FloatModel, y: Tensor, **options: Any) -> list[str]:
     model = built.model(y)
-    notes = Notes(model, Request(low_bit_weights="INT2", **request))
+    notes = Notes(model, {"low_bit_weights": "int2", **options})
     assert not pack_weights(model.graphs[0], notes)
     return [*notes.layers[0].reasons]
 

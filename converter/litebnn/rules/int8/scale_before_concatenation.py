@@ -21,7 +21,7 @@ from litebnn.rules.build.ops import concatenation_of, on_channels, parts_of, spe
 
 @each("MUL")
 def scale_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
-    ranges = notes.request.ranges
+    ranges = notes.ranges
     limits = ranges.get(op.output, (0.0, 0.0))
     if limits[0] == limits[1] or len(op.inputs) != 2 or fused_activation(op) != 0:
         return False

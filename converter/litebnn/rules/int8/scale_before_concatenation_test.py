@@ -10,7 +10,7 @@ from litebnn.analysis.quantization import Range
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Model, Tensor
-from litebnn.rules.build.notes import Notes, Request
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.int8.scale_before_concatenation import scale_before_concatenation
 from tests.support.float_models import FloatModel, assert_same_values, op_names, sign_weights
@@ -29,7 +29,7 @@ POOL = {
 def scaled(model: Model, *ranged: Tensor, limits: Range = (-1.0, 2.0)) -> Notes:
     """Runs the rule on a model whose inputs and whose tensors `ranged` are to become int8."""
     graph = model.graphs[0]
-    notes = Notes(model, Request(ranges=dict.fromkeys([*graph.inputs, *ranged], limits)))
+    notes = Notes(model, ranges=dict.fromkeys([*graph.inputs, *ranged], limits))
     while scale_before_concatenation(graph, notes):
         pass
     remove_dead_ops(graph, notes)
@@ -48,7 +48,7 @@ def test_each_part_is_scaled_by_its_own_constants(sizes: list[int], is_first: bo
     built = read_model(source)
     notes = scaled(built, built.graphs[0].outputs[0])
     assert op_names(built) == [*["MUL"] * len(sizes), "CONCATENATION"]
-    assert {notes.request.ranges[part] for part in built.graphs[0].ops[-1].inputs if part} == {(-1.0, 2.0)}
+    assert {notes.ranges[part] for part in built.graphs[0].ops[-1].inputs if part} == {(-1.0, 2.0)}
     assert_same_values(source, built)
 
 

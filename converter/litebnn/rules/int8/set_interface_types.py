@@ -18,19 +18,20 @@ def set_interface_types(graph: Graph, notes: Notes) -> bool:
         ConversionError: another type is requested, but a float input or output is not quantized, or is also read in
             float.
     """
-    model, request = notes.model, notes.request
+    model = notes.model
+    input_type, output_type = notes.options["inference_input_type"], notes.options["inference_output_type"]
     if graph is not model.graphs[0]:
         return False
     changed = False
-    for tensor in dict.fromkeys(graph.inputs if request.input_type != "float32" else ()):
+    for tensor in dict.fromkeys(graph.inputs if input_type != "float32" else ()):
         if tensor.type == "FLOAT32":
-            levels = _take_int8(model, graph, tensor, request.input_type)
-            if request.input_type == "uint8":
+            levels = _take_int8(model, graph, tensor, input_type)
+            if input_type == "uint8":
                 _take_uint8(model, graph, levels)
             changed = True
-    for tensor in dict.fromkeys(graph.outputs if request.output_type != "float32" else ()):
+    for tensor in dict.fromkeys(graph.outputs if output_type != "float32" else ()):
         if tensor.type == "FLOAT32":
-            _give_levels(model, graph, tensor, request.output_type)
+            _give_levels(model, graph, tensor, output_type)
             changed = True
     return changed
 

@@ -8,7 +8,7 @@ from litebnn.analysis.quantization import parameters
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Model, Tensor
-from litebnn.rules.build.notes import Notes, Request
+from litebnn.rules.build.notes import Notes
 from litebnn.rules.int8.set_interface_types import set_interface_types
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
@@ -33,7 +33,7 @@ def quantized_relu() -> Model:
 
 
 def set_types(model: Model, input_type: str, output_type: str) -> None:
-    notes = Notes(model, Request(input_type=input_type, output_type=output_type))
+    notes = Notes(model, {"inference_input_type": input_type, "inference_output_type": output_type})
     set_interface_types(model.graphs[0], notes)
     assert not set_interface_types(model.graphs[0], notes)
 

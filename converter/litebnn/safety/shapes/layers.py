@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import zip_longest
 
-from litebnn.contract import LCE_BCONV_2D, LCE_BMAXPOOL_2D, BConv2DOptions, BMaxPool2DOptions, Padding, decode_options
+from litebnn.contract import BConv2DOptions, BMaxPool2DOptions, Padding
 from litebnn.graph.graph import packed_words
 from litebnn.safety.shapes.call import Call, Shape
 
@@ -50,29 +50,23 @@ def pool(call: Call) -> Shape:
 
 
 def bconv(call: Call) -> Shape:
-    options = decode_options(LCE_BCONV_2D, call.op.custom_options)
-    assert isinstance(options, BConv2DOptions)
+    options = BConv2DOptions.decode(call.op.custom_options)
     (batch, *sizes, _), (channels, *taps, _) = call.shape(0), call.shape(1)
-    strides = options.stride_height, options.stride_width
-    dilations = options.dilation_height_factor, options.dilation_width_factor
     around = options.explicit_padding or ((0, 0), (0, 0))
     spatial = [
         steps(size + sum(amounts), tap, stride, dilation, options.padding)
-        for size, amounts, tap, stride, dilation in zip(sizes, around, taps, strides, dilations, strict=True)
+        for size, amounts, tap, stride, dilation in zip(
+            sizes, around, taps, options.strides, options.dilations, strict=True
+        )
     ]
     return batch, *spatial, packed_words(channels) if call.op.outputs[0].type == "INT32" else channels
 
 
 def bmaxpool(call: Call) -> Shape:
-    options = decode_options(LCE_BMAXPOOL_2D, call.op.custom_options)
-    assert isinstance(options, BMaxPool2DOptions)
-    batch, height, width, words = call.shape(0)
-    return (
-        batch,
-        steps(height, options.filter_height, options.stride_height, 1, options.padding),
-        steps(width, options.filter_width, options.stride_width, 1, options.padding),
-        words,
-    )
+    options = BMaxPool2DOptions.decode(call.op.custom_options)
+    batch, *sizes, words = call.shape(0)
+    windows = zip(sizes, options.taps, options.strides, strict=True)
+    return batch, *(steps(*window, 1, options.padding) for window in windows), words
 
 
 def pack_bits(call: Call) -> Shape:
