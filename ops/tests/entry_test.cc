@@ -38,7 +38,7 @@ TEST(Plugin, PrintsTheErrorOfALoaderThatTakesNone) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(tflite_plugin_create_delegate(&key, &value, 1, nullptr), nullptr);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "litebnn: unknown option 'threads': expected one of num_threads, isa, verbose\n");
+            "litebnn: unknown option 'threads': expected one of num_threads, isa, verbose, describe\n");
 }
 
 TEST(Registrations, AreAll) {
@@ -78,7 +78,7 @@ std::string PluginError(const char* key, const char* value) {
 
 TEST(Plugin, RefusesOptions) {
   EXPECT_EQ(PluginError("threads", "2"),
-            "litebnn: unknown option 'threads': expected one of num_threads, isa, verbose");
+            "litebnn: unknown option 'threads': expected one of num_threads, isa, verbose, describe");
   for (const char* value : {"0", "-1", "257", "", "two", "2x", "99999999999999999999"}) {
     EXPECT_EQ(PluginError("num_threads", value),
               std::string("litebnn: option num_threads: expected an integer from 1 to 256, found '") + value + "'");

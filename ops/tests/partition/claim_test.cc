@@ -48,7 +48,15 @@ class PlanOf {
   // of a builtin op, but the kernel also has a name.
   void NameNode(size_t index) { plan_.registration(index).custom_name = "SomeDelegate"; }
 
-  std::vector<int> Claimed() const { return ClaimNodes(context_, plan_.nodes()); }
+  std::vector<Claim> Claims() const { return ClaimNodes(context_, plan_.nodes()); }
+  std::vector<int> Claimed() const {
+    std::vector<int> claimed;
+    const std::vector<Claim> claims = Claims();
+    for (size_t i = 0; i < claims.size(); ++i) {
+      if (claims[i].is_claimed()) claimed.push_back(static_cast<int>(i));
+    }
+    return claimed;
+  }
   bool Claims(size_t node) const {
     const std::vector<int> claimed = Claimed();
     return std::count(claimed.begin(), claimed.end(), static_cast<int>(node)) == 1;

@@ -113,7 +113,4 @@ inline Int8Grid GridOf(const Tensor& tensor) { return {tensor.quantization.scale
 // runtimes do not fuse.
 bool FindActivationLevels(int activation, const Int8Grid& grid, int32_t* low, int32_t* high);
 
-// The op that computes the node, or null if litebnn has none.
-const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planned);
-
 }  // namespace litebnn

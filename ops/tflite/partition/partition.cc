@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tflite/ops/op_list.h"
+#include "tflite/partition/describe.h"
 
 namespace litebnn {
 namespace {
@@ -37,23 +38,24 @@ bool Partition::AddNode(TfLiteContext* context, const OpType& type, int index, c
   if (outputs != 1) return step.Describe(context).Error("outputs: expected 1, found %zu", outputs);
   step.inputs = Bindings(node.inputs);
   step.outputs = Bindings(node.outputs);
+  step.nodes = {{index, &type}};
   steps_.push_back(std::move(step));
   return true;
 }
 
-bool Partition::AddNodes(TfLiteContext* context, const TfLiteIntArray& indices) {
+bool Partition::AddNodes(TfLiteContext* context, const TfLiteIntArray& indices, const NodeTypes& types) {
   for (int i = 0; i < indices.size; ++i) {
     PlannedNode planned;
     if (!ReadNode(context, indices.data[i], &planned)) return false;
-    const OpType* type = FindOpType(*context, planned);
-    if (type == nullptr) {
+    const auto type = types.find(planned.index);
+    if (type == types.end()) {
       context->ReportError(context,
                            "litebnn: %s, node %d: expected an op that the delegate has claimed, found that the runtime "
                            "gives it another. ",
                            planned.OpName(), planned.index);
       return false;
     }
-    if (!AddNode(context, *type, planned.index, *planned.node)) return false;
+    if (!AddNode(context, *type->second, planned.index, *planned.node)) return false;
   }
   return true;
 }
@@ -70,38 +72,45 @@ void Partition::SetOutputs(const TfLiteIntArray& tensors) {
 
 bool Partition::UnpackWeights(TfLiteContext* context, const Isa& isa, ThreadPool& pool, RepackBudget* budget,
                               Arena* weights) {
-  std::vector<Step> all, unpacking;
+  std::vector<Step> all;
   all.swap(steps_);
   for (Step& step : all) {
-    (step.type == &kUnpackWeightsOpType ? &unpacking : &steps_)->push_back(std::move(step));
+    (step.type == &kUnpackWeightsOpType ? &unpacking_ : &steps_)->push_back(std::move(step));
   }
   // There are no outputs yet, so the runtime's tensors keep their shapes.
-  if (!PrepareSteps(context, isa, outputs_, budget, &unpacking)) return false;
+  if (!PrepareSteps(context, isa, outputs_, budget, &unpacking_)) return false;
   uint64_t total = 0;
-  for (const Step& step : unpacking) total += uint64_t{step.outputs[0].bytes} + kAlignment;
+  for (const Step& step : unpacking_) total += uint64_t{step.outputs[0].bytes} + kAlignment;
   // The sum may exceed a 32-bit address space.
   if (total > std::numeric_limits<size_t>::max() / 2 || !weights->Reserve(static_cast<size_t>(total))) {
     context->ReportError(context, "litebnn: out of memory for weights. ");
     return false;
   }
   std::byte* values = weights->data();
-  for (const Step& step : unpacking) {
+  for (Step& step : unpacking_) {
     TfLiteTensor& tensor = context->tensors[step.outputs[0].tensor];
-    unpacked_.push_back(step.outputs[0].tensor);
     tensor.allocation_type = kTfLiteMmapRo;
     tensor.data = values;
     tensor.bytes = step.outputs[0].bytes;
     step.op->Run(pool, nullptr, &tensor.data, nullptr, 0);
+    step.op = nullptr;
     values += AlignUp(tensor.bytes);
   }
   return true;
 }
 
 void Partition::ForgetWeights(TfLiteContext* context) {
-  for (const int index : unpacked_) {
-    context->tensors[index].allocation_type = kTfLiteArenaRw;
-    context->tensors[index].data = nullptr;
+  for (const Step& step : unpacking_) {
+    TfLiteTensor& tensor = context->tensors[step.outputs[0].tensor];
+    tensor.allocation_type = kTfLiteArenaRw;
+    tensor.data = nullptr;
   }
+}
+
+std::string Partition::Describe() const {
+  const std::string unpacking = DescribeSteps(unpacking_), running = DescribeSteps(steps_);
+  if (unpacking_.empty() || steps_.empty()) return unpacking_.empty() ? running : unpacking;
+  return unpacking.substr(0, unpacking.size() - 1) + ", " + running.substr(1);
 }
 
 bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena) {

@@ -29,6 +29,12 @@ struct Binding {
   size_t buffer = 0;
 };
 
+// A node of the model that a step runs.
+struct StepNode {
+  int index;
+  const OpType* type;
+};
+
 // A node of the model, or several nodes fused into one.
 struct Step {
   const OpType* type;
@@ -38,6 +44,7 @@ struct Step {
   size_t options_size;
   const void* builtin_data;
   std::vector<int> fused_outputs = {};  // as Node::fused_outputs
+  std::vector<StepNode> nodes = {};     // in no particular order
   std::unique_ptr<Op> op = nullptr;
   size_t workspace = 0;  // index in MemoryPlan::buffers
   // The arguments of the op's Run. They are stored here, because running must not allocate memory.
