@@ -38,11 +38,13 @@ bool Slide(const Node& node, const std::vector<int32_t>& shape, int32_t padding,
   return true;
 }
 
-void SetFilter(const TfLitePoolParams& params, MaxPool2dGeometry* geometry) {
-  geometry->stride_height = params.stride_height;
-  geometry->stride_width = params.stride_width;
-  geometry->filter_height = params.filter_height;
-  geometry->filter_width = params.filter_width;
+// `options` are a TfLitePoolParams or a BMaxPool2dOptions.
+template <typename Options>
+void SetFilter(const Options& options, MaxPool2dGeometry* geometry) {
+  geometry->stride_height = options.stride_height;
+  geometry->stride_width = options.stride_width;
+  geometry->filter_height = options.filter_height;
+  geometry->filter_width = options.filter_width;
 }
 
 class BMaxPool2dOp final : public Op {
@@ -50,19 +52,13 @@ class BMaxPool2dOp final : public Op {
   explicit BMaxPool2dOp(const Isa&) {}
 
   bool Prepare(const Node& node) override {
-    constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
     if (!node.CheckInputType(0, {kTfLiteInt32}) || !node.CheckInputRank(0, 4)) return false;
     if (!node.CheckOutputType({kTfLiteInt32})) return false;
 
-    const FlexbufferMap options(node.options, node.options_size);
-    MaxPool2dGeometry& g = geometry_;
-    int32_t padding;
-    return node.ReadOption(options, contract::kPadding, contract::kPaddingSame, contract::kPaddingValid, &padding) &&
-           node.ReadOption(options, contract::kStrideWidth, 1, kMax, &g.stride_width) &&
-           node.ReadOption(options, contract::kStrideHeight, 1, kMax, &g.stride_height) &&
-           node.ReadOption(options, contract::kFilterWidth, 1, kMax, &g.filter_width) &&
-           node.ReadOption(options, contract::kFilterHeight, 1, kMax, &g.filter_height) &&
-           Slide(node, node.Input(0)->shape, padding, &g);
+    BMaxPool2dOptions options;
+    if (!ReadOptions(node, &options)) return false;
+    SetFilter(options, &geometry_);
+    return Slide(node, node.Input(0)->shape, options.padding, &geometry_);
   }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {

@@ -8,6 +8,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/platform/thread_pool.h"
+#include "tflite/ops/options.h"
 #include "tflite/runtime/node.h"
 
 namespace litebnn {
@@ -72,6 +73,13 @@ struct OpType {
 
   bool IsCustom() const { return builtin_code == kTfLiteBuiltinCustom; }
 };
+
+// Reads the options of a custom op's node to a structure of options.h. Returns false after reporting an error.
+template <typename Options>
+bool ReadOptions(const Node& node, Options* options) {
+  OptionReader reader(node.options, node.options_size);
+  return ReadOptions(&reader, options) || node.Error("%s", reader.problem());
+}
 
 template <typename T>
 std::unique_ptr<Op> CreateOp(const Isa& isa) {
