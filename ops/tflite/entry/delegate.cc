@@ -9,7 +9,6 @@
 #include "tflite/entry/interpreter_resources.h"
 #include "tflite/entry/out_of_memory.h"
 #include "tflite/partition/claim.h"
-#include "tflite/partition/describe.h"
 #include "tflite/partition/partition.h"
 
 namespace litebnn {

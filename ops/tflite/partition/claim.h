@@ -1,6 +1,7 @@
 // The choice of nodes that the delegate claims, and what follows from it before the runtime makes partitions of them.
 #pragma once
 
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -47,5 +48,9 @@ std::vector<std::vector<int>> DelayNodes(const TfLiteContext& context, const std
 // is unknown, because of its kind of op or its shapes.
 double RemainingCycles(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                        const std::vector<Claim>& claims);
+
+// The nodes that the runtime keeps, each with the reason, as a JSON array for litebnn_describe
+// (include/litebnn/litebnn.h).
+std::string DescribeLeft(const std::vector<PlannedNode>& plan, const std::vector<Claim>& claims);
 
 }  // namespace litebnn

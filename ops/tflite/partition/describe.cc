@@ -1,7 +1,11 @@
-#include "tflite/partition/describe.h"
-
+// What the delegate does with a model's nodes, as JSON.
 #include <algorithm>
 #include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tflite/partition/claim.h"
+#include "tflite/partition/stages.h"
 
 namespace litebnn {
 namespace {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "tflite/ops/op_list.h"
-#include "tflite/partition/describe.h"
 
 namespace litebnn {
 namespace {

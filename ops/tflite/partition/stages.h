@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
@@ -130,5 +131,8 @@ bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Ste
 // Runs the tasks. The function allocates nothing, so `arena` must already have at least `plan.arena_bytes` bytes.
 bool RunTasks(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, const std::vector<Task>& tasks,
               Arena& arena, std::vector<Step>* steps);
+
+// The steps as a JSON array, for litebnn_describe (include/litebnn/litebnn.h).
+std::string DescribeSteps(const std::vector<Step>& steps);
 
 }  // namespace litebnn
