@@ -6,16 +6,16 @@
 
 namespace litebnn {
 
-// An op that reads its first `part_count` inputs, the parts of an image, one after another. It computes nothing.
-class PartedOp final : public Op {
+// An op that reads its first `slice_count` inputs, the slices of an image, one after another. It computes nothing.
+class SlicedOp final : public Op {
  public:
-  explicit PartedOp(size_t part_count) : part_count_(part_count) {}
+  explicit SlicedOp(size_t slice_count) : slice_count_(slice_count) {}
   bool Prepare(const Node&) override { return true; }
-  size_t PartCount() const override { return part_count_; }
+  size_t SliceCount() const override { return slice_count_; }
   void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
 
  private:
-  size_t part_count_;
+  size_t slice_count_;
 };
 
 }  // namespace litebnn

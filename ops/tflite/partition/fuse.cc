@@ -191,17 +191,17 @@ void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* ste
     if (type != nullptr && sole_readers.Find(step.inputs[0].tensor, {&kInt8NormQuantizeOpType}) != nullptr) {
       type = &kInt8NormQuantizeOpType;
     }
-    size_t count = 0;  // inputs of all packings; a packing may have several parts already
-    for (const Binding& part : step.inputs) {
-      const Step* const packing = type != nullptr ? sole_readers.Find(part.tensor, {type}) : nullptr;
+    size_t count = 0;  // inputs of all packings; a packing may have several slices already
+    for (const Binding& slice : step.inputs) {
+      const Step* const packing = type != nullptr ? sole_readers.Find(slice.tensor, {type}) : nullptr;
       type = packing != nullptr ? type : nullptr;
       if (packing != nullptr) count += packing->inputs.size();
     }
     if (type == nullptr || count > type->max_inputs) continue;
-    const std::vector<Binding> parts = std::move(step.inputs);
+    const std::vector<Binding> slices = std::move(step.inputs);
     step.inputs.clear();
-    for (const Binding& part : parts) {
-      Step& packing = *sole_readers.Take(&step, part.tensor, {type});
+    for (const Binding& slice : slices) {
+      Step& packing = *sole_readers.Take(&step, slice.tensor, {type});
       // The lists are moved, so that they do not take memory until all steps that were taken are removed.
       const std::vector<Binding> inputs = std::move(packing.inputs);
       const std::vector<int> fused = std::move(packing.fused_outputs);

@@ -14,7 +14,7 @@ bool RunTask(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, c
     const bool has_data = node.CheckData(role, binding.tensor, binding.bytes, binding.value_bytes);
     return has_data ? context->tensors[binding.tensor].data : nullptr;
   };
-  const bool has_inputs = step.ForInputs(task.part, [&](size_t i) {
+  const bool has_inputs = step.ForInputs(task.slice, [&](size_t i) {
     if (step.inputs[i].tensor == kOptionalTensor) return true;
     step.input_data[i] = find(step.inputs[i], InputName(step.type->input_names, i));
     return step.input_data[i] != nullptr;
@@ -25,7 +25,7 @@ bool RunTask(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, c
     if (step.output_data[i] == nullptr) return false;
   }
   step.op->Run(pool, step.input_data.data(), step.output_data.data(),
-               arena.data() + plan.buffers[step.workspace].offset, task.part);
+               arena.data() + plan.buffers[step.workspace].offset, task.slice);
   return true;
 }
 

@@ -52,13 +52,13 @@ struct Step {
   std::vector<const void*> input_data = {};
   std::vector<void*> output_data = {};
 
-  // Calls visit(position) for each input that `part` reads, until it returns false. Returns true if visit never
+  // Calls visit(position) for each input that `slice` reads, until it returns false. Returns true if visit never
   // returned false.
   template <typename Visit>
-  bool ForInputs(size_t part, Visit visit) const {
-    const size_t count = op->InputsPerPart(), shared = op->PartCount() * count;
-    const size_t end = std::min((part + 1) * count, shared);
-    for (size_t i = part * count;; ++i) {
+  bool ForInputs(size_t slice, Visit visit) const {
+    const size_t count = op->InputsPerSlice(), shared = op->SliceCount() * count;
+    const size_t end = std::min((slice + 1) * count, shared);
+    for (size_t i = slice * count;; ++i) {
       if (i == end) i = shared;
       if (i >= inputs.size()) return true;
       if (!visit(i)) return false;
@@ -72,10 +72,10 @@ struct Step {
   }
 };
 
-// A task to run: a step (an op of the partition), or a part of a step whose op can process its inputs separately.
+// A task to run: a step (an op of the partition), or a slice of a step whose op can process its inputs separately.
 struct Task {
-  size_t step;  // index of the step
-  size_t part;  // 0 if the step has no parts
+  size_t step;   // index of the step
+  size_t slice;  // 0 if the step has no slices
 };
 
 struct MemoryPlan {
@@ -119,9 +119,9 @@ void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps
 bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
                   std::vector<Step>* steps);
 
-// Puts prepared steps into an order. Each part of a step runs right after its input is written. The input is then still
-// in the caches, and its memory can soon be used again. An example is a dense network, in which many layers read one
-// tensor, each with its own batch norm. Steps that share inputs and write at least as much as they read keep their
+// Puts prepared steps into an order. Each slice of a step runs right after its input is written. The input is then
+// still in the caches, and its memory can soon be used again. An example is a dense network, in which many layers read
+// one tensor, each with its own batch norm. Steps that share inputs and write at least as much as they read keep their
 // place. If they ran early, all their outputs would be in memory at once.
 std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 
