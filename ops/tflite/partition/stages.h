@@ -1,6 +1,6 @@
-// The file declares the stages in which a delegate handles its partition, a set of the model's nodes. Each stage has
-// its own file: fuse, prepare, order, plan memory, run. The first runs once; the next three run again after inputs are
-// resized.
+// The file declares the stages in which a delegate handles its partition, a set of the model's nodes: fuse, prepare,
+// order, plan memory, run. The first runs once; the next three run again after inputs are resized. To prepare and to
+// run steps is in partition.cc; the other stages have files of their own.
 #pragma once
 
 #include <algorithm>
@@ -113,12 +113,6 @@ void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* ste
 // copy.
 void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Validates each step (a node, or several fused ones) in order, and computes the shape of its output. Resizes the
-// tensors in `outputs`, which the runtime reads. The first call takes the memory that the steps' ops own, such as
-// repacked weights, from `budget`.
-bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
-                  std::vector<Step>* steps);
-
 // Puts prepared steps into an order. Each slice of a step runs right after its input is written. The input is then
 // still in the caches, and its memory can soon be used again. An example is a dense network, in which many layers read
 // one tensor, each with its own batch norm. Steps that share inputs and write at least as much as they read keep their
@@ -127,10 +121,6 @@ std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 
 // Plans memory for a run with `num_threads` threads. Returns false if the buffers do not fit in size_t.
 bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan);
-
-// Runs the tasks. The function allocates nothing, so `arena` must already have at least `plan.arena_bytes` bytes.
-bool RunTasks(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, const std::vector<Task>& tasks,
-              Arena& arena, std::vector<Step>* steps);
 
 // The steps as a JSON array, for litebnn_describe (include/litebnn/litebnn.h).
 std::string DescribeSteps(const std::vector<Step>& steps);
