@@ -10,9 +10,9 @@ from scipy.optimize import nnls
 
 from litebnn.flatbuffer import read_model
 from litebnn.report.costs import Costs, row_for
-from litebnn.report.op_properties import fused_additions
+from litebnn.report.inspection import DelegatedWork
 from litebnn.report.workload import Workload, workload_of
-from litebnn.runtime.claimed import claimed_ops, joined_in_place
+from litebnn.runtime.delegation import delegation_of_trusted
 
 Cycles = dict[str, dict[str, float]]
 
@@ -30,15 +30,14 @@ def workloads_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[
     """A model's work in two parts, for the ISA of a `row` of the cost table. The ISA computes the ops of the first part
     itself, and delegates those of the second part to another ISA."""
     graph = read_model(model).graphs[0]
-    delegated, additions = claimed_ops(graph), fused_additions(graph)
-    free, fused = joined_in_place(graph, delegated) | additions.keys(), set(additions.values())
+    delegated = DelegatedWork(graph, delegation_of_trusted(model))
     own: list[Workload] = []
     others: list[Workload] = []
     for op in graph.ops:
-        if op in free:
+        if op in delegated.free:
             continue
         chosen = row_for(op, row)
-        work = workload_of(op, delegated, op in fused, chosen.tile)
+        work = workload_of(op, delegated.delegated, op in delegated.additions.values(), chosen.tile)
         assert work is not None, op.name
         (own if chosen is row else others).append(work)
     return tuple(own), tuple(others)

@@ -11,7 +11,8 @@ constexpr double kCyclesPerValue = 0.2;
 
 template <typename Body>
 void ForRows(ThreadPool& pool, int64_t rows, int32_t channels, Body body) {
-  // Each part has a multiple of 32 rows. Therefore each thread's part begins at a cache line, if the whole buffer does.
+  // Each chunk has a multiple of 32 rows. Therefore each thread's chunk begins at a cache line, if the whole buffer
+  // does.
   const LoopSize size = {rows, kBitsPerWord, kCyclesPerValue * channels};
   ParallelFor(pool, size, [&body](int, int64_t begin, int64_t end) { body(begin, end - begin); });
 }

@@ -116,7 +116,7 @@ std::vector<Case> Cases() {
   Graph refused = ConvGraph({});
   refused.nodes[0].options = EncodeOptions({});
   Int8NormParams joined_norms;
-  joined_norms.parts = 2;
+  joined_norms.slices = 2;
   return {{"chain", ChainGraph(2), {2, 14, 11, 70}},
           {"residual", ResidualGraph(3), {2, 5, 5, 40}},
           {"delayed", ResidualGraph(2, 5, 40, 0, /*doubles=*/true), {2, 5, 5, 40}},

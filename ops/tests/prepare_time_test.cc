@@ -11,7 +11,6 @@
 #include "tflite/ops/contract.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/partition/claim.h"
-#include "tflite/partition/delay.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn::testing {
@@ -209,12 +208,12 @@ TEST(PrepareTime, OfManyNodes) {
 
 TEST(PrepareTime, OfNodesThatShareManyParts) {
   // Several nodes of a model file may share the list of their inputs.
-  constexpr int kNodes = 12000, kParts = 256;
+  constexpr int kNodes = 12000, kSlices = 256;
   Graph graph = QuantizeGraph({1, 1, 1, 32}, kTfLiteFloat32);
-  const std::vector<int> parts(kParts, graph.nodes[0].outputs[0]);
+  const std::vector<int> slices(kSlices, graph.nodes[0].outputs[0]);
   for (int i = 0; i < kNodes; ++i) {
-    graph.tensors.push_back({kTfLiteInt32, {1, 1, 1, kParts}, {}, {}});
-    graph.nodes.push_back({"CONCATENATION", parts, {static_cast<int>(graph.tensors.size()) - 1}, {}, {3, 0}});
+    graph.tensors.push_back({kTfLiteInt32, {1, 1, 1, kSlices}, {}, {}});
+    graph.nodes.push_back({"CONCATENATION", slices, {static_cast<int>(graph.tensors.size()) - 1}, {}, {3, 0}});
   }
   ExpectSoon([&] {
     const DelegatePointer delegate = MakeDelegate();
@@ -240,17 +239,17 @@ TEST(PrepareTime, OfPackingsThatArePutSideBySideAgainAndAgain) {
 }
 
 TEST(PrepareTime, OfGatesOfManyChannels) {
-  constexpr int kParts = 256, kChannels = 1 << 22;
+  constexpr int kSlices = 256, kChannels = 1 << 22;
   Graph graph;
   const auto add = [&graph](TfLiteType type, int channels) {
     graph.tensors.push_back({type, {1, 1, 1, channels}, {}, {}});
     return static_cast<int>(graph.tensors.size()) - 1;
   };
-  const int bits = add(kTfLiteInt32, kChannels / 32), part = add(kTfLiteFloat32, kChannels);
+  const int bits = add(kTfLiteInt32, kChannels / 32), slice = add(kTfLiteFloat32, kChannels);
   // The model declares small shapes. When the model is prepared, its tensors become much larger.
   const int whole = add(kTfLiteFloat32, 32), product = add(kTfLiteFloat32, 32), packed = add(kTfLiteInt32, 1);
-  graph.nodes.push_back({contract::kDequantize, {bits}, {part}, {}, {}});
-  graph.nodes.push_back({"CONCATENATION", std::vector<int>(kParts, part), {whole}, {}, {3, kTfLiteActNone}});
+  graph.nodes.push_back({contract::kDequantize, {bits}, {slice}, {}, {}});
+  graph.nodes.push_back({"CONCATENATION", std::vector<int>(kSlices, slice), {whole}, {}, {3, kTfLiteActNone}});
   graph.nodes.push_back({"MUL", {whole, whole}, {product}, {}, {kTfLiteActNone}});
   graph.nodes.push_back({contract::kQuantize, {product}, {packed}, {}, {}});
   graph.inputs = {bits};
@@ -280,7 +279,7 @@ TEST(PrepareTime, OfNodesThatShareManyInputs) {
   TfLiteRegistration registration = {};
   const std::vector<PlannedNode> plan(2000, {0, &node, &registration});
   ExpectSoon([&] {
-    EXPECT_TRUE(ClaimNodes(context, plan).empty());
+    for (const Claim& claim : ClaimNodes(context, plan)) EXPECT_FALSE(claim.is_claimed());
     EXPECT_TRUE(CheckOrder(&context, plan));
   });
 }
@@ -335,7 +334,8 @@ TEST(PrepareTime, OfNodesThatAreDelayed) {
     claimed.insert(claimed.end(), {node, node + 1, node + 3});
     image = sum;
   }
-  ExpectSoon([&] { EXPECT_EQ(DelayNodes(plan.context(), plan.nodes(), claimed).size(), 2u); });
+  const std::vector<Claim> claims = ClaimsOf(plan, claimed);
+  ExpectSoon([&] { EXPECT_EQ(DelayNodes(plan.context(), plan.nodes(), claims).size(), 2u); });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import litebnn
+from litebnn.contract import CUSTOM_OPS
 from litebnn.runtime.find import RUNTIMES, find_library, find_runtime
 
 # NumPy's types by the number of TfLiteType.
@@ -106,7 +107,6 @@ class _CSession:
     """One interpreter of TensorFlow Lite's C library, libtensorflowlite_c.so."""
 
     REPORTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    OPS = (b"LceQuantize", b"LceDequantize", b"LceBMaxPool2d", b"LceBconv2d", b"LitebnnUnpackWeights")
 
     def __init__(self, runtime: CLibrary, model: bytes, interface: str, num_threads: int) -> None:
         self.runtime, self.library = runtime, runtime.library
@@ -125,7 +125,8 @@ class _CSession:
             self.delegate = ctypes.c_void_p(create(keys, values, ctypes.c_size_t(1), None))
             self.library.TfLiteInterpreterOptionsAddDelegate(self.options, self.delegate)
         else:
-            for name in self.OPS:
+            for op in CUSTOM_OPS:
+                name = op.encode()
                 registration = ctypes.c_void_p(runtime.ops.litebnn_registration(name))
                 self.library.TfLiteInterpreterOptionsAddCustomOp(self.options, name, registration, 1, 1)
         self.interpreter = ctypes.c_void_p(self.library.TfLiteInterpreterCreate(self.model, self.options))

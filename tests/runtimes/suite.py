@@ -116,7 +116,8 @@ def test_options_of_the_delegate(runtime: Any) -> None:
     if not isinstance(runtime, PythonRuntime):
         pytest.skip("the C library has no loader for plugins of its own")
     load = runtime.module.load_delegate
-    with pytest.raises(ValueError, match="unknown option 'threads': expected one of num_threads, isa, verbose"):
+    known = "num_threads, isa, verbose, describe"
+    with pytest.raises(ValueError, match=f"unknown option 'threads': expected one of {known}"):
         load(str(find_library()), {"threads": "2"})
     with pytest.raises(ValueError, match="option num_threads: expected an integer from 1 to 256, found '0'"):
         load(str(find_library()), {"num_threads": "0"})

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE, Activation
 from litebnn.graph import Graph, Model, Op, facts
 from litebnn.report.costs import Costs, tiles
-from litebnn.report.op_properties import convolution_that_adds, short_name
+from litebnn.report.op_properties import short_name
 from litebnn.report.workload import edge_share
 from litebnn.rules.build.bconv import bconv_options, channels_per_group, is_float_bconv
 from litebnn.rules.build.notes import Notes
@@ -235,8 +235,11 @@ def _activation(graph: Graph, op: Op) -> Iterator[Finding]:
 def _residual(graph: Graph, op: Op) -> Iterator[Finding]:
     if op.name != "ADD" or op.output.type != "FLOAT32" or any(each and each.is_constant for each in op.inputs):
         return
-    adds_to_bits = any(is_float_bconv(graph.producer(tensor)) for tensor in op.inputs)
-    if adds_to_bits and convolution_that_adds(graph, op) is None:
+    inputs = (tensor for tensor in op.inputs if tensor is not None)
+    layers = [tensor for tensor in inputs if is_float_bconv(graph.producer(tensor))]
+    is_plain = getattr(op.options, "fused_activation_function", 0) in (Activation.NONE, Activation.RELU)
+    goes_with = is_plain and op.input(0).shape == op.input(1).shape
+    if layers and not (goes_with and any(graph.sole_consumer(tensor) is op for tensor in layers)):
         yield Finding("a sum that is not computed with its binary layer", values=math.prod(op.output.shape))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from litebnn.analysis.bits import channels_of_bits
+from litebnn.contract import LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary
 from litebnn.files import read_file
 from litebnn.flatbuffer import read_model
@@ -17,7 +18,7 @@ from litebnn.report import op_properties
 from litebnn.report.costs import boards, estimate
 from litebnn.report.guidelines import WORTH_SAYING, findings, prices
 from litebnn.report.macs import Macs, macs_by_precision, sum_of_macs
-from litebnn.runtime.claimed import claimed_ops, joined_in_place
+from litebnn.runtime.delegation import Delegation, delegation_of
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class OpRow:
     activation_bytes: int  # of the op's computed inputs and outputs
     fused: tuple[str, ...]  # what is fused into the op, such as RELU, scale, bias, threshold or ADD
     fused_into: int | None  # index of the op into which litebnn's delegate fuses this op; None if the op is not fused
+    partition: int | None  # partition of the delegate that runs the op, from 0; None if the runtime runs it
+    left: str  # why the delegate leaves the op to the runtime; "" if it runs the op
     # The estimated time on each board; empty if the cost table lacks this kind of op.
     seconds: Mapping[str, float] = field(default_factory=dict)
     broken_rules: tuple[BrokenRule, ...] = ()  # rules that the op breaks, worst first
@@ -95,6 +98,8 @@ class Inspection:
     # Indices of the model's inputs and outputs among the tensors.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    # The reason why it is not known what the delegate does, such as a missing runtime; "" if it is known.
+    undelegated: str = ""
     # The number of ops outside of the main subgraph. Nothing is estimated for these ops.
     other_ops: int = 0
     boards: tuple[Board, ...] = ()  # boards for which times are estimated, in order
@@ -150,12 +155,14 @@ class Inspection:
         }
 
 
-def inspect_model(model: bytes | str | os.PathLike[str], *, name: str = "") -> Inspection:
+def inspect_model(model: bytes | str | os.PathLike[str], *, name: str = "", ask_library: bool = True) -> Inspection:
     """Lists the ops of a `.tflite` model, converted or not, with their costs; the model is not run.
 
     Args:
         model: the bytes of a `.tflite` file, or its path.
         name: the model's name in the inspection; by default the file's name.
+        ask_library: False to leave out what the delegate does with each op. The library says it of a model that a
+            runtime loads in a child process. Without it, estimates take all ops but litebnn's own for the runtime's.
     Raises:
         ConversionError: the model cannot be read; the message says what was found.
         OSError: the file cannot be read.
@@ -170,10 +177,17 @@ def inspect_model(model: bytes | str | os.PathLike[str], *, name: str = "") -> I
     else:
         name, content = name or Path(model).name, read_file(model)
     with boundary():
-        return _inspect(read_model(content), name, len(content))
+        read = read_model(content)
+        try:
+            if not ask_library:
+                raise ConversionError("it was not asked")
+            delegation, undelegated = delegation_of(content), ""
+        except ConversionError as error:
+            delegation, undelegated = Delegation((), {}), str(error)
+        return _inspect(read, name, len(content), delegation, undelegated)
 
 
-def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
+def _inspect(model: Model, name: str, file_bytes: int, delegation: Delegation, undelegated: str) -> Inspection:
     if not model.graphs:
         raise ConversionError("the model has no subgraph")
     graph = model.graphs[0]
@@ -182,13 +196,10 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
     tensors = list(graph.all_tensors())
     index_of = {tensor: index for index, tensor in enumerate(tensors)}
     channels = channels_of_bits(graph)
-    additions = op_properties.fused_additions(graph)
-    node = {op: index for index, op in enumerate(graph.ops)}
-    delegated = claimed_ops(graph)
-    free = joined_in_place(graph, delegated) | additions.keys()
+    work = DelegatedWork(graph, delegation)
     rows = tuple(
-        _priced(_op_row(op, node, index_of, channels, additions), graph, op, _seconds(op, delegated, free, additions))
-        for op in graph.ops
+        _priced(_op_row(index, op, index_of, channels, delegation, work), graph, op, _seconds(op, work))
+        for index, op in enumerate(graph.ops)
     )
     return Inspection(
         name=name,
@@ -197,19 +208,33 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
         tensors=tuple(_tensor_row(tensor, index, channels) for tensor, index in index_of.items()),
         inputs=tuple(index_of[tensor] for tensor in graph.inputs),
         outputs=tuple(index_of[tensor] for tensor in graph.outputs),
+        undelegated=undelegated,
         other_ops=sum(len(other.ops) for other in model.graphs[1:]),
         boards=tuple(Board(row.board, row.description, row.isa, row.source, row.error) for row in boards()),
     )
 
 
-def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions: Mapping[Op, Op]) -> dict[str, float]:
-    """The estimated time of an op on each board. It is 0 if the op is fused into another op, or is a concatenation that
-    needs no copy.
-    """
-    if op in free:
+class DelegatedWork:
+    """What estimates need to know of the work that the delegate does."""
+
+    def __init__(self, graph: Graph, delegation: Delegation) -> None:
+        fused = {
+            graph.ops[node]: graph.ops[step.main] for node, step in delegation.step_of.items() if node != step.main
+        }
+        # The ops that the delegate runs.
+        self.delegated: Collection[Op] = {graph.ops[node] for node in delegation.step_of}
+        # The additions that binary convolutions compute, each with its convolution.
+        self.additions = {op: main for op, main in fused.items() if (op.name, main.name) == ("ADD", LCE_BCONV_2D)}
+        # The ops that take no time: these additions, and the concatenations that need no copy.
+        self.free: Collection[Op] = {*self.additions, *(op for op in fused if op.name == "CONCATENATION")}
+
+
+def _seconds(op: Op, work: DelegatedWork) -> dict[str, float]:
+    """The estimated time of an op on each board."""
+    if op in work.free:
         return dict.fromkeys((row.board for row in boards()), 0.0)
-    fused = next((addition for addition, conv in additions.items() if conv is op), None)
-    times = ((row.board, estimate(op, row, delegated, fused is not None)) for row in boards())
+    adds = op in work.additions.values()
+    times = ((row.board, estimate(op, row, work.delegated, adds)) for row in boards())
     return {board: time for board, time in times if time is not None}
 
 
@@ -243,18 +268,20 @@ def _tensor_row(tensor: Tensor, index: int, channels: op_properties.Channels) ->
 
 
 def _op_row(
+    index: int,
     op: Op,
-    node: Mapping[Op, int],
     index_of: Mapping[Tensor, int],
     channels: op_properties.Channels,
-    additions: Mapping[Op, Op],
+    delegation: Delegation,
+    work: DelegatedWork,
 ) -> OpRow:
+    step = delegation.step_of.get(index)
     read = [tensor for tensor in op.inputs if tensor is not None]
     constants = [tensor for tensor in read if tensor.is_constant]
     computed = [tensor for tensor in read if not tensor.is_constant]
     data = op_properties.data_of(op)
     return OpRow(
-        index=node[op],
+        index=index,
         name=op_properties.short_name(op.outputs[0].name) if op.outputs else op.name,
         op=op.name,
         inputs=tuple(index_of[tensor] for tensor in computed),
@@ -268,6 +295,8 @@ def _op_row(
         macs=macs_by_precision(op),
         weight_bytes=sum(op_properties.bytes_of(tensor) for tensor in dict.fromkeys(constants)),
         activation_bytes=sum(op_properties.bytes_of(tensor) for tensor in (*computed, *op.outputs)),
-        fused=op_properties.fused_in(op, additions),
-        fused_into=node[additions[op]] if op in additions else None,
+        fused=op_properties.fused_in(op, work.additions),
+        fused_into=None if step is None or step.main == index else step.main,
+        partition=None if step is None else step.partition,
+        left=delegation.left.get(index, ""),
     )

@@ -25,8 +25,12 @@ def residual_network() -> bytes:
     return litebnn.convert_tflite(model.finish(model.conv(total, rng.standard_normal((8, 1, 1, 64)))))
 
 
+@pytest.mark.usefixtures("library")
 def test_rows_say_what_an_op_is() -> None:
     inspection = inspect_model(residual_network())
+    assert [row.partition for row in inspection.ops] == [0, 0, 0, 0, None]
+    assert "the delegate runs 4 of 5 ops, in 1 partition" in tables.notes(inspection)
+    assert [row.left for row in inspection.ops][-1] in tables.notes(inspection)[-1]
     pack, first, second, addition, last = inspection.ops
     assert [row.index for row in inspection.ops] == [0, 1, 2, 3, 4]
     assert (pack.op, pack.output, pack.output_shape) == ("LceQuantize", "bits", (1, 6, 6, 64))
@@ -41,9 +45,18 @@ def test_rows_say_what_an_op_is() -> None:
     assert inspection.tensors[last.constants[0]].constant
 
 
+def test_without_the_library_what_the_delegate_runs_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITEBNN_LIBRARY", "/nowhere")
+    inspection = inspect_model(residual_network())
+    assert {(row.partition, row.fused_into, row.left) for row in inspection.ops} == {(None, None, "")}
+    assert inspection.to_dict()["undelegated"] == "LITEBNN_LIBRARY names /nowhere, which is no file"
+    assert "what the delegate runs is not known: LITEBNN_LIBRARY names" in "\n".join(tables.notes(inspection))
+    assert inspection.ops_without_seconds["host"] == 0
+
+
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.tflite")), ids=lambda path: path.stem)
 def test_totals_are_the_sums_and_json_holds_all(path: Path) -> None:
-    inspection = inspect_model(path)
+    inspection = inspect_model(path, ask_library=False)
     written = json.loads(json.dumps(inspection.to_dict()))
     assert inspection.name == path.name
     assert inspection.file_bytes == path.stat().st_size

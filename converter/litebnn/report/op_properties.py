@@ -12,7 +12,7 @@ from litebnn.contract import (
     Activation,
     BMaxPool2DOptions,
 )
-from litebnn.graph import Graph, Op, Tensor, bits_of_type, facts
+from litebnn.graph import Op, Tensor, bits_of_type, facts
 from litebnn.rules.build.bconv import bconv_options, channels_per_group
 
 BITS = "bits"
@@ -20,33 +20,6 @@ _TYPES = {"FLOAT32": "float"}
 
 Channels = Mapping[Tensor, int]
 """The number of channels of each tensor of packed signs in a graph."""
-
-
-def _is_plain(op: Op) -> bool:
-    """True if an op writes floats with no activation or a RELU, which the delegate requires of additions and pools."""
-    return op.output.type == "FLOAT32" and _activation(op) in (Activation.NONE, Activation.RELU)
-
-
-def _same_shapes(op: Op) -> bool:
-    return op.input(0).shape == op.input(1).shape
-
-
-def fused_additions(graph: Graph) -> dict[Op, Op]:
-    """The additions that litebnn's delegate fuses, each with its binary convolution."""
-    return {op: conv for op in graph.ops if (conv := convolution_that_adds(graph, op)) is not None}
-
-
-def convolution_that_adds(graph: Graph, op: Op) -> Op | None:
-    """The binary convolution into which the delegate fuses an addition; None if there is none.
-
-    The convolution's float output must have the shape of the sum, and no other consumer. If both addends are such
-    convolutions, the later one is chosen.
-    """
-    if op.name != "ADD" or not _is_plain(op) or not _same_shapes(op):
-        return None
-    producers = [producer for producer in map(graph.producer, op.inputs) if producer is not None]
-    found = [each for each in producers if each.name == LCE_BCONV_2D and graph.sole_consumer(each.output) is op]
-    return max(found, key=graph.ops.index) if len(found) > 1 else next(iter(found), None)
 
 
 def fused_in(op: Op, additions: Mapping[Op, Op]) -> tuple[str, ...]:

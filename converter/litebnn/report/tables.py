@@ -44,9 +44,26 @@ def notes(inspection: Inspection) -> list[str]:
     """Lines of text on the accuracy of the estimated times, and on ops without an estimate."""
     lines = [_board_line(board) for board in inspection.boards]
     lines += _without_times(inspection)
+    lines += delegation(inspection)
     if inspection.other_ops:
         lines.append(f"{inspection.other_ops} ops of further subgraphs are left out")
     return [printable(line) for line in lines]
+
+
+def delegation(inspection: Inspection) -> list[str]:
+    """Lines of text on what the delegate runs, and why it leaves the other ops to the runtime."""
+    if inspection.undelegated:
+        missing = f"what the delegate runs is not known: {inspection.undelegated}"
+        return [missing + "; the estimates take all ops but litebnn's own for the runtime's"]
+    partitions = {row.partition for row in inspection.ops} - {None}
+    taken = sum(row.partition is not None for row in inspection.ops)
+    where = f"in {len(partitions)} partition{'s' * (len(partitions) != 1)}"
+    lines = [f"the delegate runs {taken} of {len(inspection.ops)} ops, {where}"]
+    left: dict[str, list[str]] = {}
+    for row in inspection.ops:
+        if row.left:
+            left.setdefault(row.left, []).append(f"#{row.index} {row.op}")
+    return lines + [f"left to the runtime, as {reason}: {_first(ops)}" for reason, ops in left.items()]
 
 
 def _without_times(inspection: Inspection) -> list[str]:

@@ -2,6 +2,7 @@
 
 from litebnn.runtime.compiled_model import CompiledModel
 from litebnn.runtime.delegate import load_delegate
+from litebnn.runtime.delegation import describe_delegate
 from litebnn.runtime.environment import environment
 from litebnn.runtime.find import find_library, find_runtime
 from litebnn.runtime.interpreter import Interpreter
@@ -10,6 +11,7 @@ from litebnn.runtime.register_ops import register_ops
 __all__ = [
     "CompiledModel",
     "Interpreter",
+    "describe_delegate",
     "environment",
     "find_library",
     "find_runtime",

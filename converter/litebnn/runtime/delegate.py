@@ -14,6 +14,7 @@ def load_delegate(
     *,
     isa: str | None = None,
     verbose: bool = False,
+    describe: bool = False,
     library: str | Path | None = None,
     runtime: str | None = None,
 ) -> Any:
@@ -28,6 +29,7 @@ def load_delegate(
         isa: the instruction set to use ("portable", "avx2", "neon64", ...); by default that in the environment variable
             LITEBNN_ISA, else the best one for the CPU.
         verbose: True to log the claimed ops and their memory.
+        describe: True to keep what `litebnn.runtime.describe_delegate` tells of the claimed ops.
         library: the library's path; by default `find_library()`.
         runtime: as in `find_runtime`.
 
@@ -47,7 +49,8 @@ def load_delegate(
     """
     if num_threads is not None:  # the library refuses too many
         num_threads = whole_number("num_threads", num_threads, 1)
-    options = {"num_threads": num_threads, "isa": isa, "verbose": "1" if verbose else None}
+    switches = {name: "1" for name, is_on in (("verbose", verbose), ("describe", describe)) if is_on}
+    options = {"num_threads": num_threads, "isa": isa, **switches}
     path = find_library() if library is None else Path(library)
     if not path.is_file():
         raise FileNotFoundError(f"library {printable(path)} is no file")

@@ -50,6 +50,7 @@ LITEBNN_EXPORT const LitebnnOp* litebnn_ops(size_t* count);
  * - isa: instruction set (ISA) to run, such as "portable"; by default the one that the environment variable
  *   LITEBNN_ISA names, else the best for this CPU
  * - verbose: 1 logs what the delegate takes over, and its memory, to stderr
+ * - describe: 1 keeps what litebnn_describe returns
  *
  * Returns null for an unknown key or a value out of range. The reason goes to `report_error` in one call, or to stderr
  * if `report_error` is null. For an unknown ISA, it lists the ISAs of this CPU, the best one first. The delegate must
@@ -60,6 +61,22 @@ LITEBNN_EXPORT struct TfLiteDelegate* tflite_plugin_create_delegate(const char* 
                                                                     void (*report_error)(const char* message));
 /** Frees a delegate, once no interpreter uses it any more. */
 LITEBNN_EXPORT void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delegate);
+
+/** What the delegate does with the nodes of models, as JSON in ASCII:
+ *
+ *   {"graphs": [{"partitions": [{"steps": [{"op": "LceBconv2d with ADD",
+ *                                           "nodes": [{"index": 1, "op": "LceBconv2d"}, {"index": 3, "op": "ADD"}]}]}],
+ *                "left": [{"index": 2, "builtin_code": 0, "reason": "litebnn has no such op"}]}]}
+ *
+ * There is an entry in `graphs` for each subgraph that a runtime has passed to the delegate, in that order; one that is
+ * passed again, as after a resize, has its newest state. A step runs one node, or several that are fused into its op,
+ * and `index` is a node's index in its subgraph. `left` has the nodes that the delegate leaves to the runtime; nodes of
+ * custom ops have a `custom_name` too. Names are cut after 100 bytes.
+ *
+ * `delegate` is a result of tflite_plugin_create_delegate. The text is the delegate's, and is valid until the next call
+ * or until the delegate is destroyed. Returns null if the delegate was made without the option `describe`, or if memory
+ * ran out. No runtime may be delegating a graph to the delegate during the call. */
+LITEBNN_EXPORT const char* litebnn_describe(struct TfLiteDelegate* delegate);
 
 /** Adds the delegate as the last accelerator of a LiteRT environment. Models compiled for the CPU in that environment
  * afterwards may hold litebnn's ops. The delegate uses the model's number of threads. It reads the options above from

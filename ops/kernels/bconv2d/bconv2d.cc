@@ -78,7 +78,8 @@ class LoweredBconv2d final : public Bconv2d {
     const int64_t image_words =
         int64_t{geometry_.input_height} * geometry_.input_width * PackedWords(spec_.channels_in);
     const Schedule schedule(isa_, spec_, filter_, geometry_, pool.num_threads());
-    const LoopSize parts = {schedule.count(), schedule.grain(), Cycles(pixels) / static_cast<double>(schedule.count())};
+    const LoopSize chunks = {schedule.count(), schedule.grain(),
+                             Cycles(pixels) / static_cast<double>(schedule.count())};
     auto* const frame = static_cast<uint8_t*>(workspace);
     uint8_t* const scratch = frame + frame_.FrameBytes();
     auto* image_output = static_cast<uint8_t*>(output);
@@ -92,11 +93,11 @@ class LoweredBconv2d final : public Bconv2d {
       }
       image_task.input = frame_.in_place ? reinterpret_cast<const uint8_t*>(input) : frame;
       image_task.output = image_output;
-      ParallelFor(pool, parts, [&](int thread, int64_t begin, int64_t end) {
-        schedule.ForEachPart(begin, end, [&](const Part& part) {
-          BconvTask task = GroupTask(image_task, part.group);
+      ParallelFor(pool, chunks, [&](int thread, int64_t begin, int64_t end) {
+        schedule.ForEachChunk(begin, end, [&](const Chunk& chunk) {
+          BconvTask task = GroupTask(image_task, chunk.group);
           task.scratch = scratch + static_cast<size_t>(thread) * ThreadScratchBytes();
-          isa_.bconv(task, part.pixel_begin, part.pixel_end, part.channel_begin, part.channel_end);
+          isa_.bconv(task, chunk.pixel_begin, chunk.pixel_end, chunk.channel_begin, chunk.channel_end);
         });
       });
       image_output += static_cast<size_t>(pixels) * OutputPixelBytes(spec_);

@@ -1,7 +1,5 @@
 #include "kernels/bconv2d/packed_filter.h"
 
-#include "kernels/bconv2d/ties.h"
-
 namespace litebnn {
 
 bool PackedFilter::Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter) {

@@ -8,7 +8,7 @@
 namespace litebnn {
 
 // The output that one call of Isa::bconv computes.
-struct Part {
+struct Chunk {
   int32_t group;
   int64_t pixel_begin, pixel_end;
   int32_t channel_begin, channel_end;  // within the group
@@ -24,18 +24,18 @@ class Schedule {
   int64_t count() const { return by_channels_ ? int64_t{tiles_in_group_} * groups_ : pixels_; }
   int64_t grain() const { return grain_; }
 
-  // Calls visit(part) for each part of the output that belongs to the units [begin, end), which are pixels or tiles of
-  // channels. A part has channels of only one group.
+  // Calls visit(chunk) for each chunk of the output that belongs to the units [begin, end), which are pixels or tiles
+  // of channels. A chunk has channels of only one group.
   template <typename Visit>
-  void ForEachPart(int64_t begin, int64_t end, Visit visit) const {
+  void ForEachChunk(int64_t begin, int64_t end, Visit visit) const {
     if (!by_channels_) {
-      for (int32_t group = 0; group < groups_; ++group) visit(Part{group, begin, end, 0, group_channels_});
+      for (int32_t group = 0; group < groups_; ++group) visit(Chunk{group, begin, end, 0, group_channels_});
       return;
     }
     for (int64_t tile = begin, next; tile < end; tile = next) {
       const int64_t group = tile / tiles_in_group_, first = group * tiles_in_group_;
       next = first + tiles_in_group_ < end ? first + tiles_in_group_ : end;
-      visit(Part{static_cast<int32_t>(group), 0, pixels_, ChannelOf(tile - first), ChannelOf(next - first)});
+      visit(Chunk{static_cast<int32_t>(group), 0, pixels_, ChannelOf(tile - first), ChannelOf(next - first)});
     }
   }
 

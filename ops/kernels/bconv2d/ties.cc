@@ -1,6 +1,6 @@
-#include "kernels/bconv2d/ties.h"
-
 #include <cmath>
+
+#include "kernels/bconv2d/packed_filter.h"
 
 namespace litebnn {
 namespace {

@@ -5,6 +5,6 @@
 namespace litebnn {
 
 const SharingLimits kSharingLimits = {
-    .least_loop = 16e3, .least_loop_to_wake = 60e3, .least_part = 4e3, .backoff_factor = 120};
+    .least_loop = 16e3, .least_loop_to_wake = 60e3, .least_chunk = 4e3, .backoff_factor = 120};
 
 }  // namespace litebnn

@@ -146,7 +146,7 @@ class Workers {
 
   void Run(const Job& job, Account* account) {
     const Clock::time_point start = Clock::now();
-    const uint32_t first = PartOf(job.units);
+    const uint32_t first = ChunkOf(job.units);
     job_ = job;
     unfinished_.word.store(job.units, std::memory_order_relaxed);
     // This store makes `job_` visible to the other threads. If a thread reads the stored value, or a value that a later
@@ -171,11 +171,11 @@ class Workers {
 
   // Returns how many units (equal pieces of the loop) a thread claims at once if `left` units are unclaimed. The number
   // is a share of `left`. Later claims are therefore smaller, and all threads finish at nearly the same time.
-  uint32_t PartOf(uint32_t left) const { return std::max(1u, left / static_cast<uint32_t>(count_ + 1)); }
+  uint32_t ChunkOf(uint32_t left) const { return std::max(1u, left / static_cast<uint32_t>(count_ + 1)); }
 
   bool HasUnclaimed() const { return Unclaimed::FromWord(unclaimed_.word.load()).size() > 0; }
 
-  // Claims a part of the current loop; returns false if none is left. The loop cannot end before the claimed part is
+  // Claims a chunk of the current loop; returns false if none is left. The loop cannot end before the claimed chunk is
   // done, so `job_` stays valid. If another thread begins a new loop after `word` is read, the compare-and-exchange
   // either fails or claims units of the new loop.
   bool Claim(int thread, Range* range) {
@@ -183,13 +183,13 @@ class Workers {
     for (;;) {
       Unclaimed left = Unclaimed::FromWord(word);
       if (left.size() == 0) return false;
-      const uint32_t part = PartOf(left.size());
+      const uint32_t chunk = ChunkOf(left.size());
       if (thread == 0) {
-        *range = {left.front, left.front + part};
-        left.front += part;
+        *range = {left.front, left.front + chunk};
+        left.front += chunk;
       } else {
-        *range = {left.back - part, left.back};
-        left.back -= part;
+        *range = {left.back - chunk, left.back};
+        left.back -= chunk;
       }
       if (unclaimed_.word.compare_exchange_weak(word, left.ToWord())) return true;
     }
@@ -206,7 +206,7 @@ class Workers {
     finished_.wait(lock, is_finished);
   }
 
-  // Wakes one worker, which wakes the next one, so that the caller can begin its own part at once.
+  // Wakes one worker, which wakes the next one, so that the caller can begin its own chunk at once.
   void WakeOne() {
     if (sleeping_.load() == 0) return;
     // Without this lock, a notification might reach no worker. A worker holds the mutex from its check for unclaimed
@@ -283,7 +283,7 @@ class SharingThreadPool final : public ThreadPool {
 
  private:
   int64_t ItemsOfUnit(const LoopSize& size) const {
-    const double least = std::max(limits_.least_part / size.cycles_per_item,
+    const double least = std::max(limits_.least_chunk / size.cycles_per_item,
                                   static_cast<double>(size.count) / static_cast<double>(kMaxUnits));
     // The least number of items in a unit is limited to the number of items in the whole loop. A larger number might
     // overflow int64_t.

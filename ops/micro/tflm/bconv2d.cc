@@ -32,32 +32,22 @@ struct Convolution {
   int scratch;
 };
 
-bool ReadPadding(const Node& node, Convolution* state) {
-  litebnn_bconv2d& l = state->layer;
-  if (node.HasOption(contract::kPadding) || !node.HasOption(contract::kPadTop)) {
-    return node.ReadOption(contract::kPadding, contract::kPaddingSame, contract::kPaddingValid, &state->padding);
-  }
-  state->padding = contract::kPaddingValid;
-  return node.ReadOption(contract::kPadTop, 0, kMax, &l.pad_top) &&
-         node.ReadOption(contract::kPadBottom, 0, kMax, &state->pad_bottom) &&
-         node.ReadOption(contract::kPadLeft, 0, kMax, &l.pad_left) &&
-         node.ReadOption(contract::kPadRight, 0, kMax, &state->pad_right);
-}
-
 bool ReadOptions(const Node& node, Convolution* state) {
+  ::litebnn::Bconv2dOptions o;
+  if (!node.ReadOptions(&o)) return false;
   litebnn_bconv2d& l = state->layer;
-  int32_t activation, pad_values;
-  if (!node.ReadOption(contract::kChannelsIn, 1, kMax, &l.channels_in) ||
-      !node.ReadOption(contract::kDilationHeightFactor, 1, kMax, &l.dilation_height) ||
-      !node.ReadOption(contract::kDilationWidthFactor, 1, kMax, &l.dilation_width) ||
-      !node.ReadOption(contract::kFusedActivationFunction, contract::kActivationNone, contract::kActivationRelu6,
-                       &activation) ||
-      !node.ReadOption(contract::kPadValues, contract::kPadValuesZero, contract::kPadValuesOne, &pad_values) ||
-      !ReadPadding(node, state) || !node.ReadOption(contract::kStrideHeight, 1, kMax, &l.stride_height) ||
-      !node.ReadOption(contract::kStrideWidth, 1, kMax, &l.stride_width)) {
-    return false;
-  }
-  state->pads_zeros = pad_values == contract::kPadValuesZero;
+  l.channels_in = o.channels_in;
+  l.dilation_height = o.dilation_height_factor;
+  l.dilation_width = o.dilation_width_factor;
+  l.stride_height = o.stride_height;
+  l.stride_width = o.stride_width;
+  l.pad_top = o.pad_top;
+  l.pad_left = o.pad_left;
+  state->padding = o.padding;
+  state->pad_bottom = o.pad_bottom;
+  state->pad_right = o.pad_right;
+  state->pads_zeros = o.pad_values == contract::kPadValuesZero;
+  const int32_t activation = o.fused_activation_function;
   l.clamp_min = activation == contract::kActivationNone ? -kMax : activation == contract::kActivationReluN1To1 ? -1 : 0;
   l.clamp_max = activation == contract::kActivationReluN1To1 ? 1 : activation == contract::kActivationRelu6 ? 6 : kMax;
   return true;

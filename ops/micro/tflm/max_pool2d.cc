@@ -1,6 +1,4 @@
 // The op LceBMaxPool2d: max pooling of packed signs.
-#include <limits>
-
 #include "litebnn_micro.h"
 #include "node.h"
 
@@ -18,16 +16,13 @@ struct Pool {
 const char* const kNames[] = {"input"};
 
 bool ReadPool(const Node& node, const Tensor& input, const Tensor& output, Pool* state) {
-  constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
+  ::litebnn::BMaxPool2dOptions options;
+  if (!node.ReadOptions(&options)) return false;
   litebnn_bmax_pool2d& p = state->pool;
-  int32_t padding;
-  if (!node.ReadOption(contract::kPadding, contract::kPaddingSame, contract::kPaddingValid, &padding) ||
-      !node.ReadOption(contract::kStrideHeight, 1, kMax, &p.stride_height) ||
-      !node.ReadOption(contract::kStrideWidth, 1, kMax, &p.stride_width) ||
-      !node.ReadOption(contract::kFilterHeight, 1, kMax, &p.filter_height) ||
-      !node.ReadOption(contract::kFilterWidth, 1, kMax, &p.filter_width)) {
-    return false;
-  }
+  p.stride_height = options.stride_height;
+  p.stride_width = options.stride_width;
+  p.filter_height = options.filter_height;
+  p.filter_width = options.filter_width;
   if (input.type != kTfLiteInt32) return node.Error("type of the input", "int32", input.type);
   if (output.type != kTfLiteInt32) return node.Error("type of the output", "int32", output.type);
   if (input.rank() != 4) return node.Error("input", "4 dimensions", input.rank());
@@ -37,8 +32,8 @@ bool ReadPool(const Node& node, const Tensor& input, const Tensor& output, Pool*
   p.words = input.size(3);
   const Axis height = {"height", p.input_height, p.filter_height, p.stride_height, 1, 0, 0};
   const Axis width = {"width", p.input_width, p.filter_width, p.stride_width, 1, 0, 0};
-  if (!Slide(node, height, padding, &p.output_height, &p.pad_top) ||
-      !Slide(node, width, padding, &p.output_width, &p.pad_left)) {
+  if (!Slide(node, height, options.padding, &p.output_height, &p.pad_top) ||
+      !Slide(node, width, options.padding, &p.output_width, &p.pad_left)) {
     return false;
   }
   const int32_t expected[] = {state->images, p.output_height, p.output_width, p.words};

@@ -21,6 +21,11 @@ Op OpAt(int index) {
   }
 }
 
+bool Node::Error(const char* problem) const {
+  MicroPrintf("%s: %s", op_, problem);
+  return false;
+}
+
 bool Node::Error(const char* name, const char* expected, int32_t found) const {
   MicroPrintf("%s: %s: expected %s, found %d", op_, name, expected, static_cast<int>(found));
   return false;
@@ -83,36 +88,6 @@ bool Node::CheckOutputShape(const Tensor& output, const int32_t (&expected)[4]) 
       return false;
     }
   }
-  return true;
-}
-
-::litebnn::FlexbufferMap Node::Map() const {
-  const Options& options = *static_cast<const Options*>(node_->user_data);
-  return ::litebnn::FlexbufferMap(options.data, options.size);
-}
-
-bool Node::HasOption(const char* key) const {
-  int64_t value;
-  return Map().Find(key, &value) != ::litebnn::FlexbufferMap::Lookup::kMissing;
-}
-
-bool Node::ReadOption(const char* key, int32_t least, int32_t most, int32_t* value) const {
-  int64_t found = 0;
-  switch (Map().Find(key, &found)) {
-    case ::litebnn::FlexbufferMap::Lookup::kMalformed:
-      return Error("options", "a FlexBuffer map of at most 32 keys", 0);
-    case ::litebnn::FlexbufferMap::Lookup::kFound:
-      break;
-    default:
-      MicroPrintf("%s: option %s: expected an integer, found none", op_, key);
-      return false;
-  }
-  if (found < least || found > most) {
-    MicroPrintf("%s: option %s: expected %d to %d, found another integer", op_, key, static_cast<int>(least),
-                static_cast<int>(most));
-    return false;
-  }
-  *value = static_cast<int32_t>(found);
   return true;
 }
 

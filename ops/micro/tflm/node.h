@@ -2,8 +2,7 @@
 #pragma once
 
 #include "litebnn_tflm.h"
-#include "tflite/ops/contract.h"
-#include "tflite/runtime/flexbuffer_map.h"
+#include "tflite/ops/options.h"
 
 namespace tflite {
 namespace micro {
@@ -37,7 +36,8 @@ class Node {
   Node(TfLiteContext* context, const TfLiteNode* node, const char* op, const char* const* input_names)
       : context_(context), node_(node), op_(op), input_names_(input_names) {}
 
-  // Reports an error and returns false.
+  // These functions report an error and return false.
+  bool Error(const char* problem) const;
   bool Error(const char* name, const char* expected, int32_t found) const;
 
   bool CheckArity(int least, int most) const;
@@ -50,8 +50,13 @@ class Node {
   // Checks that the model file has the expected output shape, because TensorFlow Lite Micro resizes no tensor.
   bool CheckOutputShape(const Tensor& output, const int32_t (&expected)[4]) const;
 
-  bool HasOption(const char* key) const;
-  bool ReadOption(const char* key, int32_t least, int32_t most, int32_t* value) const;
+  // Reads the options to a structure of options.h.
+  template <class Values>
+  bool ReadOptions(Values* values) const {
+    const Options& options = *static_cast<const Options*>(node_->user_data);
+    ::litebnn::OptionReader reader(options.data, options.size);
+    return ::litebnn::ReadOptions(&reader, values) || Error(reader.problem());
+  }
 
   // Allocates memory that lives as long as the interpreter. Reports an error and returns null if there is not enough.
   void* Allocate(int64_t bytes) const;
@@ -63,7 +68,6 @@ class Node {
 
  private:
   bool Read(const char* name, int index, Tensor* tensor) const;
-  ::litebnn::FlexbufferMap Map() const;
 
   TfLiteContext* context_;
   const TfLiteNode* node_;

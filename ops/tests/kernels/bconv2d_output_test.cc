@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/bconv2d/ties.h"
+#include "kernels/bconv2d/packed_filter.h"
 #include "tests/kernels/isas.h"
 #include "tests/kernels/run_bconv2d.h"
 

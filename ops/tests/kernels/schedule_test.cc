@@ -34,7 +34,7 @@ TEST(Schedule, ChannelsAreSharedWherePixelsDoNotSplit) {
   const Schedule schedule = Layer(1, 128).For(1, 4);
   EXPECT_EQ(schedule.count(), 4);
   EXPECT_EQ(schedule.grain(), 1);
-  // Each of two threads gets a part with two of the four channel tiles, so it reads the whole input only once.
+  // Each of two threads gets a chunk with two of the four channel tiles, so it reads the whole input only once.
   EXPECT_EQ(Layer(1, 128).For(1, 2).grain(), 2);
   EXPECT_EQ(Layer(1, 128).For(400, 4).count(), 400);
 }
@@ -65,8 +65,8 @@ TEST(Schedule, RowsStayTogether) {
   Isa isa = kPortableIsa;
   isa.tile_pixels = 4;
   const Layer c(1, 128);
-  // Each of two threads gets two parts of whole rows, so a part has 14 of the large image's 56 rows. A quarter of the
-  // small image is 3.5 rows. The small image's parts have 4 rows, because only an even number of rows of 14 pixels
+  // Each of two threads gets two chunks of whole rows, so a chunk has 14 of the large image's 56 rows. A quarter of the
+  // small image is 3.5 rows. The small image's chunks have 4 rows, because only an even number of rows of 14 pixels
   // consists of whole tiles of 4 pixels.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(56, 56), 2).grain(), 14 * 56);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(14, 14), 2).grain(), 4 * 14);
@@ -82,7 +82,7 @@ TEST(Schedule, GroupsThatShareAWordOfOutputAreOneThreads) {
   EXPECT_EQ(whole.For(1, 4).count(), 4);
 }
 
-// In every split of a convolution into parts, each channel of each pixel is in exactly one part.
+// In every split of a convolution into chunks, each channel of each pixel is in exactly one chunk.
 TEST(Schedule, PartsCoverEverythingOnce) {
   for (int32_t groups : {1, 3}) {
     for (int32_t channels : {7, 64, 100}) {
@@ -91,11 +91,11 @@ TEST(Schedule, PartsCoverEverythingOnce) {
         for (int64_t step : {1, 2, 3, 1000}) {
           std::set<std::tuple<int32_t, int64_t, int32_t>> seen;
           for (int64_t begin = 0; begin < schedule.count(); begin += step) {
-            schedule.ForEachPart(begin, std::min(begin + step, schedule.count()), [&](const Part& part) {
-              EXPECT_EQ(part.channel_begin % kPortableIsa.tile_channels, 0);
-              for (int64_t pixel = part.pixel_begin; pixel < part.pixel_end; ++pixel) {
-                for (int32_t channel = part.channel_begin; channel < part.channel_end; ++channel) {
-                  EXPECT_TRUE(seen.emplace(part.group, pixel, channel).second);
+            schedule.ForEachChunk(begin, std::min(begin + step, schedule.count()), [&](const Chunk& chunk) {
+              EXPECT_EQ(chunk.channel_begin % kPortableIsa.tile_channels, 0);
+              for (int64_t pixel = chunk.pixel_begin; pixel < chunk.pixel_end; ++pixel) {
+                for (int32_t channel = chunk.channel_begin; channel < chunk.channel_end; ++channel) {
+                  EXPECT_TRUE(seen.emplace(chunk.group, pixel, channel).second);
                 }
               }
             });

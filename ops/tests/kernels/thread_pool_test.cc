@@ -65,9 +65,9 @@ TEST(ThreadPool, SmallLoopsAreTheCallersAlone) {
   const auto pool = ThreadPool::Create(3, limits);
   ASSERT_NE(pool, nullptr);
   const auto parts_of = [&](int64_t count, double cycles_per_item) {
-    std::atomic<int> parts{0};
-    ParallelFor(*pool, {count, 1, cycles_per_item}, [&](int, int64_t, int64_t) { ++parts; });
-    return parts.load();
+    std::atomic<int> chunks{0};
+    ParallelFor(*pool, {count, 1, cycles_per_item}, [&](int, int64_t, int64_t) { ++chunks; });
+    return chunks.load();
   };
   EXPECT_EQ(parts_of(99, 1), 1);
   EXPECT_EQ(parts_of(9, 11), 1);
@@ -77,13 +77,13 @@ TEST(ThreadPool, SmallLoopsAreTheCallersAlone) {
 
 TEST(ThreadPool, PartsAreNotTooSmall) {
   SharingLimits limits = kSharingLimits;
-  limits.least_part = 50;
+  limits.least_chunk = 50;
   const auto pool = ThreadPool::Create(3, limits);
   ASSERT_NE(pool, nullptr);
   std::atomic<int64_t> items{0};
   ParallelFor(*pool, {1000, 4, 5}, [&](int, int64_t begin, int64_t end) {
-    // A part must cost at least fifty cycles, which ten items do, and begin at a multiple of four items. Only the last
-    // part may be smaller.
+    // A chunk must cost at least fifty cycles, which ten items do, and begin at a multiple of four items. Only the last
+    // chunk may be smaller.
     EXPECT_TRUE(end - begin >= 10 || end == 1000);
     EXPECT_EQ(begin % 4, 0);
     items += end - begin;
@@ -97,8 +97,8 @@ TEST(ThreadPool, ALoopGoesOnWithoutAThreadThatIsHeldUp) {
   for (int round = 0; round < 100; ++round) {
     std::atomic<int64_t> done{0};
     ParallelFor(*pool, {64, 1, 1}, [&](int thread, int64_t begin, int64_t end) {
-      // The worker thread does not end its part before the caller has done all other parts. Therefore the caller has to
-      // wait for the worker.
+      // The worker thread does not end its chunk before the caller has done all other chunks. Therefore the caller has
+      // to wait for the worker.
       while (thread == 1 && done + (end - begin) < 64) std::this_thread::yield();
       done += end - begin;
     });
@@ -111,7 +111,7 @@ TEST(ThreadPool, ThreadsThatCostTimeAreLeftOut) {
   limits.backoff_factor = 1000000;
   const auto pool = ThreadPool::Create(2, limits);
   ASSERT_NE(pool, nullptr);
-  // The worker spends a millisecond on each part, for which the caller waits. Once the worker has cost too much time,
+  // The worker spends a millisecond on each chunk, for which the caller waits. Once the worker has cost too much time,
   // the caller works alone.
   std::atomic<bool> has_other{true};
   for (int round = 0; has_other && round < 100000; ++round) {

@@ -207,7 +207,7 @@ TEST_F(LiteRtAccelerator, PassesOverThreadsThatAreNone) {
 TEST_F(LiteRtAccelerator, RefusesUnknownOptionsInOneLine) {
   runtime_.opaque_options = "threads=3";
   EXPECT_EQ(Refused(kLiteRtStatusErrorInvalidArgument),
-            "litebnn: unknown option 'threads': expected one of num_threads, isa, verbose\n");
+            "litebnn: unknown option 'threads': expected one of num_threads, isa, verbose, describe\n");
   runtime_.opaque_options = "verbose";
   EXPECT_EQ(Refused(kLiteRtStatusErrorInvalidArgument), "litebnn: option verbose: expected 0 or 1, found ''\n");
 }

@@ -48,7 +48,15 @@ class PlanOf {
   // of a builtin op, but the kernel also has a name.
   void NameNode(size_t index) { plan_.registration(index).custom_name = "SomeDelegate"; }
 
-  std::vector<int> Claimed() const { return ClaimNodes(context_, plan_.nodes()); }
+  std::vector<Claim> Claims() const { return ClaimNodes(context_, plan_.nodes()); }
+  std::vector<int> Claimed() const {
+    std::vector<int> claimed;
+    const std::vector<Claim> claims = Claims();
+    for (size_t i = 0; i < claims.size(); ++i) {
+      if (claims[i].is_claimed()) claimed.push_back(static_cast<int>(i));
+    }
+    return claimed;
+  }
   bool Claims(size_t node) const {
     const std::vector<int> claimed = Claimed();
     return std::count(claimed.begin(), claimed.end(), static_cast<int>(node)) == 1;
@@ -267,10 +275,10 @@ TEST(Claim, ConcatenationsAlongTheLastAxisOnly) {
     EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1}));
   }
   const Graph whole = BatchNormGraph(64, 64, false);
-  const std::vector<int> parts = whole.nodes[6].inputs, outputs = whole.nodes[6].outputs;
+  const std::vector<int> slices = whole.nodes[6].inputs, outputs = whole.nodes[6].outputs;
   for (const size_t count : {0u, 1u, 256u, 257u}) {
     Graph graph = whole;
-    graph.nodes[6].inputs.assign(count, parts[0]);
+    graph.nodes[6].inputs.assign(count, slices[0]);
     const bool is_claimed = count > 0 && count <= 256;
     EXPECT_EQ(PlanOf(graph).Claimed(), (is_claimed ? Indices{0, 1, 2, 3, 4, 5, 6, 7} : Indices{0, 1, 2, 3, 4, 5, 7}))
         << count;

@@ -1,5 +1,3 @@
-#include "tflite/partition/delay.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -80,7 +78,9 @@ Sets PartitionsOf(const Plan& plan, const Sets& sets) {
   return partitions;
 }
 
-Sets Delayed(const Plan& plan, const Indices& claimed) { return DelayNodes(plan.context(), plan.nodes(), claimed); }
+Sets Delayed(const Plan& plan, const Indices& claimed) {
+  return DelayNodes(plan.context(), plan.nodes(), ClaimsOf(plan, claimed));
+}
 
 // For each node that the delegate claims, the number of its partition.
 Sets Partitions(const Plan& plan, const Indices& claimed) { return PartitionsOf(plan, Delayed(plan, claimed)); }

@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
+#include "tflite/ops/channel_slices.h"
 #include "tflite/ops/op_list.h"
-#include "tflite/ops/parts.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn {
@@ -280,7 +280,7 @@ TEST(Fuse, NoMorePackingsThanAStepMayHave) {
   std::vector<Step> steps;
   int whole = 0;
   steps.push_back(MakeStep(kAffineQuantizeOpType, {1, 2, 3}, whole));
-  for (int i = 1; i < 3 * static_cast<int>(kMaxParts); ++i) {
+  for (int i = 1; i < 3 * static_cast<int>(kMaxSlices); ++i) {
     const int packed = 4 * i, next = packed + 1;
     steps.push_back(MakeStep(kAffineQuantizeOpType, {1, 2, 3}, packed));
     steps.push_back(MakeStep(kConcatenationOpType, {packed, whole}, next));

@@ -2,27 +2,27 @@
 
 #include <utility>
 
-#include "tests/support/parted_op.h"
+#include "tests/support/sliced_op.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn {
 namespace {
 
-// Makes a step that reads its first `part_count` inputs one by one, as its parts. If `part_count` is 0, the step reads
-// all of `inputs` together. If `copies` is true, it writes as many bytes as it reads, otherwise fewer.
-Step MakeStep(const std::vector<int>& inputs, int output, size_t part_count = 0, bool copies = false) {
+// Makes a step that reads its first `slice_count` inputs one by one, as its slices. If `slice_count` is 0, the step
+// reads all of `inputs` together. If `copies` is true, it writes as many bytes as it reads, otherwise fewer.
+Step MakeStep(const std::vector<int>& inputs, int output, size_t slice_count = 0, bool copies = false) {
   constexpr size_t kBytes = 64;
-  Step step = {&kAddOpType, 0, {}, {{output, true, copies ? part_count * kBytes : 1}}, nullptr, 0, nullptr};
+  Step step = {&kAddOpType, 0, {}, {{output, true, copies ? slice_count * kBytes : 1}}, nullptr, 0, nullptr};
   for (int tensor : inputs) step.inputs.push_back({tensor, true, kBytes});
-  step.op = std::make_unique<PartedOp>(part_count);
+  step.op = std::make_unique<SlicedOp>(slice_count);
   return step;
 }
 
-// Returns two numbers for each task, which is a step or one part of a step: the tensor that it writes, and the part's
+// Returns two numbers for each task, which is a step or one slice of a step: the tensor that it writes, and the slice's
 // number. Tasks are in the order of execution.
 std::vector<std::pair<int, size_t>> Outputs(const std::vector<Step>& steps) {
   std::vector<std::pair<int, size_t>> outputs;
-  for (const Task& task : OrderTasks(steps)) outputs.emplace_back(steps[task.step].outputs[0].tensor, task.part);
+  for (const Task& task : OrderTasks(steps)) outputs.emplace_back(steps[task.step].outputs[0].tensor, task.slice);
   return outputs;
 }
 

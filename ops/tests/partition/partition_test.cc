@@ -190,15 +190,15 @@ TEST(Resize, OfAnAveragedBatchNormToOtherChannelsOrTypesIsRefused) {
 }
 
 TEST(Resize, OfAnInt8BatchNormToOtherChannelsOrAScalarIsRefused) {
-  for (const auto& [reads_all, parts] : {std::pair{false, 1}, {true, 1}, {false, 2}, {true, 2}}) {
+  for (const auto& [reads_all, slices] : {std::pair{false, 1}, {true, 1}, {false, 2}, {true, 2}}) {
     Int8NormParams params;
     params.reads_all = reads_all;
-    params.parts = parts;
+    params.slices = slices;
     const Graph graph = Int8NormGraph(params);
     // The joined step is where the CONCATENATION was.
     const std::string op =
         reads_all ? "litebnn: MUL, node 0: "
-                  : "litebnn: LceQuantize with int8 MUL and ADD, node " + std::string(parts == 1 ? "2" : "6") + ": ";
+                  : "litebnn: LceQuantize with int8 MUL and ADD, node " + std::string(slices == 1 ? "2" : "6") + ": ";
     ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {2, 3, 4, 41}), op + "multiplier (tensor ");
     ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {2, 3, 4, 41}), "expected a value for each of 41 channels, ");
     ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {}), op + "input (tensor ");
@@ -230,14 +230,14 @@ TEST(Resize, OfAnyOfManyPartsToAnotherTypeIsRefused) {
   params.activation = -1;
   Graph graph = JoinedGraph(params);
   for (int i = 0; i < 8; ++i) {
-    const int part = static_cast<int>(graph.tensors.size());
+    const int slice = static_cast<int>(graph.tensors.size());
     graph.tensors.push_back(GraphTensor(graph.tensors[static_cast<size_t>(graph.inputs[0])]));
-    graph.inputs.push_back(part);
-    graph.nodes[2].inputs.push_back(part);
+    graph.inputs.push_back(slice);
+    graph.nodes[2].inputs.push_back(slice);
   }
-  for (const int part : {graph.nodes[2].inputs[3], graph.nodes[2].inputs.back()}) {
-    ExpectIn(ErrorsOfInt8(graph, part), "litebnn: CONCATENATION, node 2: part (tensor " + std::to_string(part) +
-                                            " 'a tensor'): type: expected FLOAT32, found INT8");
+  for (const int slice : {graph.nodes[2].inputs[3], graph.nodes[2].inputs.back()}) {
+    ExpectIn(ErrorsOfInt8(graph, slice), "litebnn: CONCATENATION, node 2: input (tensor " + std::to_string(slice) +
+                                             " 'a tensor'): type: expected FLOAT32, found INT8");
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tests/support/parted_op.h"
+#include "tests/support/sliced_op.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/partition/stages.h"
 
@@ -116,14 +116,14 @@ TEST(PlanMemory, PartsAreInUseUntilTheirOwnTaskAndTheWholeFromTheFirst) {
   std::vector<Step> steps;
   for (int i = 1; i <= 3; ++i) steps.push_back(OverwritingStep({0}, i));
   steps.push_back(OverwritingStep({1, 2, 3}, 4, 3072));
-  steps[3].op = std::make_unique<PartedOp>(3);
+  steps[3].op = std::make_unique<SlicedOp>(3);
   steps.push_back(OverwritingStep({4}, 5, 3072));
   const MemoryPlan plan = Plan(&steps);
   const auto life = [&](const Binding& binding) {
     const ArenaBuffer& buffer = plan.buffers[binding.buffer];
     return std::pair<int, int>{buffer.first, buffer.last};
   };
-  // Each of the steps 0 to 2 writes one part of step 3, and this part of step 3 runs right after it. Step 4 is last.
+  // Each of the steps 0 to 2 writes one slice of step 3, and this slice of step 3 runs right after it. Step 4 is last.
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(life(steps[static_cast<size_t>(i)].outputs[0]), (std::pair<int, int>{2 * i, 2 * i + 1}));
   }
@@ -134,14 +134,14 @@ TEST(PlanMemory, PartsAreInUseUntilTheirOwnTaskAndTheWholeFromTheFirst) {
 TEST(PlanMemory, LayersThatEachCopyAllPartsBeforeThemDoNotKeepTheirCopies) {
   constexpr int kLayers = 8;
   std::vector<Step> steps;
-  std::vector<int> parts;
+  std::vector<int> slices;
   for (int layer = 1; layer <= kLayers; ++layer) {
-    steps.push_back(OverwritingStep({parts.empty() ? 0 : 100 + layer - 1}, layer));
-    steps.back().inputs[0].bytes = 1024 * parts.size();
-    parts.push_back(layer);
-    steps.push_back(OverwritingStep(parts, 100 + layer, 1024 * parts.size()));
-    for (Binding& part : steps.back().inputs) part.bytes = 1024;
-    steps.back().op = std::make_unique<PartedOp>(parts.size());
+    steps.push_back(OverwritingStep({slices.empty() ? 0 : 100 + layer - 1}, layer));
+    steps.back().inputs[0].bytes = 1024 * slices.size();
+    slices.push_back(layer);
+    steps.push_back(OverwritingStep(slices, 100 + layer, 1024 * slices.size()));
+    for (Binding& slice : steps.back().inputs) slice.bytes = 1024;
+    steps.back().op = std::make_unique<SlicedOp>(slices.size());
   }
   steps.push_back(OverwritingStep({100 + kLayers}, 200));
   steps.back().inputs[0].bytes = 1024 * kLayers;

@@ -1,5 +1,3 @@
-#include "tflite/partition/remaining_work.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +13,7 @@ namespace {
 constexpr int32_t kBatchMatMul = 126;
 
 double Cycles(const Plan& plan, const std::vector<int>& claimed = {}) {
-  return RemainingCycles(plan.context(), plan.nodes(), claimed);
+  return RemainingCycles(plan.context(), plan.nodes(), ClaimsOf(plan, claimed));
 }
 
 TEST(LeftWork, LayersTakeTheirMultiplyAdds) {

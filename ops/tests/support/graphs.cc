@@ -306,16 +306,16 @@ Graph JoinedGraph(const JoinedParams& params) {
   conv.height = params.image[1];
   conv.width = params.image[2];
   graph.inputs = {Add(&graph, kTfLiteFloat32, shape(5)), Add(&graph, kTfLiteInt32, Packed(shape(conv.channels_in)))};
-  std::vector<int> parts = {graph.inputs[0]};
+  std::vector<int> slices = {graph.inputs[0]};
   int channels = 5;
   for (int count : params.channels) {
     conv.channels_out = count;
-    parts.push_back(AddConv(&graph, conv, graph.inputs[1], static_cast<uint32_t>(parts.size())));
+    slices.push_back(AddConv(&graph, conv, graph.inputs[1], static_cast<uint32_t>(slices.size())));
     channels += count;
   }
   std::mt19937 random(static_cast<uint32_t>(channels));
   int tensor = Add(&graph, kTfLiteFloat32, shape(channels));
-  graph.nodes.push_back({"CONCATENATION", parts, {tensor}, {}, {3, 0}});
+  graph.nodes.push_back({"CONCATENATION", slices, {tensor}, {}, {3, 0}});
   const auto append = [&](const char* op, const std::vector<int>& builtin, bool has_constants) {
     std::vector<int> inputs = {tensor};
     if (has_constants) inputs.push_back(AddChannelValues(&graph, channels, random));
@@ -486,15 +486,15 @@ Graph Int8NormGraph(const Int8NormParams& params) {
     if (params.reads_all) graph.outputs.push_back(tensor);
   };
   std::vector<int> packed;
-  for (int part = 0; part < params.parts; ++part) {
+  for (int slice = 0; slice < params.slices; ++slice) {
     tensor = graph.inputs[0];
     if (params.multiplies) append("MUL", 1);
     if (params.adds) append("ADD", 3);
     packed.push_back(AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(params.image)));
   }
-  if (params.parts > 1) {
+  if (params.slices > 1) {
     std::vector<int> shape = Packed(params.image);
-    shape.back() *= params.parts;
+    shape.back() *= params.slices;
     const int whole = Add(&graph, kTfLiteInt32, shape);
     graph.nodes.push_back({"CONCATENATION", packed, {whole}, {}, {3, 0}});
     packed = {whole};
@@ -628,7 +628,7 @@ Graph RandomGraph(const RandomBits& random) {
         grid.zero_point = pick(-128, 127);
       }
       params.reads_all = pick(0, 3) == 0;
-      params.parts = pick(1, 3);
+      params.slices = pick(1, 3);
       return Int8NormGraph(params);
     }
     case 11:

@@ -99,7 +99,7 @@ struct Int8NormParams {
   // The quantizations (scales and zero points) of the image, multiplier, product, addend and sum.
   std::vector<TfLiteQuantizationParams> grids = {{0.05f, -3}, {0.02f, 4}, {0.1f, 7}, {0.03f, -9}, {0.12f, 5}};
   bool reads_all = false;  // the images between the ops are outputs too
-  int parts = 1;           // batch norms of the image, of which a CONCATENATION joins the packed signs
+  int slices = 1;          // batch norms of the image, of which a CONCATENATION joins the packed signs
 };
 Graph Int8NormGraph(const Int8NormParams& params);
 

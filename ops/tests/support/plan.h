@@ -8,7 +8,8 @@
 
 #include "tests/support/fake_builtins.h"
 #include "tests/support/fake_runtime.h"
-#include "tflite/runtime/execution_plan.h"
+#include "tflite/ops/op_list.h"
+#include "tflite/partition/claim.h"
 
 namespace litebnn::testing {
 
@@ -78,5 +79,12 @@ class Plan {
   std::deque<TfLiteAffineQuantization> grids_;
   std::vector<PlannedNode> plan_;
 };
+
+// The claims of a delegate that claims the nodes at these places of the plan.
+inline std::vector<Claim> ClaimsOf(const Plan& plan, const std::vector<int>& places) {
+  std::vector<Claim> claims(plan.nodes().size(), {nullptr, "left"});
+  for (const int place : places) claims[static_cast<size_t>(place)] = {&kQuantizeOpType, nullptr};
+  return claims;
+}
 
 }  // namespace litebnn::testing

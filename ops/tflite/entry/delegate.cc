@@ -1,5 +1,6 @@
 #include "tflite/entry/delegate.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -8,9 +9,7 @@
 #include "tflite/entry/interpreter_resources.h"
 #include "tflite/entry/out_of_memory.h"
 #include "tflite/partition/claim.h"
-#include "tflite/partition/delay.h"
 #include "tflite/partition/partition.h"
-#include "tflite/partition/remaining_work.h"
 
 namespace litebnn {
 namespace {
@@ -27,7 +26,12 @@ struct DelegateKernel {
 DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams& params) {
   auto kernel = std::make_unique<DelegateKernel>();
   kernel->delegate = Delegate::FromC(params.delegate);
-  if (!kernel->partition.AddNodes(context, *params.nodes_to_replace)) return nullptr;
+  // The runtime makes kernels while TakeNodes asks it to.
+  DelegatedGraph* const graph = kernel->delegate->FindGraph(context);
+  const NodeTypes none;
+  if (!kernel->partition.AddNodes(context, *params.nodes_to_replace, graph == nullptr ? none : graph->types)) {
+    return nullptr;
+  }
   kernel->budget = BudgetOfInterpreter(context);
   ThreadPool* pool = kernel->delegate->GetThreadPool(context);
   const Isa& isa = *kernel->delegate->options().isa;
@@ -36,6 +40,9 @@ DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams&
     return nullptr;
   }
   kernel->partition.SetOutputs(*params.output_tensors);
+  if (graph != nullptr && kernel->delegate->options().describe) {
+    graph->partitions.push_back(kernel->partition.Describe());
+  }
   return kernel.release();
 }
 
@@ -95,9 +102,9 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
 // Sets the runtime's number of threads to one, if the nodes that remain with the runtime are too little work for
 // several threads. The new number also holds for XNNPACK, because XNNPACK claims its nodes after this delegate.
 bool KeepSmallWorkOnTheCaller(TfLiteContext* context, const std::vector<PlannedNode>& plan,
-                              const std::vector<int>& claimed, Delegate* delegate) {
+                              const std::vector<Claim>& claims, Delegate* delegate) {
   if (context->recommended_num_threads <= 1 ||
-      RemainingCycles(*context, plan, claimed) >= kSharingLimits.least_loop_to_wake) {
+      RemainingCycles(*context, plan, claims) >= kSharingLimits.least_loop_to_wake) {
     return true;
   }
   // The thread pool is created before the runtime's number of threads may be set to one, because the pool reads this
@@ -107,17 +114,26 @@ bool KeepSmallWorkOnTheCaller(TfLiteContext* context, const std::vector<PlannedN
   return true;
 }
 
-TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* delegate) {
+TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* c_delegate) {
   std::vector<PlannedNode> plan;
   if (!ReadExecutionPlan(context, &plan)) return kTfLiteError;
-  const std::vector<int> claimed = ClaimNodes(*context, plan);
-  if (Delegate::FromC(delegate)->options().verbose) {
-    std::fprintf(stderr, "litebnn: the delegate takes %zu of %zu nodes\n", claimed.size(), plan.size());
+  Delegate& delegate = *Delegate::FromC(c_delegate);
+  const std::vector<Claim> claims = ClaimNodes(*context, plan);
+  const auto claimed =
+      std::count_if(claims.begin(), claims.end(), [](const Claim& claim) { return claim.is_claimed(); });
+  if (delegate.options().verbose) {
+    std::fprintf(stderr, "litebnn: the delegate takes %td of %zu nodes\n", claimed, plan.size());
   }
-  if (claimed.empty()) return kTfLiteOk;
-  if (!CheckOrder(context, plan)) return kTfLiteError;
-
-  if (!KeepSmallWorkOnTheCaller(context, plan, claimed, Delegate::FromC(delegate))) return kTfLiteError;
+  const bool claims_any = claimed > 0;
+  if (claims_any && (!CheckOrder(context, plan) || !KeepSmallWorkOnTheCaller(context, plan, claims, &delegate))) {
+    return kTfLiteError;
+  }
+  const auto end = [&delegate](DelegatedGraph* graph) { delegate.EndGraph(graph); };
+  const std::unique_ptr<DelegatedGraph, decltype(end)> graph(delegate.BeginGraph(context), end);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (claims[i].type != nullptr) graph->types[plan[i].index] = claims[i].type;
+  }
+  if (delegate.options().describe) graph->left = DescribeLeft(plan, claims);
 
   TfLiteRegistration kernel = {};
   kernel.init = InitKernel;
@@ -126,7 +142,7 @@ TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* delegate) {
   kernel.invoke = InvokeKernel;
   kernel.custom_name = "LitebnnDelegate";
   kernel.version = 1;
-  return ReplaceNodes(context, plan, DelayNodes(*context, plan, claimed), kernel, delegate);
+  return claims_any ? ReplaceNodes(context, plan, DelayNodes(*context, plan, claims), kernel, c_delegate) : kTfLiteOk;
 }
 
 TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
@@ -149,6 +165,43 @@ ThreadPool* Delegate::GetThreadPool(TfLiteContext* context) {
     if (pool_ == nullptr) context->ReportError(context, "litebnn: could not start %d threads. ", num_threads);
   }
   return pool_.get();
+}
+
+DelegatedGraph* Delegate::FindGraph(const TfLiteContext* context) {
+  const std::lock_guard<std::mutex> lock(graphs_mutex_);
+  const auto found = std::find_if(graphs_.begin(), graphs_.end(),
+                                  [&](const DelegatedGraph& graph) { return graph.context == context; });
+  return found == graphs_.end() ? nullptr : &*found;
+}
+
+DelegatedGraph* Delegate::BeginGraph(const TfLiteContext* context) {
+  // A runtime may delegate a graph again, as after inputs are resized.
+  DelegatedGraph* graph = FindGraph(context);
+  const std::lock_guard<std::mutex> lock(graphs_mutex_);
+  if (graph == nullptr) graph = &graphs_.emplace_back();
+  *graph = {context};
+  return graph;
+}
+
+void Delegate::EndGraph(DelegatedGraph* graph) {
+  const std::lock_guard<std::mutex> lock(graphs_mutex_);
+  graph->types.clear();
+  if (!options_.describe) graphs_.remove_if([graph](const DelegatedGraph& each) { return &each == graph; });
+}
+
+const char* Delegate::Describe() {
+  if (!options_.describe) return nullptr;
+  const std::lock_guard<std::mutex> lock(graphs_mutex_);
+  std::string graphs;
+  for (const DelegatedGraph& graph : graphs_) {
+    std::string partitions;
+    for (const std::string& steps : graph.partitions) {
+      partitions += (partitions.empty() ? "" : ", ") + ("{\"steps\": " + steps + "}");
+    }
+    graphs += (graphs.empty() ? "" : ", ") + ("{\"partitions\": [" + partitions + "], \"left\": " + graph.left + "}");
+  }
+  description_ = "{\"graphs\": [" + graphs + "]}";
+  return description_.c_str();
 }
 
 }  // namespace litebnn

@@ -1,14 +1,17 @@
 // The delegate: claims the nodes that litebnn computes and leaves all others to the runtime.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/kernels.h"
 #include "kernels/platform/thread_pool.h"
 #include "tflite/partition/arena.h"
+#include "tflite/partition/claim.h"
 #include "tflite/runtime/abi.h"
 
 namespace litebnn {
@@ -17,6 +20,16 @@ struct DelegateOptions {
   std::optional<int> num_threads;  // the runtime's recommendation if not given
   const Isa* isa = nullptr;
   bool verbose = false;
+  bool describe = false;
+};
+
+// What the delegate does with a graph: the ops of its nodes while the runtime makes partitions, and JSON
+// afterwards if the option `describe` is set.
+struct DelegatedGraph {
+  const TfLiteContext* context;
+  NodeTypes types = {};
+  std::vector<std::string> partitions = {};  // the steps of each
+  std::string left = {};                     // the nodes that the runtime keeps
 };
 
 class Delegate {
@@ -35,6 +48,13 @@ class Delegate {
   std::mutex& run_mutex() { return run_mutex_; }
   Arena& arena() { return arena_; }
 
+  // The graph that a runtime is delegating, which only the calling thread uses. Returns null unless it has begun.
+  DelegatedGraph* FindGraph(const TfLiteContext* context);
+  DelegatedGraph* BeginGraph(const TfLiteContext* context);
+  void EndGraph(DelegatedGraph* graph);
+  // See litebnn_describe.
+  const char* Describe();
+
  private:
   const DelegateOptions options_;
   TfLiteDelegate c_delegate_ = {};
@@ -42,6 +62,9 @@ class Delegate {
   std::unique_ptr<ThreadPool> pool_;
   std::mutex run_mutex_;
   Arena arena_;
+  std::mutex graphs_mutex_;
+  std::list<DelegatedGraph> graphs_;
+  std::string description_;
 };
 
 }  // namespace litebnn

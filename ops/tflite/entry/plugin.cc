@@ -42,10 +42,11 @@ std::string ParseIsa(const char* text, DelegateOptions* options) {
   return Unexpected((std::string("one of ") + AvailableIsas()).c_str(), text);
 }
 
-std::string ParseVerbose(const char* text, DelegateOptions* options) {
+template <bool DelegateOptions::* kSwitch>
+std::string ParseSwitch(const char* text, DelegateOptions* options) {
   long value;
   if (!ParseInteger(text, 0, 1, &value)) return Unexpected("0 or 1", text);
-  options->verbose = value == 1;
+  options->*kSwitch = value == 1;
   return "";
 }
 
@@ -53,7 +54,10 @@ struct OptionType {
   const char* name;
   OptionParser parse;
 };
-constexpr OptionType kOptions[] = {{"num_threads", ParseNumThreads}, {"isa", ParseIsa}, {"verbose", ParseVerbose}};
+constexpr OptionType kOptions[] = {{"num_threads", ParseNumThreads},
+                                   {"isa", ParseIsa},
+                                   {"verbose", ParseSwitch<&DelegateOptions::verbose>},
+                                   {"describe", ParseSwitch<&DelegateOptions::describe>}};
 
 std::string ParseOption(const char* key, const char* value, DelegateOptions* options) {
   if (key == nullptr || value == nullptr) return "option: expected a key and a value, found none";
@@ -111,4 +115,12 @@ struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, co
 void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delegate) {
   if (delegate == nullptr) return;
   delete litebnn::Delegate::FromC(reinterpret_cast<litebnn::TfLiteDelegate*>(delegate));
+}
+
+const char* litebnn_describe(struct TfLiteDelegate* delegate) {
+  using namespace litebnn;
+  if (delegate == nullptr) return nullptr;
+  return CatchOutOfMemory(
+      [=] { return Delegate::FromC(reinterpret_cast<litebnn::TfLiteDelegate*>(delegate))->Describe(); },
+      []() -> const char* { return nullptr; });
 }

@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tflite/ops/channel_slices.h"
 #include "tflite/ops/op_list.h"
-#include "tflite/ops/parts.h"
 
 namespace litebnn {
 namespace {
@@ -22,40 +22,40 @@ constexpr double kCyclesPerValue = 0.3;
 
 const float* From(const float* constants, int64_t first) { return constants == nullptr ? nullptr : constants + first; }
 
-// Computes a MUL and an ADD with constants. The inputs of the op are the parts of an image (which a CONCATENATION would
-// join), followed by the multiplier, the addend, or both.
+// Computes a MUL and an ADD with constants. The inputs of the op are the slices of an image (which a CONCATENATION
+// would join), followed by the multiplier, the addend, or both.
 template <bool kHasMultiplier, bool kHasAddend>
 class AffineOp final : public Op {
  public:
   explicit AffineOp(const Isa&) {}
 
   bool Prepare(const Node& node) override {
-    const size_t part_count = node.inputs.size() - kHasMultiplier - kHasAddend;
-    if (!node.CheckOutputType({kTfLiteFloat32}) || !parts_.ReadWithConstants(node, part_count)) return false;
+    const size_t slice_count = node.inputs.size() - kHasMultiplier - kHasAddend;
+    if (!node.CheckOutputType({kTfLiteFloat32}) || !slices_.ReadWithConstants(node, slice_count)) return false;
     // A MUL's options can be read as TfLiteAddParams, because both structures begin with the activation.
     rectify_ = static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
-    node.outputs[0]->shape = parts_.shape;
+    node.outputs[0]->shape = slices_.shape;
     return true;
   }
 
   std::optional<size_t> OverwritableInput() const override { return 0; }
 
-  size_t PartCount() const override { return parts_.channels.size(); }
+  size_t SliceCount() const override { return slices_.channels.size(); }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
-    const int64_t first = parts_.FirstChannel(part);
-    const auto* multiplier = static_cast<const float*>(kHasMultiplier ? inputs[PartCount()] : nullptr);
-    const auto* addend = static_cast<const float*>(kHasAddend ? inputs[PartCount() + kHasMultiplier] : nullptr);
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t slice) const override {
+    const int64_t first = slices_.FirstChannel(slice);
+    const auto* multiplier = static_cast<const float*>(kHasMultiplier ? inputs[SliceCount()] : nullptr);
+    const auto* addend = static_cast<const float*>(kHasAddend ? inputs[SliceCount() + kHasMultiplier] : nullptr);
     const auto write = multiplier == nullptr ? &AffineOp::Write<false, true>
                        : addend == nullptr   ? &AffineOp::Write<true, false>
                                              : &AffineOp::Write<true, true>;
-    const int32_t channels = parts_.channels[part];
-    const auto* input = static_cast<const float*>(inputs[part]);
+    const int32_t channels = slices_.channels[slice];
+    const auto* input = static_cast<const float*>(inputs[slice]);
     auto* output = static_cast<float*>(outputs[0]) + first;
-    const LoopSize size = {parts_.rows(), 1, kCyclesPerValue * channels};
+    const LoopSize size = {slices_.rows(), 1, kCyclesPerValue * channels};
     ParallelFor(pool, size, [=](int, int64_t begin, int64_t end) {
       (this->*write)(input + begin * channels, end - begin, channels, From(multiplier, first), From(addend, first),
-                     output + begin * parts_.whole_channels());
+                     output + begin * slices_.whole_channels());
     });
   }
 
@@ -64,7 +64,7 @@ class AffineOp final : public Op {
   void Write(const float* input, int64_t rows, int32_t channels, const float* multiplier, const float* addend,
              float* output) const {
     const bool rectify = rectify_;
-    for (; rows > 0; --rows, input += channels, output += parts_.whole_channels()) {
+    for (; rows > 0; --rows, input += channels, output += slices_.whole_channels()) {
       for (int32_t c = 0; c < channels; ++c) {
         const float product = kMultiplies ? input[c] * multiplier[c] : input[c];
         const float value = kAdds ? product + addend[c] : product;
@@ -73,7 +73,7 @@ class AffineOp final : public Op {
     }
   }
 
-  Parts parts_;
+  ChannelSlices slices_;
   bool rectify_ = false;
 };
 
@@ -138,68 +138,68 @@ class Int8ChannelOp final : public Op {
   int32_t channels_ = 0;
 };
 
-// Packs the signs of int8 batch norms, and concatenates the packed signs. Each part of the result has three inputs:
+// Packs the signs of int8 batch norms, and concatenates the packed signs. Each slice of the result has three inputs:
 // values, multiplier and addend, the latter two optional.
 class Int8NormQuantizeOp final : public Op {
  public:
   explicit Int8NormQuantizeOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
-    const size_t part_count = node.inputs.size() / kInputs;
-    if (!node.CheckOutputType({kTfLiteInt32}) || !parts_.Read(node, part_count, kTfLiteInt8, kInputs)) return false;
-    first_words_ = parts_.FirstWords();
+    const size_t slice_count = node.inputs.size() / kInputs;
+    if (!node.CheckOutputType({kTfLiteInt32}) || !slices_.Read(node, slice_count, kTfLiteInt8, kInputs)) return false;
+    first_words_ = slices_.FirstWords();
     // The thresholds are computed only when the node is first prepared, because the constants do not change afterwards.
-    const bool is_first = thresholds_.size() != static_cast<size_t>(parts_.whole_channels());
+    const bool is_first = thresholds_.size() != static_cast<size_t>(slices_.whole_channels());
     if (is_first) {
       thresholds_.clear();
       inverted_.assign(static_cast<size_t>(first_words_.back()), 0);
     }
-    for (size_t part = 0; part < part_count; ++part) {
+    for (size_t slice = 0; slice < slice_count; ++slice) {
       const int8_t* constants[2] = {nullptr, nullptr};
       for (const size_t constant : {kMultiplier, kAddend}) {
-        const size_t position = part * kInputs + 1 + constant;
+        const size_t position = slice * kInputs + 1 + constant;
         if (node.Input(position) == nullptr) continue;
-        constants[constant] = ReadChannelValues(node, position, parts_.channels[part]);
+        constants[constant] = ReadChannelValues(node, position, slices_.channels[slice]);
         if (constants[constant] == nullptr) return false;
       }
-      if (is_first && !FindThresholds(node, part, constants[kMultiplier], constants[kAddend])) return false;
+      if (is_first && !FindThresholds(node, slice, constants[kMultiplier], constants[kAddend])) return false;
     }
-    node.outputs[0]->shape = parts_.shape;
+    node.outputs[0]->shape = slices_.shape;
     node.outputs[0]->shape.back() = static_cast<int32_t>(first_words_.back());
     return true;
   }
 
   size_t OwnedBytes() const override { return thresholds_.size() + inverted_.size() * sizeof(uint32_t); }
-  size_t PartCount() const override { return parts_.channels.size(); }
-  size_t InputsPerPart() const override { return kInputs; }
+  size_t SliceCount() const override { return slices_.channels.size(); }
+  size_t InputsPerSlice() const override { return kInputs; }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
-    const int64_t first = first_words_[part];
-    PackInt8Comparisons(isa_, pool, static_cast<const int8_t*>(inputs[part * kInputs]), parts_.rows(),
-                        parts_.channels[part], thresholds_.data() + parts_.FirstChannel(part), inverted_.data() + first,
-                        static_cast<uint32_t*>(outputs[0]) + first, first_words_.back());
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t slice) const override {
+    const int64_t first = first_words_[slice];
+    PackInt8Comparisons(isa_, pool, static_cast<const int8_t*>(inputs[slice * kInputs]), slices_.rows(),
+                        slices_.channels[slice], thresholds_.data() + slices_.FirstChannel(slice),
+                        inverted_.data() + first, static_cast<uint32_t*>(outputs[0]) + first, first_words_.back());
   }
 
  private:
-  static constexpr size_t kInputs = 3;  // per part
+  static constexpr size_t kInputs = 3;  // per slice
   enum : size_t { kMultiplier, kAddend };
 
-  // Finds the threshold of each channel of a part. The threshold is the least int8 input for which the sign of the
+  // Finds the threshold of each channel of a slice. The threshold is the least int8 input for which the sign of the
   // result differs from the sign for -128. `multipliers` or `addends` may be null.
-  bool FindThresholds(const Node& node, size_t part, const int8_t* multipliers, const int8_t* addends) {
-    const size_t image = part * kInputs;
+  bool FindThresholds(const Node& node, size_t slice, const int8_t* multipliers, const int8_t* addends) {
+    const size_t image = slice * kInputs;
     Int8Grid grid = GridOf(*node.Input(image));
     const auto follow = [&](size_t constant, auto* arithmetic) {
       const Int8Grid before = grid;
-      grid = GridOf(node.context->tensors[node.fused_outputs[2 * part + constant]]);
+      grid = GridOf(node.context->tensors[node.fused_outputs[2 * slice + constant]]);
       return Set(before, GridOf(*node.Input(image + 1 + constant)), grid, arithmetic) || OtherGrids(node);
     };
     Int8Product product;
     Int8Sum sum;
     if (multipliers != nullptr && !follow(kMultiplier, &product)) return false;
     if (addends != nullptr && !follow(kAddend, &sum)) return false;
-    uint32_t* const inverted = inverted_.data() + first_words_[part];
-    const auto channels = static_cast<size_t>(parts_.channels[part]);
+    uint32_t* const inverted = inverted_.data() + first_words_[slice];
+    const auto channels = static_cast<size_t>(slices_.channels[slice]);
     for (size_t c = 0; c < channels; ++c) {
       const auto is_negative = [&](int32_t input) {
         auto level = static_cast<int8_t>(input);
@@ -223,9 +223,9 @@ class Int8NormQuantizeOp final : public Op {
   }
 
   const Isa& isa_;
-  Parts parts_;
-  std::vector<int64_t> first_words_;  // first word of each part in an output row, and the number of all words
-  std::vector<int8_t> thresholds_;    // of the channels of all parts
+  ChannelSlices slices_;
+  std::vector<int64_t> first_words_;  // first word of each slice in an output row, and the number of all words
+  std::vector<int8_t> thresholds_;    // of the channels of all slices
   std::vector<uint32_t> inverted_;    // with the layout of an output row
 };
 
@@ -282,7 +282,7 @@ const OpType kShiftOpType = {"ADD",
 const OpType kRectifiedShiftOpType = {
     "ADD",      2, 2, {"input", "addend"}, CreateOp<AffineOp<false, true>>, kTfLiteBuiltinAdd, Computes<kTfLiteActRelu>,
     ReadsImages};
-const OpType kAffineOpType = {"MUL with ADD", 3, kMaxParts + 2, {"input"}, CreateOp<AffineOp<true, true>>};
+const OpType kAffineOpType = {"MUL with ADD", 3, kMaxSlices + 2, {"input"}, CreateOp<AffineOp<true, true>>};
 
 const OpType kInt8ScaleOpType = {
     .name = "MUL",
@@ -308,7 +308,7 @@ const OpType kInt8ShiftOpType = {
 };
 const OpType kInt8NormQuantizeOpType = {"LceQuantize with int8 MUL and ADD",
                                         3,
-                                        3 * kMaxParts,
+                                        3 * kMaxSlices,
                                         {"input", "multiplier", "addend"},
                                         CreateOp<Int8NormQuantizeOp>};
 

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "kernels/platform/aligned_buffer.h"
-#include "tflite/ops/contract.h"
 #include "tflite/ops/gated_sum.h"
 #include "tflite/ops/int8_sum.h"
 #include "tflite/ops/op_list.h"
@@ -65,7 +64,7 @@ class Bconv2dOp final : public Op {
  private:
   bool ReadSpec(const Node& node) {
     spec_ = {};
-    return ReadOptions(node, &spec_) && ReadFilter(node, &spec_) && ReadOutput(node, &spec_);
+    return ReadNodeOptions(node, &spec_) && ReadFilter(node, &spec_) && ReadOutput(node, &spec_);
   }
 
   bool Create(const Node& node, const Bconv2dGeometry& geometry) {
@@ -77,41 +76,17 @@ class Bconv2dOp final : public Op {
     return convolution_ != nullptr || node.Error("out of memory for the weights");
   }
 
-  bool ReadOptions(const Node& node, Bconv2dSpec* spec) {
-    const FlexbufferMap options(node.options, node.options_size);
-    int32_t activation, pad_values;
-    if (!node.ReadOption(options, contract::kChannelsIn, 1, kMax, &spec->channels_in) ||
-        !node.ReadOption(options, contract::kDilationHeightFactor, 1, kMax, &spec->dilation_height_factor) ||
-        !node.ReadOption(options, contract::kDilationWidthFactor, 1, kMax, &spec->dilation_width_factor) ||
-        !node.ReadOption(options, contract::kFusedActivationFunction, contract::kActivationNone,
-                         contract::kActivationRelu6, &activation) ||
-        !node.ReadOption(options, contract::kPadValues, contract::kPadValuesZero, contract::kPadValuesOne,
-                         &pad_values) ||
-        !ReadPadding(node, options) ||
-        !node.ReadOption(options, contract::kStrideHeight, 1, kMax, &spec->stride_height) ||
-        !node.ReadOption(options, contract::kStrideWidth, 1, kMax, &spec->stride_width)) {
-      return false;
-    }
-    spec->activation = static_cast<Activation>(activation);
-    const bool pads = padding_ == contract::kPaddingSame || has_explicit_padding_;
-    spec->zero_padding = pads && pad_values == contract::kPadValuesZero;
+  bool ReadNodeOptions(const Node& node, Bconv2dSpec* spec) {
+    if (!ReadOptions(node, &options_)) return false;
+    spec->channels_in = options_.channels_in;
+    spec->dilation_height_factor = options_.dilation_height_factor;
+    spec->dilation_width_factor = options_.dilation_width_factor;
+    spec->stride_height = options_.stride_height;
+    spec->stride_width = options_.stride_width;
+    spec->activation = static_cast<Activation>(options_.fused_activation_function);
+    const bool pads = options_.padding == contract::kPaddingSame || options_.has_explicit_padding;
+    spec->zero_padding = pads && options_.pad_values == contract::kPadValuesZero;
     return true;
-  }
-
-  // Reads the padding. A model with explicit padding has separate options for it and no option `padding`. A reader that
-  // knows only SAME and VALID then reports the missing option.
-  bool ReadPadding(const Node& node, const FlexbufferMap& options) {
-    int64_t found;
-    has_explicit_padding_ = options.Find(contract::kPadding, &found) == FlexbufferMap::Lookup::kMissing &&
-                            options.Find(contract::kPadTop, &found) != FlexbufferMap::Lookup::kMissing;
-    if (!has_explicit_padding_) {
-      return node.ReadOption(options, contract::kPadding, contract::kPaddingSame, contract::kPaddingValid, &padding_);
-    }
-    padding_ = contract::kPaddingValid;
-    return node.ReadOption(options, contract::kPadTop, 0, kMax, &pad_top_) &&
-           node.ReadOption(options, contract::kPadBottom, 0, kMax, &pad_bottom_) &&
-           node.ReadOption(options, contract::kPadLeft, 0, kMax, &pad_left_) &&
-           node.ReadOption(options, contract::kPadRight, 0, kMax, &pad_right_);
   }
 
   bool ReadFilter(const Node& node, Bconv2dSpec* spec) {
@@ -226,13 +201,13 @@ class Bconv2dOp final : public Op {
     g.input_height = shape[1];
     g.input_width = shape[2];
     const WindowAxis height = {
-        "height", g.input_height, spec_.filter_height, spec_.stride_height, spec_.dilation_height_factor,
-        pad_top_, pad_bottom_};
+        "height",         g.input_height,     spec_.filter_height, spec_.stride_height, spec_.dilation_height_factor,
+        options_.pad_top, options_.pad_bottom};
     const WindowAxis width = {
-        "width",   g.input_width, spec_.filter_width, spec_.stride_width, spec_.dilation_width_factor,
-        pad_left_, pad_right_};
-    if (!SlideWindow(node, height, padding_, &g.output_height, &g.pad_top) ||
-        !SlideWindow(node, width, padding_, &g.output_width, &g.pad_left)) {
+        "width",           g.input_width,     spec_.filter_width, spec_.stride_width, spec_.dilation_width_factor,
+        options_.pad_left, options_.pad_right};
+    if (!SlideWindow(node, height, options_.padding, &g.output_height, &g.pad_top) ||
+        !SlideWindow(node, width, options_.padding, &g.output_width, &g.pad_left)) {
       return false;
     }
     const bool packed = spec_.output_type == Bconv2dOutputType::kBitpacked;
@@ -266,9 +241,7 @@ class Bconv2dOp final : public Op {
 
   const Isa& isa_;
   Bconv2dSpec spec_ = {};
-  int32_t padding_ = 0;
-  bool has_explicit_padding_ = false;
-  int32_t pad_top_ = 0, pad_bottom_ = 0, pad_left_ = 0, pad_right_ = 0;
+  Bconv2dOptions options_ = {};
   const GatedSum::Roles roles_;
   const bool adds_int8_;
   GatedSum sum_;

@@ -3,8 +3,8 @@
 // inputs in place. This op is then not used.
 #include <algorithm>
 
+#include "tflite/ops/channel_slices.h"
 #include "tflite/ops/op_list.h"
-#include "tflite/ops/parts.h"
 
 namespace litebnn {
 namespace {
@@ -18,18 +18,18 @@ class ConcatenationOp final : public Op {
 
   bool Prepare(const Node& node) override {
     if (!node.CheckOutputType({kTfLiteInt32, kTfLiteFloat32})) return false;
-    if (!parts_.Read(node, node.inputs.size(), node.outputs[0]->type)) return false;
-    node.outputs[0]->shape = parts_.shape;
+    if (!slices_.Read(node, node.inputs.size(), node.outputs[0]->type)) return false;
+    node.outputs[0]->shape = slices_.shape;
     return true;
   }
 
-  size_t PartCount() const override { return parts_.channels.size(); }
+  size_t SliceCount() const override { return slices_.channels.size(); }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
-    const int64_t count = parts_.channels[part], words = parts_.whole_channels();
-    const auto* input = static_cast<const uint32_t*>(inputs[part]);
-    auto* output = static_cast<uint32_t*>(outputs[0]) + parts_.FirstChannel(part);
-    const LoopSize size = {parts_.rows(), 1, kCyclesPerWord * static_cast<double>(count)};
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t slice) const override {
+    const int64_t count = slices_.channels[slice], words = slices_.whole_channels();
+    const auto* input = static_cast<const uint32_t*>(inputs[slice]);
+    auto* output = static_cast<uint32_t*>(outputs[0]) + slices_.FirstChannel(slice);
+    const LoopSize size = {slices_.rows(), 1, kCyclesPerWord * static_cast<double>(count)};
     ParallelFor(pool, size, [=](int, int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         for (int64_t word = 0; word < count; ++word) output[row * words + word] = input[row * count + word];
@@ -38,14 +38,14 @@ class ConcatenationOp final : public Op {
   }
 
  private:
-  Parts parts_;
+  ChannelSlices slices_;
 };
 
 // True if all tensors are computed (not constant) and have the same rank and type, and the node concatenates along the
 // last dimension.
 bool JoinsImages(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
-  if (inputs.size < 1 || static_cast<size_t>(inputs.size) > kMaxParts || outputs.size != 1) return false;
+  if (inputs.size < 1 || static_cast<size_t>(inputs.size) > kMaxSlices || outputs.size != 1) return false;
   const TfLiteTensor* const whole = FindTensor(context, outputs.data[0]);
   if (whole == nullptr || (whole->type != kTfLiteInt32 && whole->type != kTfLiteFloat32)) return false;
   const auto matches_whole = [&](int index) {
@@ -62,6 +62,6 @@ bool JoinsImages(const TfLiteContext& context, const TfLiteNode& node) {
 }  // namespace
 
 const OpType kConcatenationOpType = {
-    "CONCATENATION", 1, kMaxParts, {"part"}, CreateOp<ConcatenationOp>, kTfLiteBuiltinConcatenation, JoinsImages};
+    "CONCATENATION", 1, kMaxSlices, {"input"}, CreateOp<ConcatenationOp>, kTfLiteBuiltinConcatenation, JoinsImages};
 
 }  // namespace litebnn

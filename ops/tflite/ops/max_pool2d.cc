@@ -8,9 +8,9 @@
 #include <limits>
 #include <vector>
 
+#include "tflite/ops/channel_slices.h"
 #include "tflite/ops/contract.h"
 #include "tflite/ops/op_list.h"
-#include "tflite/ops/parts.h"
 #include "tflite/ops/window.h"
 
 namespace litebnn {
@@ -38,11 +38,13 @@ bool Slide(const Node& node, const std::vector<int32_t>& shape, int32_t padding,
   return true;
 }
 
-void SetFilter(const TfLitePoolParams& params, MaxPool2dGeometry* geometry) {
-  geometry->stride_height = params.stride_height;
-  geometry->stride_width = params.stride_width;
-  geometry->filter_height = params.filter_height;
-  geometry->filter_width = params.filter_width;
+// `options` are a TfLitePoolParams or a BMaxPool2dOptions.
+template <typename Options>
+void SetFilter(const Options& options, MaxPool2dGeometry* geometry) {
+  geometry->stride_height = options.stride_height;
+  geometry->stride_width = options.stride_width;
+  geometry->filter_height = options.filter_height;
+  geometry->filter_width = options.filter_width;
 }
 
 class BMaxPool2dOp final : public Op {
@@ -50,19 +52,13 @@ class BMaxPool2dOp final : public Op {
   explicit BMaxPool2dOp(const Isa&) {}
 
   bool Prepare(const Node& node) override {
-    constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
     if (!node.CheckInputType(0, {kTfLiteInt32}) || !node.CheckInputRank(0, 4)) return false;
     if (!node.CheckOutputType({kTfLiteInt32})) return false;
 
-    const FlexbufferMap options(node.options, node.options_size);
-    MaxPool2dGeometry& g = geometry_;
-    int32_t padding;
-    return node.ReadOption(options, contract::kPadding, contract::kPaddingSame, contract::kPaddingValid, &padding) &&
-           node.ReadOption(options, contract::kStrideWidth, 1, kMax, &g.stride_width) &&
-           node.ReadOption(options, contract::kStrideHeight, 1, kMax, &g.stride_height) &&
-           node.ReadOption(options, contract::kFilterWidth, 1, kMax, &g.filter_width) &&
-           node.ReadOption(options, contract::kFilterHeight, 1, kMax, &g.filter_height) &&
-           Slide(node, node.Input(0)->shape, padding, &g);
+    BMaxPool2dOptions options;
+    if (!ReadOptions(node, &options)) return false;
+    SetFilter(options, &geometry_);
+    return Slide(node, node.Input(0)->shape, options.padding, &geometry_);
   }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
@@ -73,7 +69,7 @@ class BMaxPool2dOp final : public Op {
   MaxPool2dGeometry geometry_ = {};
 };
 
-// A max pool of floats. The op's inputs are the parts of an image, which a CONCATENATION would join. If it is fused
+// A max pool of floats. The op's inputs are the slices of an image, which a CONCATENATION would join. If it is fused
 // with a batch norm, multiplier and addend follow, both optional.
 template <bool kIsChain, bool kRectifies>
 class MaxPool2dOp final : public Op {
@@ -82,34 +78,34 @@ class MaxPool2dOp final : public Op {
 
   bool Prepare(const Node& node) override {
     // The type was checked when the node was claimed. The shape may have changed since then.
-    const size_t part_count = node.inputs.size() - (kIsChain ? 2 : 0);
-    if (!node.CheckInputRank(0, 4) || !parts_.ReadWithConstants(node, part_count)) return false;
+    const size_t slice_count = node.inputs.size() - (kIsChain ? 2 : 0);
+    if (!node.CheckInputRank(0, 4) || !slices_.ReadWithConstants(node, slice_count)) return false;
     const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
     floor_ = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
     SetFilter(params, &geometry_);
     const bool same = params.padding == kTfLitePaddingSame;
-    return Slide(node, parts_.shape, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
+    return Slide(node, slices_.shape, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
   }
 
-  size_t PartCount() const override { return parts_.channels.size(); }
+  size_t SliceCount() const override { return slices_.channels.size(); }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
-    const int64_t first = parts_.FirstChannel(part);
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t slice) const override {
+    const int64_t first = slices_.FirstChannel(slice);
     const auto constants = [&](size_t i) {
-      const auto* values = static_cast<const float*>(kIsChain ? inputs[PartCount() + i] : nullptr);
+      const auto* values = static_cast<const float*>(kIsChain ? inputs[SliceCount() + i] : nullptr);
       return values == nullptr ? nullptr : values + first;
     };
     MaxPool2dGeometry geometry = geometry_;
-    geometry.channels = parts_.channels[part];
+    geometry.channels = slices_.channels[slice];
     MaxPool2d(isa_, pool, geometry,
-              {static_cast<const float*>(inputs[part]), constants(0), floor_, constants(1), kRectifies,
+              {static_cast<const float*>(inputs[slice]), constants(0), floor_, constants(1), kRectifies,
                static_cast<float*>(outputs[0]) + first, geometry_.channels});
   }
 
  private:
   const Isa& isa_;
-  Parts parts_;
-  MaxPool2dGeometry geometry_ = {};  // for all parts together
+  ChannelSlices slices_;
+  MaxPool2dGeometry geometry_ = {};  // for all slices together
   float floor_ = 0.0f;
 };
 
@@ -134,7 +130,7 @@ class Int8Pool2dOp final : public Op {
     return Slide(node, node.Input(0)->shape, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
   }
 
-  size_t PartCount() const override { return 1; }
+  size_t SliceCount() const override { return 1; }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
     const auto* const input = static_cast<const int8_t*>(inputs[0]);
@@ -183,7 +179,7 @@ class FloatAverageOp final : public Op {
     return static_cast<size_t>(int64_t{geometry_.batch} * geometry_.input_height * geometry_.channels) * sizeof(float);
   }
   size_t OwnedBytes() const override { return (neutral_[0].size() + neutral_[1].size()) * sizeof(float); }
-  size_t PartCount() const override { return 1; }
+  size_t SliceCount() const override { return 1; }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
     const auto constants = [&](size_t constant) {
@@ -262,9 +258,9 @@ const OpType kInt8MaxPool2dOpType = {
     .computes = PoolsInt8,
 };
 const OpType kAffineMaxPool2dOpType = {
-    "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, false>>};
+    "MAX_POOL_2D with MUL and ADD", 3, kMaxSlices + 2, {"input"}, CreateOp<MaxPool2dOp<true, false>>};
 const OpType kRectifiedMaxPool2dOpType = {
-    "MAX_POOL_2D with MUL, ADD and RELU", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, true>>};
+    "MAX_POOL_2D with MUL, ADD and RELU", 3, kMaxSlices + 2, {"input"}, CreateOp<MaxPool2dOp<true, true>>};
 const OpType kFloatAverageOpType = {
     .name = "AVERAGE_POOL_2D",
     .min_inputs = 1,

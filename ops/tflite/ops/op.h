@@ -8,6 +8,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/platform/thread_pool.h"
+#include "tflite/ops/options.h"
 #include "tflite/runtime/node.h"
 
 namespace litebnn {
@@ -29,18 +30,18 @@ class Op {
   // The number of bytes of memory that the op owns, such as repacked weights. Data of the model file is not counted.
   virtual size_t OwnedBytes() const { return 0; }
 
-  // Run can be split into this number of parts, which may run in any order. The number is 0 if Run needs all inputs
-  // together. The node's inputs begin with those of part 0: its image, then its constants. The inputs of the other
-  // parts follow, then those that all parts share. A part may run as soon as its image is written, while the image is
-  // still in the caches.
-  virtual size_t PartCount() const { return 0; }
-  virtual size_t InputsPerPart() const { return 1; }
+  // Run can be split into this number of slices, which may run in any order. The number is 0 if Run needs all inputs
+  // together. The node's inputs begin with those of slice 0: its image, then its constants. The inputs of the other
+  // slices follow, then those that all slices share. A slice may run as soon as its image is written, while the image
+  // is still in the caches.
+  virtual size_t SliceCount() const { return 0; }
+  virtual size_t InputsPerSlice() const { return 1; }
 
-  // Runs part `part` of the node; an op without parts has only part 0. `inputs` and `outputs` are in the node's order,
-  // and a tensor that is left out is null. The function reads only the part's own inputs and those that all parts
-  // share. It allocates nothing.
+  // Runs slice `slice` of the node; an op without slices has only slice 0. `inputs` and `outputs` are in the node's
+  // order, and a tensor that is left out is null. The function reads only the slice's own inputs and those that all
+  // slices share. It allocates nothing.
   virtual void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace,
-                   size_t part) const = 0;
+                   size_t slice) const = 0;
 };
 
 // The role of a builtin op in a chain of ops at whose end signs are packed. An op with the role kPasses is claimed if
@@ -72,6 +73,13 @@ struct OpType {
 
   bool IsCustom() const { return builtin_code == kTfLiteBuiltinCustom; }
 };
+
+// Reads the options of a custom op's node to a structure of options.h. Returns false after reporting an error.
+template <typename Options>
+bool ReadOptions(const Node& node, Options* options) {
+  OptionReader reader(node.options, node.options_size);
+  return ReadOptions(&reader, options) || node.Error("%s", reader.problem());
+}
 
 template <typename T>
 std::unique_ptr<Op> CreateOp(const Isa& isa) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <iterator>
 
 namespace litebnn {
 namespace {
@@ -72,17 +70,6 @@ bool FindActivationLevels(int activation, const Int8Grid& grid, int32_t* low, in
   *low = activation == kTfLiteActNone ? -128 : level(activation == kTfLiteActReluN1To1 ? -1.0f : 0.0f);
   *high = activation == kTfLiteActRelu6 ? level(6.0f) : activation == kTfLiteActReluN1To1 ? level(1.0f) : 127;
   return activation >= kTfLiteActNone && activation <= kTfLiteActRelu6;
-}
-
-const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planned) {
-  const char* name = planned.registration->custom_name;
-  const auto* found = std::find_if(std::begin(kOpTypes), std::end(kOpTypes), [&](const OpType* type) {
-    if (type->builtin_code != planned.registration->builtin_code) return false;
-    if (type->IsCustom()) return name != nullptr && std::strcmp(name, type->name) == 0;
-    const TfLiteNode& node = *planned.node;
-    return name == nullptr && (node.builtin_data != nullptr || !type->has_options) && type->computes(context, node);
-  });
-  return found == std::end(kOpTypes) ? nullptr : *found;
 }
 
 }  // namespace litebnn

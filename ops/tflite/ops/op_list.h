@@ -20,7 +20,7 @@ namespace litebnn {
   OP(kRectifiedGateOpType)   \
   OP(kMaxPool2dOpType)       \
   OP(kConcatenationOpType)   \
-  OP(kStemConv2dOpType)      \
+  OP(kInt8Conv2dOpType)      \
   OP(kInt8AddOpType)         \
   OP(kInt8ScaleOpType)       \
   OP(kInt8ShiftOpType)       \
@@ -51,7 +51,7 @@ extern const OpType kBconv2dInt8AddOpType;
 extern const OpType kGatedBconv2dOpType;
 
 // The packing of signs fused with a batch norm before it (MUL, ADD or both, with constants per channel). Several such
-// packings may be fused with the CONCATENATION after them. Each part has the inputs image, multiplier and addend; the
+// packings may be fused with the CONCATENATION after them. Each slice has the inputs image, multiplier and addend; the
 // multiplier or the addend may be left out. Only fusion makes this op.
 extern const OpType kAffineQuantizeOpType;
 
@@ -62,7 +62,7 @@ extern const OpType kAverageQuantizeOpType;
 
 // The packing of int8 signs fused with a batch norm of int8 before it. Several such packings may be fused with the
 // CONCATENATION after them, as those of kAffineQuantizeOpType. Node::fused_outputs are the outputs of MUL and ADD of
-// each part. Only fusion makes this op.
+// each slice. Only fusion makes this op.
 extern const OpType kInt8NormQuantizeOpType;
 
 // A MUL, an ADD or both, with constants per channel. The inputs are an image, or the inputs of a CONCATENATION, then a
@@ -112,8 +112,5 @@ inline Int8Grid GridOf(const Tensor& tensor) { return {tensor.quantization.scale
 // Computes the lowest and the highest int8 value that a fused activation allows. Returns false for an activation that
 // runtimes do not fuse.
 bool FindActivationLevels(int activation, const Int8Grid& grid, int32_t* low, int32_t* high);
-
-// The op that computes the node, or null if litebnn has none.
-const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planned);
 
 }  // namespace litebnn

@@ -4,9 +4,9 @@
 #include <array>
 #include <vector>
 
+#include "tflite/ops/channel_slices.h"
 #include "tflite/ops/contract.h"
 #include "tflite/ops/op_list.h"
-#include "tflite/ops/parts.h"
 
 namespace litebnn {
 namespace {
@@ -32,7 +32,7 @@ class QuantizeOp final : public Op {
     return true;
   }
 
-  size_t PartCount() const override { return 1; }
+  size_t SliceCount() const override { return 1; }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
     auto* output = static_cast<uint32_t*>(outputs[0]);
@@ -54,18 +54,19 @@ class QuantizeOp final : public Op {
   int32_t channels_ = 0;
 };
 
-// Computes batch norms, packs the signs of their results, and concatenates the packed signs. Each part of the result
+// Computes batch norms, packs the signs of their results, and concatenates the packed signs. Each slice of the result
 // has three inputs: values, multiplier and addend, the latter two optional.
 class AffineQuantizeOp final : public Op {
  public:
   explicit AffineQuantizeOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
-    const size_t part_count = node.inputs.size() / kInputs;
-    if (!node.CheckOutputType({kTfLiteInt32}) || !parts_.Read(node, part_count, kTfLiteFloat32, kInputs)) return false;
-    std::array<int32_t, 2> left_out = {0, 0};  // channels of the largest part without a multiplier or addend
-    for (size_t i = 0; i < part_count; ++i) {
-      const int32_t channels = parts_.channels[i];
+    const size_t slice_count = node.inputs.size() / kInputs;
+    if (!node.CheckOutputType({kTfLiteInt32}) || !slices_.Read(node, slice_count, kTfLiteFloat32, kInputs))
+      return false;
+    std::array<int32_t, 2> left_out = {0, 0};  // channels of the largest slice without a multiplier or addend
+    for (size_t i = 0; i < slice_count; ++i) {
+      const int32_t channels = slices_.channels[i];
       for (size_t constant = 0; constant < left_out.size(); ++constant) {
         const size_t position = i * kInputs + 1 + constant;
         if (node.Input(position) == nullptr) {
@@ -75,37 +76,37 @@ class AffineQuantizeOp final : public Op {
         }
       }
     }
-    first_words_ = parts_.FirstWords();
+    first_words_ = slices_.FirstWords();
     // The vectors of ones and zeros that replace missing constants are allocated only after the checks. The checks make
     // sure that these vectors are not larger than the constants of the file.
     for (size_t constant = 0; constant < left_out.size(); ++constant) {
       neutral_[constant].assign(static_cast<size_t>(left_out[constant]), constant == 0 ? 1.0f : 0.0f);
     }
-    node.outputs[0]->shape = parts_.shape;
+    node.outputs[0]->shape = slices_.shape;
     node.outputs[0]->shape.back() = static_cast<int32_t>(first_words_.back());
     return true;
   }
 
   size_t OwnedBytes() const override { return (neutral_[0].size() + neutral_[1].size()) * sizeof(float); }
-  size_t PartCount() const override { return parts_.channels.size(); }
-  size_t InputsPerPart() const override { return kInputs; }
+  size_t SliceCount() const override { return slices_.channels.size(); }
+  size_t InputsPerSlice() const override { return kInputs; }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t slice) const override {
     const auto constants = [&](size_t constant) {
-      const void* const values = inputs[part * kInputs + 1 + constant];
+      const void* const values = inputs[slice * kInputs + 1 + constant];
       return values == nullptr ? neutral_[constant].data() : static_cast<const float*>(values);
     };
-    PackAffineSigns(isa_, pool, static_cast<const float*>(inputs[part * kInputs]), constants(0), constants(1),
-                    parts_.rows(), parts_.channels[part], static_cast<uint32_t*>(outputs[0]) + first_words_[part],
+    PackAffineSigns(isa_, pool, static_cast<const float*>(inputs[slice * kInputs]), constants(0), constants(1),
+                    slices_.rows(), slices_.channels[slice], static_cast<uint32_t*>(outputs[0]) + first_words_[slice],
                     first_words_.back());
   }
 
  private:
-  static constexpr size_t kInputs = 3;  // per part
+  static constexpr size_t kInputs = 3;  // per slice
 
   const Isa& isa_;
-  Parts parts_;
-  std::vector<int64_t> first_words_;           // first word of each part in an output row, and the number of all words
+  ChannelSlices slices_;
+  std::vector<int64_t> first_words_;           // first word of each slice in an output row, and the number of all words
   std::array<std::vector<float>, 2> neutral_;  // replaces multipliers or addends that are left out
 };
 
@@ -113,6 +114,6 @@ class AffineQuantizeOp final : public Op {
 
 const OpType kQuantizeOpType = {contract::kQuantize, 1, 1, {"input"}, CreateOp<QuantizeOp>};
 const OpType kAffineQuantizeOpType = {
-    "LceQuantize with MUL and ADD", 3, 3 * kMaxParts, {"input", "multiplier", "addend"}, CreateOp<AffineQuantizeOp>};
+    "LceQuantize with MUL and ADD", 3, 3 * kMaxSlices, {"input", "multiplier", "addend"}, CreateOp<AffineQuantizeOp>};
 
 }  // namespace litebnn

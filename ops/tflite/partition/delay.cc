@@ -1,8 +1,8 @@
-#include "tflite/partition/delay.h"
-
+// Delays claimed nodes that run better in a later partition than in the first possible one.
 #include <algorithm>
 #include <cmath>
 
+#include "tflite/partition/claim.h"
 #include "tflite/runtime/node.h"
 
 namespace litebnn {
@@ -23,10 +23,10 @@ std::vector<double> FindBytes(const TfLiteContext& context) {
 // The first epoch is of the first node's kind. A node runs in the first epoch of its kind in which all its inputs are
 // available.
 std::vector<size_t> FindEpochs(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
-                               const std::vector<bool>& is_claimed) {
+                               const std::vector<Claim>& claims) {
   std::vector<size_t> epochs(plan.size()), written(context.tensors_size);
   for (size_t i = 0; i < plan.size(); ++i) {
-    const size_t kind = is_claimed[i] == is_claimed[0] ? 0 : 1;
+    const size_t kind = claims[i].is_claimed() == claims[0].is_claimed() ? 0 : 1;
     size_t epoch = kind;
     VisitEach(*plan[i].node->inputs, &written,
               [&](size_t there) { epoch = std::max(epoch, there + (there % 2 == kind ? 0 : 1)); });
@@ -53,12 +53,12 @@ bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan
 // one kind, claimed or not, between which the runtime runs no node of the other kind.
 class Delays {
  public:
-  Delays(const TfLiteContext& context, const std::vector<PlannedNode>& plan, const std::vector<bool>& is_claimed)
+  Delays(const TfLiteContext& context, const std::vector<PlannedNode>& plan, const std::vector<Claim>& claims)
       : plan_(plan),
-        is_claimed_(is_claimed),
+        claims_(claims),
         uses_(FindUses(context, plan)),
         bytes_(FindBytes(context)),
-        epochs_(FindEpochs(context, plan, is_claimed)),
+        epochs_(FindEpochs(context, plan, claims)),
         later_(epochs_) {
     if (!HasState(context, plan)) FindLaterEpochs(FindReads());
   }
@@ -90,8 +90,9 @@ class Delays {
   // The plan's first node is never delayed. Epochs (groups of nodes) alternate between claimed and other nodes, and the
   // first node determines which of the two kinds begins.
   bool MayWait(size_t i) const {
-    if (i == 0 || !is_claimed_[i] || plan_[i].node->outputs->size != 1 || Output(i) >= uses_.size()) return false;
-    return uses_[Output(i)].reads == 1 && is_claimed_[Reader(i)];
+    if (i == 0 || !claims_[i].is_claimed() || plan_[i].node->outputs->size != 1 || Output(i) >= uses_.size())
+      return false;
+    return uses_[Output(i)].reads == 1 && claims_[Reader(i)].is_claimed();
   }
 
   // Returns the bytes that earlier partitions must keep in memory for each node if the node is delayed. They are the
@@ -117,7 +118,7 @@ class Delays {
   }
 
   const std::vector<PlannedNode>& plan_;
-  const std::vector<bool>& is_claimed_;
+  const std::vector<Claim>& claims_;
   const std::vector<TensorUse> uses_;
   const std::vector<double> bytes_;
   const std::vector<size_t> epochs_;
@@ -127,16 +128,11 @@ class Delays {
 }  // namespace
 
 std::vector<std::vector<int>> DelayNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
-                                         const std::vector<int>& claimed) {
-  std::vector<bool> is_claimed(plan.size());
-  for (size_t i = 0, next = 0; i < plan.size() && next < claimed.size(); ++i) {
-    is_claimed[i] = plan[i].index == claimed[next];
-    if (is_claimed[i]) ++next;
-  }
-  const std::vector<size_t> set_of_nodes = Delays(context, plan, is_claimed).FindSets();
+                                         const std::vector<Claim>& claims) {
+  const std::vector<size_t> set_of_nodes = Delays(context, plan, claims).FindSets();
   std::vector<std::vector<int>> sets(2);
   for (size_t i = 0; i < plan.size(); ++i) {
-    if (is_claimed[i]) sets[set_of_nodes[i]].push_back(plan[i].index);
+    if (claims[i].is_claimed()) sets[set_of_nodes[i]].push_back(plan[i].index);
   }
   if (sets[1].empty()) sets.pop_back();
   return sets;

@@ -39,12 +39,17 @@ class SoleReaders {
     return &steps_[writer->second];
   }
 
-  // Returns the step that Find returns, and marks it as fused. RemoveTaken then removes it from the list of steps.
-  Step* Take(int tensor, std::initializer_list<const OpType*> types) {
+  // Returns the step that Find returns, whose nodes `reader` runs from now on. RemoveTaken then removes it from the
+  // list of steps.
+  Step* Take(Step* reader, int tensor, std::initializer_list<const OpType*> types) {
     const Step* const found = Find(tensor, types);
     if (found == nullptr) return nullptr;
     is_taken_[Number(*found)] = true;
-    return &steps_[Number(*found)];
+    Step& taken = steps_[Number(*found)];
+    // Moved, as long chains of fused steps would otherwise copy their nodes again and again.
+    const std::vector<StepNode> nodes = std::move(taken.nodes);
+    reader->nodes.insert(reader->nodes.end(), nodes.begin(), nodes.end());
+    return &taken;
   }
 
   bool IsTaken(const Step& step) const { return is_taken_[Number(step)]; }
@@ -79,11 +84,12 @@ void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
     size_t image = 0;
     for (size_t i = 0; last == nullptr && i < 2; ++i) {
       image = i;
-      last = sole_readers.Take(step->inputs[i].tensor, {&kPReluOpType, &kRectifiedGateOpType, &kGateOpType});
+      last = sole_readers.Take(&*step, step->inputs[i].tensor, {&kPReluOpType, &kRectifiedGateOpType, &kGateOpType});
     }
     if (last == nullptr) continue;
     const Step* const prelu = last->type == &kPReluOpType ? last : nullptr;
-    const Step* const gate = prelu == nullptr ? last : sole_readers.Take(prelu->inputs[0].tensor, {&kGateOpType});
+    const Step* const gate =
+        prelu == nullptr ? last : sole_readers.Take(&*step, prelu->inputs[0].tensor, {&kGateOpType});
     if (gate == nullptr && is_prelu) continue;
     const Binding none = {kOptionalTensor};
     const Binding addend = adds ? step->inputs[1 - image] : none, alpha = prelu == nullptr ? none : prelu->inputs[1];
@@ -107,7 +113,7 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
     const Step* const second = sole_readers.Find(step.inputs[1].tensor, {&kBconv2dOpType});
     if (first == nullptr && second == nullptr) continue;
     const size_t image = first == nullptr || (second != nullptr && second > first) ? 1 : 0;
-    const Step& convolution = *sole_readers.Take(step.inputs[image].tensor, {&kBconv2dOpType});
+    const Step& convolution = *sole_readers.Take(&step, step.inputs[image].tensor, {&kBconv2dOpType});
     std::vector<Binding> inputs = convolution.inputs;
     inputs.resize(kBconv2dOpType.max_inputs, {kOptionalTensor});
     if (adds_int8) step.fused_outputs = {convolution.outputs[0].tensor};
@@ -132,6 +138,7 @@ void FuseAverages(std::vector<Step>* steps) {
       if (!is_first && kept[found->second].type == (averages ? &kQuantizeOpType : &kFloatAverageOpType)) {
         Step& joined = kept[found->second];
         joined.outputs.insert(averages ? joined.outputs.end() : joined.outputs.begin(), step.outputs[0]);
+        joined.nodes.insert(joined.nodes.end(), step.nodes.begin(), step.nodes.end());
         if (averages) joined.builtin_data = step.builtin_data;
         joined.type = &kAverageQuantizeOpType;
         continue;
@@ -156,7 +163,7 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
     // Returns the constant operand of that op, which becomes an operand of `sign`.
     const auto take = [&](const OpType& type, int* fused_output) -> Binding {
       const int image = sign.inputs[0].tensor;
-      const Step* const taken = sole_readers.Take(image, {&type});
+      const Step* const taken = sole_readers.Take(&sign, image, {&type});
       if (taken == nullptr) return {kOptionalTensor};
       *fused_output = image;
       sign.inputs[0] = taken->inputs[0];
@@ -184,17 +191,17 @@ void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* ste
     if (type != nullptr && sole_readers.Find(step.inputs[0].tensor, {&kInt8NormQuantizeOpType}) != nullptr) {
       type = &kInt8NormQuantizeOpType;
     }
-    size_t count = 0;  // inputs of all packings; a packing may have several parts already
-    for (const Binding& part : step.inputs) {
-      const Step* const packing = type != nullptr ? sole_readers.Find(part.tensor, {type}) : nullptr;
+    size_t count = 0;  // inputs of all packings; a packing may have several slices already
+    for (const Binding& slice : step.inputs) {
+      const Step* const packing = type != nullptr ? sole_readers.Find(slice.tensor, {type}) : nullptr;
       type = packing != nullptr ? type : nullptr;
       if (packing != nullptr) count += packing->inputs.size();
     }
     if (type == nullptr || count > type->max_inputs) continue;
-    const std::vector<Binding> parts = std::move(step.inputs);
+    const std::vector<Binding> slices = std::move(step.inputs);
     step.inputs.clear();
-    for (const Binding& part : parts) {
-      Step& packing = *sole_readers.Take(part.tensor, {type});
+    for (const Binding& slice : slices) {
+      Step& packing = *sole_readers.Take(&step, slice.tensor, {type});
       // The lists are moved, so that they do not take memory until all steps that were taken are removed.
       const std::vector<Binding> inputs = std::move(packing.inputs);
       const std::vector<int> fused = std::move(packing.fused_outputs);
@@ -218,7 +225,7 @@ void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps
     const Binding addend = adds ? step->inputs[1] : Binding{kOptionalTensor};
     Binding multiplier = multiplies ? step->inputs[1] : Binding{kOptionalTensor};
     const auto take = [&](const OpType& type) {
-      const Step* const taken = sole_readers.Take(image.tensor, {&type});
+      const Step* const taken = sole_readers.Take(&*step, image.tensor, {&type});
       if (taken != nullptr) image = taken->inputs[0];
       return taken;
     };

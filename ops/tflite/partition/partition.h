@@ -4,9 +4,11 @@
 // All other tensors belong to the runtime.
 #pragma once
 
+#include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "tflite/partition/claim.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn {
@@ -18,8 +20,8 @@ class Partition {
   // belong to the model and must outlive the partition. If the op does not accept that many tensors, reports an error
   // and returns false.
   bool AddNode(TfLiteContext* context, const OpType& type, int index, const TfLiteNode& node);
-  // Adds the nodes with these indices. Returns false after reporting an error, also if litebnn does not know an op.
-  bool AddNodes(TfLiteContext* context, const TfLiteIntArray& indices);
+  // Adds the nodes with these indices. Returns false after reporting an error, also if a node is not in `types`.
+  bool AddNodes(TfLiteContext* context, const TfLiteIntArray& indices, const NodeTypes& types);
   // Declares the tensors that the runtime reads after the partition has run. All other tensors that its nodes write are
   // internal. The function must be called after the last node is added.
   void SetOutputs(const TfLiteIntArray& tensors);
@@ -31,6 +33,8 @@ class Partition {
   // input, may apply them again.
   void ForgetWeights(TfLiteContext* context);
   size_t size() const { return steps_.size(); }
+  // The steps as JSON, those that unpack weights first.
+  std::string Describe() const;
 
   // Validates every node and sets the shapes of the partition's outputs, for a run with `num_threads` threads. The
   // function is called again after inputs are resized. The first call takes the nodes' memory from `budget`; `arena`
@@ -46,7 +50,7 @@ class Partition {
   bool ReportOutOfMemory(TfLiteContext* context) const;
 
   std::vector<Step> steps_;
-  std::vector<int> unpacked_;  // the tensors of unpacked weights
+  std::vector<Step> unpacking_;  // the steps that have unpacked weights
   std::unordered_set<int> outputs_;
   bool is_prepared_ = false;
   std::vector<Task> tasks_;

@@ -5,15 +5,16 @@
 namespace litebnn {
 namespace {
 
-// Makes a buffer in the arena that no task (a step of the partition, or a part of one) uses yet.
+// Makes a buffer in the arena that no task (a step of the partition, or a slice of one) uses yet.
 ArenaBuffer NewBuffer(size_t bytes) { return {bytes, -1, -1, 0}; }
 
-// Returns, for each tensor, the position in `tasks` (steps, and parts of steps) of the last task that reads the tensor.
+// Returns, for each tensor, the position in `tasks` (steps, and slices of steps) of the last task that reads the
+// tensor.
 std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, const std::vector<Step>& steps) {
   std::unordered_map<int, int> last_readers;
   for (size_t number = 0; number < tasks.size(); ++number) {
     const Step& step = steps[tasks[number].step];
-    step.ForInputs(tasks[number].part, [&](size_t i) {
+    step.ForInputs(tasks[number].slice, [&](size_t i) {
       last_readers[step.inputs[i].tensor] = static_cast<int>(number);
       return true;
     });
@@ -22,7 +23,7 @@ std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, con
 }
 
 // Returns the input of `step` whose buffer the step's output may reuse, or null if there is none. `number` is the index
-// of the last task (a step or a part of a step) of `step`. No later task may read the input.
+// of the last task (a step or a slice of a step) of `step`. No later task may read the input.
 const Binding* FindOverwritable(const Step& step, int number, const std::unordered_map<int, int>& last_readers) {
   const std::optional<size_t> position = step.op->OverwritableInput();
   if (!position) return nullptr;
@@ -69,7 +70,7 @@ bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Ste
       buffer.last = static_cast<int>(number);
       if (buffer.first < 0) buffer.first = buffer.last;
     };
-    step.ForInputs(tasks[number].part, [&](size_t i) {
+    step.ForInputs(tasks[number].slice, [&](size_t i) {
       if (step.inputs[i].internal) use(step.inputs[i].buffer);
       return true;
     });

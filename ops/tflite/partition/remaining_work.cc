@@ -1,8 +1,8 @@
-#include "tflite/partition/remaining_work.h"
-
+// Estimates the work of the nodes that the delegate leaves to the runtime.
 #include <algorithm>
 #include <limits>
 
+#include "tflite/partition/claim.h"
 #include "tflite/runtime/node.h"
 
 namespace litebnn {
@@ -55,16 +55,10 @@ double Cycles(const TfLiteContext& context, const PlannedNode& planned) {
 }  // namespace
 
 double RemainingCycles(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
-                       const std::vector<int>& claimed) {
+                       const std::vector<Claim>& claims) {
   double cycles = 0;
-  auto next_claimed = claimed.begin();
-  for (const PlannedNode& planned : plan) {
-    const bool is_claimed = next_claimed != claimed.end() && *next_claimed == planned.index;
-    if (is_claimed) {
-      ++next_claimed;
-    } else {
-      cycles += Cycles(context, planned);
-    }
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (!claims[i].is_claimed()) cycles += Cycles(context, plan[i]);
   }
   return cycles;
 }

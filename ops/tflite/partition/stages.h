@@ -1,12 +1,13 @@
-// The file declares the stages in which a delegate handles its partition, a set of the model's nodes. Each stage has
-// its own file: fuse, prepare, order, plan memory, run. The first runs once; the next three run again after inputs are
-// resized.
+// The file declares the stages in which a delegate handles its partition, a set of the model's nodes: fuse, prepare,
+// order, plan memory, run. The first runs once; the next three run again after inputs are resized. To prepare and to
+// run steps is in partition.cc; the other stages have files of their own.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
@@ -29,6 +30,12 @@ struct Binding {
   size_t buffer = 0;
 };
 
+// A node of the model that a step runs.
+struct StepNode {
+  int index;
+  const OpType* type;
+};
+
 // A node of the model, or several nodes fused into one.
 struct Step {
   const OpType* type;
@@ -38,19 +45,20 @@ struct Step {
   size_t options_size;
   const void* builtin_data;
   std::vector<int> fused_outputs = {};  // as Node::fused_outputs
+  std::vector<StepNode> nodes = {};     // in no particular order
   std::unique_ptr<Op> op = nullptr;
   size_t workspace = 0;  // index in MemoryPlan::buffers
   // The arguments of the op's Run. They are stored here, because running must not allocate memory.
   std::vector<const void*> input_data = {};
   std::vector<void*> output_data = {};
 
-  // Calls visit(position) for each input that `part` reads, until it returns false. Returns true if visit never
+  // Calls visit(position) for each input that `slice` reads, until it returns false. Returns true if visit never
   // returned false.
   template <typename Visit>
-  bool ForInputs(size_t part, Visit visit) const {
-    const size_t count = op->InputsPerPart(), shared = op->PartCount() * count;
-    const size_t end = std::min((part + 1) * count, shared);
-    for (size_t i = part * count;; ++i) {
+  bool ForInputs(size_t slice, Visit visit) const {
+    const size_t count = op->InputsPerSlice(), shared = op->SliceCount() * count;
+    const size_t end = std::min((slice + 1) * count, shared);
+    for (size_t i = slice * count;; ++i) {
       if (i == end) i = shared;
       if (i >= inputs.size()) return true;
       if (!visit(i)) return false;
@@ -64,10 +72,10 @@ struct Step {
   }
 };
 
-// A task to run: a step (an op of the partition), or a part of a step whose op can process its inputs separately.
+// A task to run: a step (an op of the partition), or a slice of a step whose op can process its inputs separately.
 struct Task {
-  size_t step;  // index of the step
-  size_t part;  // 0 if the step has no parts
+  size_t step;   // index of the step
+  size_t slice;  // 0 if the step has no slices
 };
 
 struct MemoryPlan {
@@ -105,23 +113,16 @@ void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* ste
 // copy.
 void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Validates each step (a node, or several fused ones) in order, and computes the shape of its output. Resizes the
-// tensors in `outputs`, which the runtime reads. The first call takes the memory that the steps' ops own, such as
-// repacked weights, from `budget`.
-bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
-                  std::vector<Step>* steps);
-
-// Puts prepared steps into an order. Each part of a step runs right after its input is written. The input is then still
-// in the caches, and its memory can soon be used again. An example is a dense network, in which many layers read one
-// tensor, each with its own batch norm. Steps that share inputs and write at least as much as they read keep their
+// Puts prepared steps into an order. Each slice of a step runs right after its input is written. The input is then
+// still in the caches, and its memory can soon be used again. An example is a dense network, in which many layers read
+// one tensor, each with its own batch norm. Steps that share inputs and write at least as much as they read keep their
 // place. If they ran early, all their outputs would be in memory at once.
 std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 
 // Plans memory for a run with `num_threads` threads. Returns false if the buffers do not fit in size_t.
 bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan);
 
-// Runs the tasks. The function allocates nothing, so `arena` must already have at least `plan.arena_bytes` bytes.
-bool RunTasks(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, const std::vector<Task>& tasks,
-              Arena& arena, std::vector<Step>* steps);
+// The steps as a JSON array, for litebnn_describe (include/litebnn/litebnn.h).
+std::string DescribeSteps(const std::vector<Step>& steps);
 
 }  // namespace litebnn

@@ -176,21 +176,4 @@ bool Node::CheckData(const char* role, int tensor, size_t bytes, size_t value_by
   return true;
 }
 
-bool Node::ReadOption(const FlexbufferMap& map, const char* name, int32_t minimum, int32_t maximum,
-                      int32_t* value) const {
-  int64_t found = 0;
-  const FlexbufferMap::Lookup lookup = map.Find(name, &found);
-  if (lookup == FlexbufferMap::Lookup::kMalformed) {
-    return Error("option %s: expected a FlexBuffer map of integers, found %zu bytes that are none", name, options_size);
-  }
-  if (lookup != FlexbufferMap::Lookup::kFound || found < minimum || found > maximum) {
-    const std::string text = lookup == FlexbufferMap::Lookup::kMissing        ? "none"
-                             : lookup == FlexbufferMap::Lookup::kNotAnInteger ? "a value of another type"
-                                                                              : std::to_string(found);
-    return Error("option %s: expected an integer from %d to %d, found %s", name, minimum, maximum, text.c_str());
-  }
-  *value = static_cast<int32_t>(found);
-  return true;
-}
-
 }  // namespace litebnn

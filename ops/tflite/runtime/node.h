@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tflite/runtime/abi.h"
-#include "tflite/runtime/flexbuffer_map.h"
 
 namespace litebnn {
 
@@ -87,8 +86,6 @@ struct Node {
   bool CheckOutputQuantization() const;
   // Checks that the runtime's tensor `tensor` has `bytes` bytes of data, aligned to `value_bytes`.
   bool CheckData(const char* role, int tensor, size_t bytes, size_t value_bytes) const;
-  // Reads an integer option that must be in [minimum, maximum].
-  bool ReadOption(const FlexbufferMap& map, const char* name, int32_t minimum, int32_t maximum, int32_t* value) const;
 
  private:
   bool TensorError(const char* role, const Tensor& tensor, const char* format, va_list arguments) const;

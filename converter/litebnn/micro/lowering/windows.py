@@ -145,7 +145,7 @@ def _convolution(
     arguments = (Struct(f"litebnn_conv2d_{name}", fields), Read(op.input(0)), Write(op.output), Rows(rows))
     work = {"macs": macs, "outputs": outputs, "runs": outputs * _runs(window, group_channels, function)}
     images = 1 if op.name == "FULLY_CONNECTED" else context.shape(op.output)[0]
-    source = f"builtin/convolution/{function}_{name}.c"
+    source = f"builtin/convolution_{name}.c"
     return Lowered((Call(f"litebnn_{function}_{name}_rows", arguments, (source,), work, images),))
 
 

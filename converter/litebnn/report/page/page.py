@@ -24,6 +24,7 @@ from litebnn.report.conversion import reasons
 from litebnn.report.inspection import Inspection
 from litebnn.report.page.drawing import drawing, precision_of
 from litebnn.report.page.figures import Steps, Times, broken_rules, estimated_times, metrics, precisions_in, to_know
+from litebnn.report.tables import delegation
 from litebnn.report.units import amount, shape_text, share
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def report_page(
             script=script,
             style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
             inspection=inspection,
+            delegation=delegation,
             conversion=conversion,
             all_times=all_times,
             steps=steps,

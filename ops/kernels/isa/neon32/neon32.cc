@@ -12,6 +12,7 @@
 
 #include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/int8/max_window.h"
+#include "kernels/isa/shared/int8/neon_conv.h"
 #include "kernels/isa/shared/neon_lanes.h"
 #include "kernels/isa/shared/neon_tile.h"
 #include "kernels/isa/shared/output.h"
@@ -223,6 +224,17 @@ const Isa kNeon32Isa = {
     .bconv = Bconv,
     .int8_conv = Neon32Int8Conv,
 };
+
+const Int8ConvKernel kNeon32Int8Conv = {
+    .vector_channels = LongDots::kLanes,
+    .lane_taps = 2,
+    .tap_bytes = 1,
+    .offset = 0,
+    .macs_per_cycle = 6,
+    .rows = Int8ConvRows<LongDots, 2, 4>,
+};
+
+const Int8ConvKernel& Neon32Int8Conv() { return kNeon32Int8Conv; }
 
 }  // namespace litebnn
 

@@ -10,6 +10,7 @@
 #include "kernels/isa/neon64/sum_windows.h"
 #include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/int8/max_window.h"
+#include "kernels/isa/shared/int8/neon_conv.h"
 #include "kernels/isa/shared/neon64.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pixel_walk.h"
@@ -327,6 +328,18 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
 
 const Isa kNeon64Isa = Neon64("neon64", Bconv<false>, CpuIsOutOfOrder);
 const Isa kNeon64InOrderIsa = Neon64("neon64_in_order", Bconv<true>, CpuIsInOrder);
+
+// Int8 convolutions without dot product instructions; int8_conv_dot.cc has those with them.
+const Int8ConvKernel kNeon64Int8Conv = {
+    .vector_channels = LongDots::kLanes,
+    .lane_taps = 2,
+    .tap_bytes = 1,
+    .offset = 0,
+    .macs_per_cycle = 8,
+    .rows = Int8ConvRows<LongDots, 4, 4>,
+};
+
+const Int8ConvKernel& Neon64Int8Conv() { return CpuHasDotProducts() ? kNeon64DotInt8Conv : kNeon64Int8Conv; }
 
 }  // namespace litebnn
 

@@ -1,5 +1,5 @@
 // Compares MayTie with a search over all dot products.
-#include "kernels/bconv2d/ties.h"
+#include "kernels/bconv2d/packed_filter.h"
 
 #include <gtest/gtest.h>
 

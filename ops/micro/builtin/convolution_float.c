@@ -1,4 +1,4 @@
-/* The types and the arithmetic of convolutions on float, for the loops of conv2d.h and depthwise.h. */
+/* CONV_2D, FULLY_CONNECTED and DEPTHWISE_CONV_2D on float. */
 #include "window.h"
 
 typedef litebnn_conv2d_float Layer;
@@ -26,3 +26,7 @@ static inline Value output_of(const Layer* layer, Sum sum, int32_t o, int32_t is
   if (layer->bias) sum += layer->bias[o];
   return litebnn_clamp_to(layer->range, sum);
 }
+
+#define CONV2D_ROWS litebnn_conv2d_float_rows
+#define DEPTHWISE_ROWS litebnn_depthwise_float_rows
+#include "convolution.h"

@@ -98,9 +98,9 @@ bool ReadStem(const TfLiteContext& context, const Tensors& tensors, const TfLite
          Int8Conv2d::Supports(*spec);
 }
 
-class StemConv2dOp final : public Op {
+class Int8Conv2dOp final : public Op {
  public:
-  explicit StemConv2dOp(const Isa& isa) : isa_(isa) {}
+  explicit Int8Conv2dOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
     const auto& params = *static_cast<const TfLiteConvParams*>(node.builtin_data);
@@ -166,12 +166,12 @@ bool IsStem(const TfLiteContext& context, const TfLiteNode& node) {
 
 }  // namespace
 
-const OpType kStemConv2dOpType = {
+const OpType kInt8Conv2dOpType = {
     .name = "CONV_2D",
     .min_inputs = 2,
     .max_inputs = 3,
     .input_names = {"input", "filter", "bias"},
-    .create = CreateOp<StemConv2dOp>,
+    .create = CreateOp<Int8Conv2dOp>,
     .builtin_code = kTfLiteBuiltinConv2d,
     .computes = IsStem,
     .stands_alone = true,

@@ -1,4 +1,4 @@
-#include "tflite/ops/parts.h"
+#include "tflite/ops/channel_slices.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,21 +7,21 @@
 
 namespace litebnn {
 
-bool Parts::Read(const Node& node, size_t count, TfLiteType type, size_t group) {
+bool ChannelSlices::Read(const Node& node, size_t count, TfLiteType type, size_t group) {
   channels.clear();
   int64_t whole = 0;
   for (size_t i = 0; i < count * group; i += group) {
-    const Tensor* part = node.Input(i);
-    if (part == nullptr) return node.Error("input %zu: expected a tensor, found none", i);
+    const Tensor* slice = node.Input(i);
+    if (slice == nullptr) return node.Error("input %zu: expected a tensor, found none", i);
     if (!node.CheckInputType(i, {type})) return false;
-    if (part->shape.empty()) return node.InputError(i, "shape: expected at least 1 dimension, found a scalar");
-    if (i == 0) shape = part->shape;
-    if (part->shape.size() != shape.size() || !std::equal(shape.begin(), shape.end() - 1, part->shape.begin())) {
+    if (slice->shape.empty()) return node.InputError(i, "shape: expected at least 1 dimension, found a scalar");
+    if (i == 0) shape = slice->shape;
+    if (slice->shape.size() != shape.size() || !std::equal(shape.begin(), shape.end() - 1, slice->shape.begin())) {
       return node.InputError(i, "shape: expected that of the first but for the last dimension, %s, found %s",
-                             ShapeText(node.Input(0)->shape).c_str(), ShapeText(part->shape).c_str());
+                             ShapeText(node.Input(0)->shape).c_str(), ShapeText(slice->shape).c_str());
     }
-    channels.push_back(part->shape.back());
-    whole += part->shape.back();
+    channels.push_back(slice->shape.back());
+    whole += slice->shape.back();
   }
   if (whole > std::numeric_limits<int32_t>::max()) {
     return node.Error("output: expected a last dimension of at most 2147483647, found %lld",
@@ -31,7 +31,7 @@ bool Parts::Read(const Node& node, size_t count, TfLiteType type, size_t group) 
   return true;
 }
 
-bool Parts::ReadWithConstants(const Node& node, size_t count) {
+bool ChannelSlices::ReadWithConstants(const Node& node, size_t count) {
   if (!Read(node, count, node.outputs[0]->type)) return false;
   for (size_t i = count; i < node.inputs.size(); ++i) {
     if (node.Input(i) != nullptr && !CheckChannelValues(node, i, shape.back())) return false;
@@ -39,7 +39,7 @@ bool Parts::ReadWithConstants(const Node& node, size_t count) {
   return true;
 }
 
-std::vector<int64_t> Parts::FirstWords() const {
+std::vector<int64_t> ChannelSlices::FirstWords() const {
   std::vector<int64_t> words = {0};
   for (const int32_t count : channels) words.push_back(words.back() + PackedWords(count));
   return words;

@@ -1,4 +1,5 @@
-// The sum of int8 images in TensorFlow Lite's fixed-point arithmetic, and a float computation with the same results.
+// Sums and products of int8 values in TensorFlow Lite's fixed-point arithmetic, and a float computation of sums with
+// the same results.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -200,6 +201,24 @@ bool Int8Sum::FindFloatSum(FloatSum* found) const {
   }
   *found = best;
   return best.exceptions <= FloatSum::kMostExceptions;
+}
+
+bool Int8Product::Set(const Int8Grid& first, const Int8Grid& second, const Int8Grid& product) {
+  first_zero_point_ = first.zero_point;
+  second_zero_point_ = second.zero_point;
+  zero_point_ = product.zero_point;
+  FixedPoint scale;
+  // The factor that rescales products to output levels is computed in floats, as in the reference kernel.
+  if (!ToFixedPoint(static_cast<double>(first.scale * second.scale / product.scale), &scale)) return false;
+  multiplier_ = scale.multiplier;
+  shift_ = scale.shift;
+  return true;
+}
+
+int8_t Int8Product::operator()(int8_t first, int8_t second) const {
+  const int64_t product = int64_t{first - first_zero_point_} * (second - second_zero_point_);
+  const int32_t level = Requantize(product, {multiplier_, shift_}) + zero_point_;
+  return static_cast<int8_t>(std::min(std::max(level, -128), 127));
 }
 
 }  // namespace litebnn

@@ -1,4 +1,4 @@
-/* The types and the arithmetic of convolutions on int8, for the loops of conv2d.h and depthwise.h. */
+/* CONV_2D, FULLY_CONNECTED and DEPTHWISE_CONV_2D on int8. */
 #include "fixed_point.h"
 #include "window.h"
 
@@ -18,3 +18,7 @@ static inline Value output_of(const Layer* layer, Sum sum, int32_t o, int32_t is
   sum = is_rounded_once ? litebnn_scale_once(sum, multiplier, shift) : litebnn_scale(sum, multiplier, shift);
   return (Value)litebnn_clamp(sum + layer->output_zero_point, layer->range.low, layer->range.high);
 }
+
+#define CONV2D_ROWS litebnn_conv2d_int8_rows
+#define DEPTHWISE_ROWS litebnn_depthwise_int8_rows
+#include "convolution.h"
