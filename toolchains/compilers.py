@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from litebnn.doctor.finding import pip_install
 from toolchains.fetch import pypi
 from toolchains.fetch.lock import find
-from toolchains.needs import missing, needs, toolchain_needs
+from toolchains.needs import missing, needs, toolchain_needs, with_pip
 from toolchains.probes import NDK_FILE, cxx_program, find_program, versions
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
 
@@ -246,7 +245,7 @@ def find_zig(target: Target) -> Compiler:
     program, version = ziglang_program(), _zig_version()
     if not version:
         raise ToolkitError(
-            f"the Python package ziglang has no program `zig` here: {pip_install('--force-reinstall ziglang')}"
+            f"the Python package ziglang has no program `zig` here: {with_pip('pip install --force-reinstall ziglang')}"
         )
     return Compiler("zig", f"zig {version}", zig_arguments(target, program), cmake, find_program("ninja"), _run_zig)
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from bench.deploy import deploy, main
 from litebnn import cli
 from litebnn.boards.board import Board
 from litebnn.boards.host_keys import BoardError, fingerprint
@@ -19,7 +20,6 @@ from tests.needs import imported, need
 from tests.support.programs import host_programs
 from toolchains import deploy as deploying
 from toolchains.bundle import bundle, pack
-from toolchains.deploy import deploy, main
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 paramiko = imported("paramiko", "deploy")
@@ -144,7 +144,7 @@ def test_programs_that_the_board_cannot_run_are_one_line(board, tmp_path, monkey
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     archive = pack(find_target("host"), [program], tmp_path)
-    monkeypatch.setattr(deploying, "bundle", lambda target, toolchain: archive)
+    monkeypatch.setattr(command, "bundle", lambda target, toolchain: archive)
     arguments = [f"--host={board.host}", f"--identity={board.identity}", f"--folder={folder}"]
     assert error(capsys, "--target=host", *arguments).startswith(message.format(host=board.host, folder=folder))
     assert not list(find_target("host").folder.glob(f"*127.0.0.1-{board.port}.json*"))

@@ -1,13 +1,17 @@
 """Tests of needs.py, the table of requirements."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from litebnn.doctor.finding import pip_install
-from toolchains.needs import Need, installation, missing, needs
+import litebnn
+from litebnn import system
+from litebnn.doctor import packages
+from toolchains import targets
+from toolchains.needs import NEWEST_PYTHON, WITHOUT_DEPENDENCIES, Need, installation, missing, needs, with_pip
 from toolchains.probes import versions
 from toolchains.targets import ROOT, load_targets, read_toml
 
@@ -38,7 +42,9 @@ def test_a_program_without_a_path_is_missing(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_a_missing_package_is_installed_for_this_python() -> None:
     row = Need("a", "package", "", "pip install a && pip install --no-deps b", modules=("no_such",))
-    assert row.missing() == f"a is missing: {pip_install('a')} && {pip_install('--no-deps b')}"
+    python = with_pip("pip install ").removesuffix(" -m pip install ")
+    assert shutil.which(python) == sys.executable
+    assert row.missing() == f"a is missing: {python} -m pip install a && {python} -m pip install --no-deps b"
 
 
 def test_debians_versions_are_found() -> None:
@@ -74,6 +80,20 @@ def test_targets_compilers_and_emulators_are_those_of_their_table() -> None:
     for target in load_targets().values():
         assert not target.triple or "gcc" not in target.toolchains or f"{target.triple}-g++" in needs()
         assert not target.emulator or target.emulator in needs()
+
+
+def test_pythons_of_extras_are_those_of_the_installed_doctor() -> None:
+    assert packages.NEWEST_PYTHON == NEWEST_PYTHON
+    here = {extra for extra, (_, oldest) in packages.APART.items() if sys.version_info >= oldest}
+    assert here == set(WITHOUT_DEPENDENCIES)
+
+
+def test_system_names_are_those_of_the_package() -> None:
+    ours, theirs = targets.SYSTEMS, system.SYSTEMS
+    assert ours.keys() == theirs.keys()
+    for name, each in theirs.items():
+        assert ours[name] == targets.System(each.library, each.litert, each.program_suffix)
+    assert litebnn.__version__ == targets.VERSION
 
 
 def test_extras_are_those_of_the_project() -> None:

@@ -78,8 +78,8 @@ def test_what_a_program_asks_of_the_c_plus_plus_library_can_be_told(tmp_path: Pa
 def project(tmp_path: Path) -> Path:
     """A project of one source file that the toolkit builds like litebnn."""
     shutil.copytree(ROOT / "toolchains", tmp_path / "toolchains")
-    for name in ("bootstrap.py", "pyproject.toml"):
-        shutil.copy2(ROOT / name, tmp_path)
+    (tmp_path / "converter" / "litebnn").mkdir(parents=True)
+    (tmp_path / "converter" / "litebnn" / "__init__.py").write_text('__version__ = "1.0"\n')
     write_source(tmp_path, "1")
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.18)\n"

@@ -12,7 +12,6 @@ from datetime import datetime, time, timezone
 from email.utils import format_datetime
 from pathlib import Path
 
-from litebnn import __version__
 from toolchains.build import copy_whole, first_error, locked
 from toolchains.compilers import find_gcc
 from toolchains.deb.changelog import Entry, newest
@@ -21,7 +20,7 @@ from toolchains.needs import missing
 from toolchains.parts.table import write
 from toolchains.probes import debian_architecture, find_program
 from toolchains.runtime_library import LITERT_WHEELS, fetch
-from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, find_target, load_targets
+from toolchains.targets import ROOT, VERSION, Target, ToolkitError, find_system_target, find_target, load_targets
 
 DEBIAN = ROOT / "toolchains" / "deb" / "debian"
 # The files of the project that the packages are made from: compiled, installed, or read by the build. The folder
@@ -55,7 +54,7 @@ def debian_target(name: str) -> Target:
 
 def packages_in(folder: Path, target: Target) -> list[Path]:
     """The packages of this version for a target's architecture in a folder, in the order of their names."""
-    return sorted(folder.glob(f"*_{__version__}_{target.debian}.deb"))
+    return sorted(folder.glob(f"*_{VERSION}_{target.debian}.deb"))
 
 
 def deb(target: str, folder: Path = ROOT / "dist") -> list[Path]:
@@ -83,7 +82,7 @@ def deb(target: str, folder: Path = ROOT / "dist") -> list[Path]:
     runtime = fetch(row.name) if row.processor in LITERT_WHEELS else None
     work = row.folder / "deb"
     with locked(work):
-        tree = make_tree(work / f"litebnn-{__version__}", runtime)
+        tree = make_tree(work / f"litebnn-{VERSION}", runtime)
         _build(row, tree)
         folder.mkdir(exist_ok=True)
         packages = packages_in(work, row)
@@ -124,8 +123,8 @@ def debian_changelog(entry: Entry) -> str:
     Raises:
         ToolkitError: the entry is not of the package's version.
     """
-    if entry.version != __version__:
-        raise ToolkitError(f"CHANGELOG.md: expected an entry of {__version__} first, found {entry.version}")
+    if entry.version != VERSION:
+        raise ToolkitError(f"CHANGELOG.md: expected an entry of {VERSION} first, found {entry.version}")
     lines = (DEBIAN / "control").read_text(encoding="utf-8").splitlines()
     maintainer = next(line.partition(": ")[2] for line in lines if line.startswith("Maintainer: "))
     changes = [

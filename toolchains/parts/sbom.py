@@ -12,10 +12,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from litebnn import __version__
-from litebnn.doctor.finding import pip_install
+from toolchains.needs import with_pip
 from toolchains.parts.table import Part
-from toolchains.targets import ToolkitError
+from toolchains.targets import VERSION, ToolkitError
 
 FILE_NAME = "litebnn.cdx.json"
 # The date of all files in wheels and bundles, in seconds since 1970.
@@ -40,7 +39,7 @@ def bill_of_materials(product: str, files: Mapping[str, Path], parts: Iterable[P
         from cyclonedx.output.json import JsonV1Dot6
     except ImportError as error:
         raise ToolkitError(
-            f"a bill of materials is written by cyclonedx-python-lib: {pip_install('cyclonedx-python-lib')}"
+            f"a bill of materials is written by cyclonedx-python-lib: {with_pip('pip install cyclonedx-python-lib')}"
         ) from error
 
     licenses = LicenseFactory()
@@ -50,7 +49,7 @@ def bill_of_materials(product: str, files: Mapping[str, Path], parts: Iterable[P
         kind, reference = ComponentType.LIBRARY, f"{name}@{version}"
         return Component(name=name, version=version, licenses=licensed, type=kind, bom_ref=reference, **more)
 
-    whole = component(product, __version__, "Apache-2.0")
+    whole = component(product, VERSION, "Apache-2.0")
     bom = Bom()
     bom.metadata.component = whole
     inside = [
