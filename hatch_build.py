@@ -65,7 +65,7 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
         wanted = {
             "cyclonedx-python-lib",
             "filelock",
-            "pyelftools",
+            "lief",
             "tomli",
             *(name for name in ("cmake", "ninja") if not shutil.which(name)),
         }

@@ -32,9 +32,9 @@ from tests.support.documents import (
     sources,
     table,
 )
+from toolchains.binaries import EXPORTS
 from toolchains.emulate import SUITE
 from toolchains.fetch.lock import find
-from toolchains.formats.exports import EXPORTS
 from toolchains.release.checks import CHECKS
 from toolchains.runtime_library import LITERT_VERSION
 from toolchains.targets import ROOT, TOOLCHAINS, load_targets, read_toml

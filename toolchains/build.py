@@ -19,11 +19,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from toolchains.binaries import hide, is_macho, requirements
 from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
 from toolchains.compilers import Compiler
-from toolchains.formats.elf import needs
-from toolchains.formats.macho import hide, is_macho
 from toolchains.runtime_library import library_in, runtime_folder
 from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, find_target
 
@@ -152,7 +151,7 @@ def _build(target: Target, compiler: Compiler, *products: str) -> Path:
     library = _put_in_place(work / name, others, target.folder)
     for product in [*(target.folder / other.name for other in others), library]:
         facts = [f"{target.name}: {_shown_path(product)}", f"{product.stat().st_size / 1024:.0f} KiB"]
-        facts += [] if target.is_bare else [needs(product)]
+        facts += [] if target.is_bare else [requirements(product)]
         if product == library:
             facts.append(f"{time.monotonic() - start:.1f} s")
         print(", ".join(filter(None, facts)), flush=True)

@@ -11,11 +11,11 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from toolchains.binaries import requirements
 from toolchains.boards.table import SCRIPT
 from toolchains.build import build, programs_of
 from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
-from toolchains.formats.elf import needs
 from toolchains.parts.sbom import DATE, FILE_NAME, bill_of_materials
 from toolchains.parts.table import notices, parts_of, write
 from toolchains.runtime_library import fetch, library_in, runtime_folder
@@ -112,7 +112,7 @@ def readme(target: Target, files: list[Path]) -> str:
         f"Your own programs load {target.names.library} as a delegate or link it; "
         "`--help` lists the flags of each program.",
     ]
-    floors = {file.name: needs(file) for file in files if file.is_file()}
+    floors = {file.name: requirements(file) for file in files if file.is_file()}
     asks = [f"{file} {words}" for file, words in floors.items() if words]
     return "\n".join([*lines, *([NEEDS, *asks] if asks else [])]) + "\n"
 

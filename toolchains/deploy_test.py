@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from bench import deploy as command
 from bench.deploy import deploy, main
 from litebnn import cli
 from litebnn.boards.board import Board

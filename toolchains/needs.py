@@ -196,7 +196,7 @@ _ROWS = (
     _package("cosmic-ray", "`invoke mutants`", "cosmic_ray", "test"),
     _package("coverage", "what fuzzing and mutants have covered", "coverage", "test"),
     _package("auditwheel", "what a wheel asks of its platform", "auditwheel", "test"),
-    _package("lief", "what a library for macOS or Windows exports and asks for", "lief", "test"),
+    _package("lief", "what a library exports, and asks for", "lief", "dev"),
     Need("zizmor", "package", "the files for CI", "pip install 'litebnn[test]'", programs=("zizmor",)),
     _package("playwright", "driving Chromium", "playwright", "test"),
     _package("ai-edge-litert", "a runtime", "ai_edge_litert"),

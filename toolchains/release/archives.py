@@ -9,7 +9,7 @@ import zipfile
 from email.parser import Parser
 from pathlib import Path
 
-from toolchains.formats.exports import EXPORTS, exported_names
+from toolchains.binaries import EXPORTS, exported_names
 from toolchains.parts.sbom import FILE_NAME
 from toolchains.parts.table import Part, parts_of
 from toolchains.release.debian import files_in_deb

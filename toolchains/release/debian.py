@@ -5,9 +5,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from toolchains.binaries import EXPORTS, exported_names
 from toolchains.deb.packages import packages_in
 from toolchains.deb.trial import found, suite, try_packages
-from toolchains.formats.exports import EXPORTS, exported_names
 from toolchains.needs import missing
 from toolchains.release.outcome import Skipped, expect
 from toolchains.release.products import Product
