@@ -125,7 +125,7 @@ def find_gcc(target: Target) -> Compiler:
     if target.triple:
         program = f"{target.triple}-g++"
         arguments = {
-            "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / ("bare.cmake" if target.is_bare else "gcc.cmake")),
+            "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / ("bare_metal.cmake" if target.is_bare_metal else "gcc.cmake")),
             "LITEBNN_TRIPLE": target.triple,
             "LITEBNN_PROCESSOR": target.processor,
             "LITEBNN_CPU_FLAGS": " ".join(target.gcc_flags),
@@ -138,7 +138,7 @@ def find_gcc(target: Target) -> Compiler:
         found, install = cxx_program(), needs()["c++"].install
     if not found:
         raise ToolkitError(f"{program} is missing: {install}")
-    source = MICRO if target.is_bare else ROOT
+    source = MICRO if target.is_bare_metal else ROOT
     return Compiler("gcc", _version(found), arguments, _cmake(), find_program("ninja"), source=source)
 
 

@@ -127,7 +127,7 @@ def cpu_of(board: Board) -> tuple[str, int]:
 
 def runs_on(target: Target, machine: str, bits: int) -> bool:
     """True if a machine whose `cpu_of` returns these values can run programs for `target`."""
-    if target.is_bare:
+    if target.is_bare_metal:
         return False
     processor = target.processor or platform.machine()
     return machine in MACHINES.get(processor, (processor,)) and bits == BITS.get(processor, bits)

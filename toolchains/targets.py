@@ -89,7 +89,7 @@ class Target:
         return BUILD / self.name
 
     @property
-    def is_bare(self) -> bool:
+    def is_bare_metal(self) -> bool:
         """True for a microcontroller, which has no operating system."""
         return bool(self.machine)
 
@@ -179,6 +179,6 @@ def find_system_target(name: str) -> Target:
         ToolkitError: as for `find_target`, or the target is a microcontroller.
     """
     target = find_target(name)
-    if target.is_bare:
+    if target.is_bare_metal:
         raise ToolkitError(f"{name} is a microcontroller, for which only `invoke build --target={name}` is there")
     return target

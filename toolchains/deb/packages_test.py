@@ -33,7 +33,7 @@ def test_boards_of_a_family_have_one_package() -> None:
 
 
 def test_every_linux_target_has_an_architecture_of_debians() -> None:
-    linux = [row for row in load_targets().values() if row.system == "Linux" and row.triple and not row.is_bare]
+    linux = [row for row in load_targets().values() if row.system == "Linux" and row.triple and not row.is_bare_metal]
     assert linux
     assert all(debian_target(row.name).debian for row in linux)
 

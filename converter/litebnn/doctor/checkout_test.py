@@ -29,7 +29,7 @@ def test_what_is_hidden_is_missing_with_its_command(monkeypatch: pytest.MonkeyPa
     found = {finding.name: finding for finding in checkout.look_at_checkout() if finding.state == MISSING}
     if name.endswith("-g++"):  # zig builds the same targets, except microcontrollers
         rows = load_targets().values()
-        assert set(found) == {row.name for row in rows if row.is_bare and f"{row.triple}-g++" == name}
+        assert set(found) == {row.name for row in rows if row.is_bare_metal and f"{row.triple}-g++" == name}
     elif name == "ndk":
         assert found["android-arm64"].install == needs()["ndk"].install
     elif name == "conan":  # installed by this Python's pip, as extras are
