@@ -180,7 +180,7 @@ def aar(context: Context) -> None:
 @task(help={"target": TARGET})
 def deb(context: Context, target: str = "host") -> None:
     """Make Debian packages of the library, its headers and the programs: dist/PACKAGE_VERSION_ARCHITECTURE.deb."""
-    _python("-m", "toolchains.deb", target=target)
+    _python("-m", "toolchains.deb.packages", target=target)
 
 
 @task(

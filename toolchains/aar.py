@@ -25,7 +25,7 @@ from toolchains.build import build, work_folder
 from toolchains.choice import find_compiler
 from toolchains.command_line import exit_code
 from toolchains.needs import missing
-from toolchains.parts.sbom import DATE
+from toolchains.parts import DATE
 from toolchains.probes import find_program
 from toolchains.targets import ROOT, VERSION, Target, ToolkitError, load_targets
 

@@ -16,8 +16,7 @@ from toolchains.boards.table import SCRIPT
 from toolchains.build import build, programs_of
 from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
-from toolchains.parts.sbom import DATE, FILE_NAME, bill_of_materials
-from toolchains.parts.table import notices, parts_of, write
+from toolchains.parts import DATE, FILE_NAME, bill_of_materials, notices, parts_of, write
 from toolchains.runtime_library import fetch, library_in, runtime_folder
 from toolchains.targets import ROOT, Target, ToolkitError, find_system_target
 

@@ -20,8 +20,7 @@ from toolchains.binaries import floors
 from toolchains.build import build
 from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
-from toolchains.parts.sbom import FILE_NAME, bill_of_materials
-from toolchains.parts.table import parts_of, write
+from toolchains.parts import FILE_NAME, bill_of_materials, parts_of, write
 from toolchains.targets import ROOT, ToolkitError, find_system_target, find_target
 
 # The environment variables by which `build_wheel` tells the build hook, which runs in another process, what to build.

@@ -16,8 +16,7 @@ from toolchains.deb.packages import deb
 from toolchains.emulate import SUITE, Emulation, apt
 from toolchains.release.debian import control, fields, lintian
 from toolchains.release.debian import installed as installed_by_apt
-from toolchains.release.outcome import Failed
-from toolchains.release.products import Product
+from toolchains.release.products import Failed, Product
 from toolchains.runtime_library import C_LIBRARY, fetch_c_library
 from toolchains.targets import BUILD, Target, find_target
 

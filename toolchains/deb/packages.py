@@ -1,4 +1,8 @@
-"""Debian packages by debhelper, with Debian's own compilers.
+"""Makes Debian packages for a target's architecture, by debhelper: dist/PACKAGE_VERSION_ARCHITECTURE.deb.
+
+Usage:
+
+    python -m toolchains.deb.packages --target=rpi4
 
 The sources and toolchains/deb/debian are copied into build/FAMILY/deb, and dpkg-buildpackage works there. The files in
 debian/ define the packages and their contents.
@@ -7,17 +11,19 @@ debian/ define the packages and their contents.
 import os
 import shutil
 import subprocess
+import sys
 import textwrap
 from datetime import datetime, time, timezone
 from email.utils import format_datetime
 from pathlib import Path
 
 from toolchains.build import copy_whole, first_error, locked
+from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
 from toolchains.deb.changelog import Entry, newest
 from toolchains.deb.manual import manual_page
 from toolchains.needs import missing
-from toolchains.parts.table import write
+from toolchains.parts import write
 from toolchains.probes import debian_architecture, find_program
 from toolchains.runtime_library import LITERT_WHEELS, fetch
 from toolchains.targets import ROOT, VERSION, Target, ToolkitError, find_system_target, find_target, load_targets
@@ -163,3 +169,18 @@ def _build(target: Target, tree: Path) -> None:
     if code:
         cause = first_error(log.read_text(encoding="utf-8", errors="replace"))
         raise ToolkitError(f"dpkg-buildpackage failed with code {code}{cause}; all of it: {log.relative_to(ROOT)}")
+
+
+def make_and_print(target: str) -> None:
+    """Makes the packages, and prints their paths."""
+    for package in deb(target):
+        print(package.relative_to(ROOT))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code."""
+    return run(parser("toolchains.deb.packages", __doc__), make_and_print, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,7 +7,7 @@ from toolchains.build import programs_of
 from toolchains.deb import packages
 from toolchains.deb.changelog import Entry
 from toolchains.deb.packages import DEBIAN, debian_changelog, debian_target, make_tree
-from toolchains.parts.table import parts_of
+from toolchains.parts import parts_of
 from toolchains.targets import VERSION, ToolkitError, find_target, load_targets
 
 ENTRY = Entry(VERSION, date(2026, 11, 23), {"Added": ["A thing."], "Fixed": ["A long line " * 8]})

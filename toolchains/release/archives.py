@@ -10,11 +10,9 @@ from email.parser import Parser
 from pathlib import Path
 
 from toolchains.binaries import EXPORTS, exported_names
-from toolchains.parts.sbom import FILE_NAME
-from toolchains.parts.table import Part, parts_of
+from toolchains.parts import FILE_NAME, Part, parts_of
 from toolchains.release.debian import files_in_deb
-from toolchains.release.outcome import expect
-from toolchains.release.products import Product
+from toolchains.release.products import Product, expect
 from toolchains.targets import ROOT, VERSION
 
 LARGEST_WHEEL = 1_000_000

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.needs import need
-from toolchains.parts.sbom import FILE_NAME, bill_of_materials
-from toolchains.parts.table import notices, parts_of
+from toolchains.parts import FILE_NAME, bill_of_materials, notices, parts_of
 from toolchains.release import archives
-from toolchains.release.outcome import Failed
-from toolchains.release.products import Product
+from toolchains.release.products import Failed, Product
 from toolchains.targets import ROOT, VERSION, find_target
 
 # These tests are deep, because validating a bill of materials imports the schemas of all formats.

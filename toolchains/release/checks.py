@@ -13,8 +13,7 @@ from pathlib import Path
 
 from toolchains.deb.changelog import newest
 from toolchains.release import archives, debian, installing
-from toolchains.release.outcome import expect
-from toolchains.release.products import KINDS, Product, build_in, copy_checkout, files_of
+from toolchains.release.products import KINDS, Product, build_in, copy_checkout, expect, files_of
 from toolchains.runtime_library import runtime_folder
 from toolchains.targets import BUILD, ROOT, VERSION
 

@@ -10,8 +10,7 @@ from toolchains.release import __main__ as command
 from toolchains.release import checks
 from toolchains.release import products as products_module
 from toolchains.release.checks import CHECKS, Check
-from toolchains.release.outcome import Failed, Skipped, expect
-from toolchains.release.products import KINDS, Product, files_of, products
+from toolchains.release.products import KINDS, Failed, Product, Skipped, expect, files_of, products
 from toolchains.targets import VERSION, ToolkitError, find_target, load_targets
 
 

@@ -9,8 +9,7 @@ from toolchains.binaries import EXPORTS, exported_names
 from toolchains.deb.packages import packages_in
 from toolchains.deb.trial import found, suite, try_packages
 from toolchains.needs import missing
-from toolchains.release.outcome import Skipped, expect
-from toolchains.release.products import Product
+from toolchains.release.products import Product, Skipped, expect
 from toolchains.targets import VERSION, Target
 
 # The digit that the example image in the package litebnn-tools shows.

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from toolchains.release.outcome import Failed, Skipped, expect
-from toolchains.release.products import Product
+from toolchains.release.products import Failed, Product, Skipped, expect
 from toolchains.targets import ROOT, VERSION, read_toml
 
 # A platform for which litebnn publishes no wheel.

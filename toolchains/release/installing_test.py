@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from toolchains.release import installing
-from toolchains.release.outcome import Failed, Skipped
-from toolchains.release.products import Product
+from toolchains.release.products import Failed, Product, Skipped
 from toolchains.targets import VERSION, find_target
 
 ARM = Product("wheel", find_target("armv7"))
