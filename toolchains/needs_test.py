@@ -15,23 +15,23 @@ from toolchains.needs import NEWEST_PYTHON, WITHOUT_DEPENDENCIES, Need, installa
 from toolchains.probes import versions
 from toolchains.targets import ROOT, load_targets, read_toml
 
-HERE = Need("here", "program", "a test", "apt install here", programs=("no-such-program", "python3"))
 
-
-def test_one_of_the_programs_is_enough() -> None:
-    assert HERE.missing() == ""
-    assert Need("a", "program", "", "apt install a", programs=("no-such",)).missing() == "a is missing: apt install a"
-
-
-def test_all_modules_are_needed() -> None:
-    assert Need("a", "package", "", "", modules=("json", "xml.dom")).is_found()
-    assert not Need("a", "package", "", "", modules=("json", "no_such")).is_found()
-    assert not Need("a", "package", "", "", modules=("no_such.module",)).is_found()
-
-
-def test_all_files_are_needed(tmp_path: Path) -> None:
-    assert Need("a", "file", "", "", files=(tmp_path,)).is_found()
-    assert not Need("a", "file", "", "", files=(tmp_path, tmp_path / "no")).is_found()
+@pytest.mark.parametrize(
+    ("programs", "modules", "files", "is_found"),
+    [
+        (("no-such-program", "python3"), (), (), True),
+        (("no-such-program",), (), (), False),
+        ((), ("json", "xml.dom"), (), True),
+        ((), ("json", "no_such"), (), False),
+        ((), ("no_such.module",), (), False),
+        ((), (), (ROOT,), True),
+        ((), (), (ROOT, ROOT / "no"), False),
+    ],
+)
+def test_one_program_and_all_modules_and_files_are_needed(
+    programs: tuple[str, ...], modules: tuple[str, ...], files: tuple[Path, ...], is_found: bool
+) -> None:
+    assert Need("a", "", "", "", programs=programs, modules=modules, files=files).is_found() == is_found
 
 
 def test_a_program_without_a_path_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -110,13 +110,6 @@ def test_what_is_missing_is_installed_by_one_command_an_installer(monkeypatch: p
     engine = needs()["docker-engine"].install
     assert installation(["docker-engine", "valgrind"]) == [engine, "apt install valgrind"]
     assert missing("valgrind") in ("", "valgrind is missing: apt install valgrind")
-
-
-def test_quicknet_is_made_as_its_script_says() -> None:
-    said = (ROOT / "bench" / "zoo" / "make_models.py").read_text(encoding="utf-8").replace("\\\n", "")
-    *commands, made = needs()["quicknet"].command.split(" && ")
-    assert made.startswith("build/peer-venv/bin/python -m bench.zoo.make_models ")
-    assert all(command in " ".join(said.split()) for command in commands)
 
 
 def test_it_needs_the_standard_library_only() -> None:
