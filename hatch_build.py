@@ -3,7 +3,6 @@
 import os
 import shutil
 import sys
-from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -36,8 +35,8 @@ class DependenciesHook(MetadataHookInterface):
 
 
 def _find_toolkit(root: str) -> None:
-    """Lets Python import the package toolchains, and litebnn, which toolchains needs."""
-    sys.path[:0] = [root, str(Path(root) / "converter")]
+    """Lets Python import the package toolchains."""
+    sys.path.insert(0, root)
 
 
 def _processor_of_the_wheel() -> str:
@@ -65,7 +64,7 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
         wanted = {
             "cyclonedx-python-lib",
             "filelock",
-            "pyelftools",
+            "lief",
             "tomli",
             *(name for name in ("cmake", "ninja") if not shutil.which(name)),
         }

@@ -1,10 +1,13 @@
-"""The project's tasks, as `invoke --list` shows them. Each calls into toolchains/, bench/, examples/ or the tests."""
+"""The project's tasks, as `invoke --list` shows them. Each calls into toolchains/, bench/, examples/ or the tests.
+
+A task first installs the extras of pyproject.toml that it needs, if it runs in the environment of bootstrap.py.
+"""
 
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
@@ -13,23 +16,86 @@ from invoke.context import Context
 from invoke.exceptions import Exit
 from invoke.tasks import task
 
+import bootstrap
+from toolchains.fetch import pytorch
+from toolchains.needs import WITHOUT_DEPENDENCIES, needs
+
 ROOT = Path(__file__).resolve().parent
+# PyTorch's exporter needs numpy 2, which larq's metadata excludes.
+TORCH_VENV = ROOT / ".venv-torch"
 TARGET = "a row of toolchains/targets.toml"
 INTERRUPTED = 130
 TOOLCHAIN = "auto, gcc, clang, zig, docker or ndk"
+# The extras of the tests, and the further ones of the deep tier.
+TESTED, TESTED_DEEPLY = ("test", "demo", "larq"), ("compare", "docs", "notebook")
+# What takes the place of an extra that has no wheels for this Python.
+INSTEAD = {"larq": "keras"}
 
 
-def _run(words: Sequence[str | Path], options: Mapping[str, object], log: IO[bytes] | None) -> None:
-    """Runs this Python in the project's folder, without the options that are "". A failure ends the task.
+def fitting(*extras: str) -> list[str]:
+    """The extras that have wheels for this Python, or what takes their place."""
+    found = []
+    for extra in extras:
+        need = needs().get(extra)
+        if need is None or need.has_wheels:
+            found.append(extra)
+            continue
+        other = INSTEAD.get(extra, "")
+        print(f"{extra}: {need.no_wheels()}; {other + ' takes its place' if other else 'its tests are skipped'}")
+        found += [other] if other else []
+    return found
+
+
+def install(*extras: str, folder: Path = bootstrap.VENV) -> None:
+    """Installs extras into an environment of bootstrap.py; leaves other environments alone."""
+    if folder == bootstrap.VENV and Path(sys.prefix).resolve() != folder:
+        return
+    for extra in extras:
+        if extra in needs() and not needs()[extra].has_wheels:
+            raise Exit(f"the extra {extra} has {needs()[extra].no_wheels()}", code=1)
+    try:
+        with bootstrap.locked(folder):
+            bootstrap.make_environment(folder)
+            if "torch" in extras and not (folder / "litebnn-torch.stamp").is_file():
+                bootstrap.pip_install(folder, *pytorch.choose(bootstrap.python_of(folder)))
+            if bootstrap.install(folder, "dev", *extras):
+                for apart in (WITHOUT_DEPENDENCIES[extra] for extra in extras if extra in WITHOUT_DEPENDENCIES):
+                    bootstrap.pip_install(folder, "--no-deps", *apart)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Exit(f"cannot install the extras {', '.join(extras)}: {error}", code=1) from error
+
+
+def torch_python() -> Path:
+    """The Python of the environment for PyTorch, which is made if it does not exist."""
+    install("demo", "torch", folder=TORCH_VENV)
+    return bootstrap.python_of(TORCH_VENV)
+
+
+def _together(first: Callable[[], object], second: Callable[[], object]) -> None:
+    """Calls both at the same time: pip and most checks of lint keep only one CPU busy."""
+    try:
+        with ThreadPoolExecutor() as pool:
+            other = pool.submit(first)
+            second()
+            other.result()
+    except KeyboardInterrupt:
+        raise Exit(code=INTERRUPTED) from None
+
+
+def _run(
+    words: Sequence[str | Path], options: Mapping[str, object], log: IO[bytes] | None, python: str | Path = ""
+) -> None:
+    """Runs a Python in the project's folder, without the options that are "". A failure ends the task.
 
     Args:
         words: the words of the command after the interpreter.
         options: the values of the options.
         log: file for stderr, which is printed only if the command fails. None leaves stderr alone.
+        python: the interpreter, by default this one.
     """
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items() if value != ""]
     try:
-        code = subprocess.run([sys.executable, *words, *flags], cwd=ROOT, stderr=log).returncode
+        code = subprocess.run([python or sys.executable, *words, *flags], cwd=ROOT, stderr=log).returncode
     except KeyboardInterrupt:
         code = INTERRUPTED
     if log and code not in (0, INTERRUPTED):
@@ -44,10 +110,15 @@ def _python(*words: str | Path, **options: object) -> None:
     _run(words, options, None)
 
 
-def _quietly(*words: str | Path, **options: object) -> None:
-    """Runs this Python. Its stderr, to which frameworks and runtimes log, appears only if the command fails."""
+def _quietly(*words: str | Path, python: str | Path = "", **options: object) -> None:
+    """Runs a Python. Its stderr, to which frameworks and runtimes log, appears only if the command fails."""
     with tempfile.TemporaryFile() as log:
-        _run(words, options, log)
+        _run(words, options, log, python)
+
+
+def _install_docker(toolchain: str) -> None:
+    if toolchain == "docker":
+        install("docker")
 
 
 def _path(text: str) -> str:
@@ -64,6 +135,7 @@ def doctor(context: Context, json: bool = False) -> None:
 @task(help={"target": TARGET, "toolchain": TOOLCHAIN})
 def build(context: Context, target: str = "host", toolchain: str = "auto") -> None:
     """Build the op library: build/TARGET/liblitebnn.so."""
+    _install_docker(toolchain)
     _python("-m", "toolchains.build", target=target, toolchain=toolchain)
 
 
@@ -76,12 +148,14 @@ def targets(context: Context) -> None:
 @task
 def docker_image(context: Context) -> None:
     """Build the image that `build --toolchain=docker` uses."""
+    install("docker")
     _python("-m", "toolchains.container")
 
 
 @task(help={"target": TARGET, "toolchain": TOOLCHAIN})
 def wheel(context: Context, target: str = "host", toolchain: str = "zig") -> None:
     """Make the wheel of a platform, with the op library inside: dist/litebnn-VERSION-py3-none-PLATFORM.whl."""
+    _install_docker(toolchain)
     _python("-m", "toolchains.wheel", target=target, toolchain=toolchain)
 
 
@@ -94,6 +168,7 @@ def runtime(context: Context, target: str = "host", tflite_dir: str = "") -> Non
 @task(help={"target": TARGET, "toolchain": TOOLCHAIN})
 def bundle(context: Context, target: str = "host", toolchain: str = "auto") -> None:
     """Pack programs, libraries and an example for a board: dist/litebnn-TARGET.tar.gz."""
+    _install_docker(toolchain)
     _python("-m", "toolchains.bundle", target=target, toolchain=toolchain)
 
 
@@ -106,7 +181,7 @@ def aar(context: Context) -> None:
 @task(help={"target": TARGET})
 def deb(context: Context, target: str = "host") -> None:
     """Make Debian packages of the library, its headers and the programs: dist/PACKAGE_VERSION_ARCHITECTURE.deb."""
-    _python("-m", "toolchains.deb", target=target)
+    _python("-m", "toolchains.deb.packages", target=target)
 
 
 @task(
@@ -145,9 +220,11 @@ def deploy(
     accept_host_key: str = "",
 ) -> None:
     """Copy the bundle to boards over SSH, measure a model on all at once, and bring the results back."""
+    install("deploy")
+    _install_docker(toolchain)
     files = {"identity": _path(identity), "model": _path(model)}
     board = {"target": target, "host": host, "folder": folder, "accept_host_key": accept_host_key}
-    _python("-m", "toolchains.deploy", **board, **files, num_threads=num_threads, toolchain=toolchain)
+    _python("-m", "bench.deploy", **board, **files, num_threads=num_threads, toolchain=toolchain)
 
 
 @task(
@@ -159,8 +236,17 @@ def deploy(
 )
 def demo(context: Context, trainer: str = "", mnist: str = "", epochs: str = "") -> None:
     """Train and convert a small binarized network, build the library, and compare the network with its float form."""
-    build(context)
-    _quietly("-m", "examples.mnist.demo", trainer=trainer, mnist=_path(mnist), epochs=epochs)
+    python: list[Path] = []
+
+    def environment() -> None:
+        if trainer == "torch":
+            python.append(torch_python())
+        else:
+            install("demo", *([trainer] if trainer in ("larq", "keras") else [] if trainer else fitting("larq")))
+
+    _together(environment, lambda: build(context))
+    options = {"trainer": trainer, "mnist": _path(mnist), "epochs": epochs}
+    _quietly("-m", "examples.mnist.demo", python=python[0] if python else "", **options)
 
 
 @task(
@@ -172,7 +258,7 @@ def demo(context: Context, trainer: str = "", mnist: str = "", epochs: str = "")
 )
 def photo(context: Context, network: str = "", image: str = "", weights: str = "") -> None:
     """Fetch a pretrained network, convert it, build the library and classify a photograph; draws the result."""
-    build(context)
+    _together(lambda: install("keras", "photo"), lambda: build(context))
     given = weights if weights in ("", "imagenet", "random") else _path(weights)
     _quietly("-m", "examples.photo", network=network, image=_path(image), weights=given)
 
@@ -186,8 +272,17 @@ def photo(context: Context, network: str = "", image: str = "", weights: str = "
 )
 def compare(context: Context, frameworks: str = "", mnist: str = "", epochs: str = "") -> None:
     """Train a small network in float32, int8 and 1-bit, and compare accuracy, size, memory, work and time."""
-    runtime(context)
-    build(context)
+
+    def environments() -> None:
+        if "torch" in (frameworks or "torch").split(","):
+            torch_python()
+        install("demo", "keras", "compare")
+
+    def library() -> None:
+        runtime(context)
+        build(context)
+
+    _together(environments, library)
     _quietly("-m", "examples.compare", frameworks=frameworks, mnist=_path(mnist), epochs=epochs)
 
 
@@ -218,6 +313,8 @@ def bench(
     if micro:
         _python("-m", "bench.micro", target="" if target == "host" else target)
         return
+    if rules or costs:
+        install("bench")
     if rules:
         build(context)
         _quietly("-m", "bench.rules", target=target)
@@ -246,18 +343,21 @@ def bench(
 )
 def docs(context: Context, tags: bool = False, generate: bool = False) -> None:
     """Build the documentation site, build/docs/index.html; a warning is an error."""
+    install("docs")
     _python("-m", "docs", *(["--tags"] if tags else []), *(["--generate"] if generate else []))
 
 
 @task
 def charts(context: Context) -> None:
     """Draw docs/images/zoo.svg and write its table, from the times in bench/zoo/times.json."""
+    install("bench")
     _python("-m", "bench.zoo.chart")
 
 
 @task
 def screenshots(context: Context) -> None:
     """Take the pictures of the report's page and of the site in Chromium: docs/images/*.png."""
+    install("demo", "docs", "test")
     docs(context)
     _python("-m", "tests.report.screenshots")
 
@@ -265,18 +365,21 @@ def screenshots(context: Context) -> None:
 @task(help={"minutes": "number of minutes for which each target runs", "target": "run only fuzz/targets/TARGET_fuzz.*"})
 def fuzz(context: Context, minutes: float = 1, target: str = "") -> None:
     """Fuzz the code that reads untrusted input: options, graphs, images, models."""
+    install("test")
     _python("-m", "fuzz", *([target] if target else []), seconds=round(60 * minutes))
 
 
 @task(help={"count": "number of mutants", "seed": "seed that selects them", "jobs": "number of mutants to try at once"})
 def mutants(context: Context, count: int = 500, seed: int = 0, jobs: int = 1) -> None:
     """Make small errors in the code, one at a time, and print how many of them the tests detect."""
+    install("test")
     _python("-m", "mutants", count=count, seed=seed, jobs=jobs)
 
 
 @task
 def lint(context: Context) -> None:
     """Check style, types and who imports whom: ruff, mypy, import-linter, clang-format."""
+    install("test")
     _python("-m", "ruff", "check", ".")
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
@@ -314,21 +417,28 @@ def test(
 ) -> None:
     """Lint, build for the host, and run the tests."""
     if target != "host":
+        install("test")
         _python("-m", "pytest", "tests/emulated", target=target)
         return
     if runtimes:
+        install("test")
         build(context)
         _python("-m", "tests.runtimes.environments")
         return
-    try:
-        with ThreadPoolExecutor() as pool:
-            # Most checks of lint keep only one CPU busy, so the build runs at the same time.
-            linted = None if remaining else pool.submit(lint, context)
-            build(context)
-            if linted:
-                linted.result()
-    except KeyboardInterrupt:
-        raise Exit(code=INTERRUPTED) from None
+
+    def environment() -> None:
+        install(*fitting(*TESTED, *(TESTED_DEEPLY if deep or long else ())))
+        if not remaining:
+            lint(context)
+
+    def library() -> None:
+        # The first time, the runtime of the programs, which tests run, is fetched if it can be.
+        if not (bootstrap.VENV / "litebnn-test.stamp").is_file():
+            command = [sys.executable, "-m", "toolchains.runtime_library"]
+            subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        build(context)
+
+    _together(environment, library)
     # Deep tests in one file share their builds, and conftest.py orders the files. The limit of four workers bounds
     # memory, as each loads TensorFlow.
     order = ("--dist=loadfile", "--no-loadscope-reorder") if deep or long else ("--dist=worksteal",)

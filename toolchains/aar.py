@@ -21,14 +21,13 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
-from litebnn import __version__
 from toolchains.build import build, work_folder
 from toolchains.choice import find_compiler
 from toolchains.command_line import exit_code
 from toolchains.needs import missing
-from toolchains.parts.sbom import DATE
+from toolchains.parts import DATE
 from toolchains.probes import find_program
-from toolchains.targets import ROOT, Target, ToolkitError, load_targets
+from toolchains.targets import ROOT, VERSION, Target, ToolkitError, load_targets
 
 ANDROID = ROOT / "android"
 LIBRARY, NATIVE_METHODS = "liblitebnn.so", "liblitebnn_jni.so"
@@ -105,7 +104,7 @@ def pack(libraries: Mapping[Target, list[Path]], ndk: int, classes: Mapping[str,
         "proguard.txt": (ANDROID / "proguard.txt").read_bytes(),
         "META-INF/LICENSE": (ROOT / "LICENSE").read_bytes(),
         "classes.jar": _zip(classes),
-        "prefab/prefab.json": _json(name="litebnn", schema_version=2, dependencies=[], version=__version__),
+        "prefab/prefab.json": _json(name="litebnn", schema_version=2, dependencies=[], version=VERSION),
         "prefab/modules/litebnn/module.json": _json(export_libraries=[], library_name="liblitebnn"),
     }
     for header in sorted((ROOT / "ops" / "include").rglob("*.h")):
@@ -116,7 +115,7 @@ def pack(libraries: Mapping[Target, list[Path]], ndk: int, classes: Mapping[str,
         files[f"{abi}/abi.json"] = _json(abi=row.ndk_abi, api=row.ndk_platform, ndk=ndk, stl="none", static=False)
         files |= {f"jni/{row.ndk_abi}/{path.name}": path.read_bytes() for path in paths}
         files[f"{abi}/{LIBRARY}"] = files[f"jni/{row.ndk_abi}/{LIBRARY}"]
-    archive = folder / f"litebnn-{__version__}.aar"
+    archive = folder / f"litebnn-{VERSION}.aar"
     whole = archive.with_suffix(".new")
     whole.write_bytes(_zip(files))
     return whole.replace(archive)

@@ -8,12 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from litebnn import __version__
 from tests.needs import need
 from toolchains import aar
 from toolchains.aar import ANDROID, LIBRARY, NATIVE_METHODS, android_targets, compile_class, ndk_version, pack
 from toolchains.probes import find_program
-from toolchains.targets import ROOT, ToolkitError
+from toolchains.targets import ROOT, VERSION, ToolkitError
 
 CLASS = "org/litebnn/LitebnnDelegate.class"
 NAMESPACE = "{http://schemas.android.com/apk/res/android}"
@@ -32,7 +31,7 @@ def archive(tmp_path: Path) -> zipfile.ZipFile:
 
 
 def test_its_name_has_the_version(tmp_path: Path) -> None:
-    assert pack(stand_ins(tmp_path), 27, {}, tmp_path).name == f"litebnn-{__version__}.aar"
+    assert pack(stand_ins(tmp_path), 27, {}, tmp_path).name == f"litebnn-{VERSION}.aar"
     assert not list(tmp_path.glob("*.new"))
 
 
@@ -51,7 +50,7 @@ def test_an_app_finds_what_the_format_asks_for(archive: zipfile.ZipFile) -> None
 
 
 def test_prefab_has_the_headers_and_the_library(archive: zipfile.ZipFile) -> None:
-    assert json.loads(archive.read("prefab/prefab.json"))["version"] == __version__
+    assert json.loads(archive.read("prefab/prefab.json"))["version"] == VERSION
     module = "prefab/modules/litebnn"
     assert json.loads(archive.read(f"{module}/module.json"))["library_name"] == "liblitebnn"
     library = f"{module}/libs/android.arm64-v8a"

@@ -19,11 +19,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from toolchains.binaries import hide, is_macho, requirements
 from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
 from toolchains.compilers import Compiler
-from toolchains.formats.elf import needs
-from toolchains.formats.macho import hide, is_macho
 from toolchains.runtime_library import library_in, runtime_folder
 from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, find_target
 
@@ -59,7 +58,7 @@ def build(target: str, toolchain: str = "auto", *, programs: bool = True) -> Pat
     row = find_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
-        return _build(row, compiler, *([] if programs or row.is_bare else ["litebnn"]))
+        return _build(row, compiler, *([] if programs or row.is_bare_metal else ["litebnn"]))
 
 
 def build_tests(target: str, toolchain: str, *names: str) -> list[Path]:
@@ -121,7 +120,7 @@ def _compile(target: Target, compiler: Compiler, *products: str) -> None:
         "LITEBNN_VERSIONED_SONAME": "OFF",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }
-    if target.is_bare:
+    if target.is_bare_metal:
         options = {}
     steps = {"configuring": compiler.configure(work, **options), "compiling": compiler.compile(work, *products)}
     with work.with_suffix(".log").open("w", encoding="utf-8") as log:
@@ -146,13 +145,13 @@ def _build(target: Target, compiler: Compiler, *products: str) -> Path:
     work, runtime = work_folder(target, compiler), runtime_folder(target.name)
     others = [work / "programs" / name for name in programs_of(target)] if runtime.is_dir() and not products else []
     others += [library_in(runtime)] if others else []
-    name = MICRO_LIBRARY if target.is_bare else target.names.library
+    name = MICRO_LIBRARY if target.is_bare_metal else target.names.library
     if is_macho(work / name):
         hide(work / name)
     library = _put_in_place(work / name, others, target.folder)
     for product in [*(target.folder / other.name for other in others), library]:
         facts = [f"{target.name}: {_shown_path(product)}", f"{product.stat().st_size / 1024:.0f} KiB"]
-        facts += [] if target.is_bare else [needs(product)]
+        facts += [] if target.is_bare_metal else [requirements(product)]
         if product == library:
             facts.append(f"{time.monotonic() - start:.1f} s")
         print(", ".join(filter(None, facts)), flush=True)

@@ -5,21 +5,20 @@ python -m toolchains.bundle --target=rpi4
 
 import gzip
 import io
+import subprocess
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
 
-from toolchains.boards.models import board_models
-from toolchains.boards.state import SCRIPT
+from toolchains.binaries import requirements
+from toolchains.boards.table import SCRIPT
 from toolchains.build import build, programs_of
 from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
-from toolchains.formats.elf import needs
-from toolchains.parts.sbom import DATE, FILE_NAME, bill_of_materials
-from toolchains.parts.table import notices, parts_of, write
+from toolchains.parts import DATE, FILE_NAME, bill_of_materials, notices, parts_of, write
 from toolchains.runtime_library import fetch, library_in, runtime_folder
-from toolchains.targets import ROOT, Target, find_system_target
+from toolchains.targets import ROOT, Target, ToolkitError, find_system_target
 
 EXAMPLES = ROOT / "examples" / "label_image"
 NOTICES = "NOTICES.txt"
@@ -69,6 +68,19 @@ def bundle(target: str, toolchain: str = "auto") -> Path:
     return pack(row, files, ROOT / "dist")
 
 
+def board_models() -> Path:
+    """The folder of models that litebnn-board-benchmark runs. The converter makes it, in a process of its own.
+
+    Raises:
+        ToolkitError: the converter failed.
+    """
+    command = [sys.executable, "-m", "bench.board_models"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if run.returncode:
+        raise ToolkitError(f"the board's models: {(run.stderr.strip().splitlines() or ['failed'])[-1]}")
+    return Path(run.stdout.splitlines()[-1])
+
+
 def pack(target: Target, files: list[Path], folder: Path) -> Path:
     """Packs files and folders, and a README, into FOLDER/litebnn-TARGET.tar.gz; returns its path."""
     name = f"litebnn-{target.name}"
@@ -99,7 +111,7 @@ def readme(target: Target, files: list[Path]) -> str:
         f"Your own programs load {target.names.library} as a delegate or link it; "
         "`--help` lists the flags of each program.",
     ]
-    floors = {file.name: needs(file) for file in files if file.is_file()}
+    floors = {file.name: requirements(file) for file in files if file.is_file()}
     asks = [f"{file} {words}" for file, words in floors.items() if words]
     return "\n".join([*lines, *([NEEDS, *asks] if asks else [])]) + "\n"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from toolchains import bundle as bundling
+from toolchains.binaries import requirements
 from toolchains.bundle import main, pack
-from toolchains.formats.elf import needs
 from toolchains.targets import find_target
 
 
@@ -42,7 +42,7 @@ def test_the_readme_says_what_each_product_needs(target, tmp_path):
     data.write_text("data")
     with tarfile.open(pack(target, [program, data], tmp_path / "dist")) as tar:
         readme = tar.extractfile("litebnn-rpi4/README").read().decode()
-    assert readme.splitlines()[-1] == f"{program.name} {needs(program)}"
+    assert readme.splitlines()[-1] == f"{program.name} {requirements(program)}"
     assert "GLIBC 2." in readme
 
 

@@ -34,7 +34,7 @@ def test_auto_takes_gcc_then_zig_then_docker_for_this_machine(monkeypatch: pytes
 @pytest.mark.parametrize("target", [name for name, row in load_targets().items() if row.triple])
 def test_auto_does_not_depend_on_what_else_is_installed(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
     first, *others = find_target(target).toolchains
-    assert first in ("zig", "ndk") or (first, others, find_target(target).is_bare) == ("gcc", [], True)
+    assert first in ("zig", "ndk") or (first, others, find_target(target).is_bare_metal) == ("gcc", [], True)
     assert found_with(monkeypatch, target) == first
     assert found_with(monkeypatch, target, **dict.fromkeys(others, "none")) == first
     with pytest.raises(ToolkitError, match="^no network") as caught:

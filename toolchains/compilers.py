@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from litebnn.doctor.finding import pip_install
 from toolchains.fetch import pypi
 from toolchains.fetch.lock import find
-from toolchains.needs import missing, needs, toolchain_needs
+from toolchains.needs import missing, needs, toolchain_needs, with_pip
 from toolchains.probes import NDK_FILE, cxx_program, find_program, versions
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
 
@@ -126,7 +125,7 @@ def find_gcc(target: Target) -> Compiler:
     if target.triple:
         program = f"{target.triple}-g++"
         arguments = {
-            "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / ("bare.cmake" if target.is_bare else "gcc.cmake")),
+            "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / ("bare_metal.cmake" if target.is_bare_metal else "gcc.cmake")),
             "LITEBNN_TRIPLE": target.triple,
             "LITEBNN_PROCESSOR": target.processor,
             "LITEBNN_CPU_FLAGS": " ".join(target.gcc_flags),
@@ -139,7 +138,7 @@ def find_gcc(target: Target) -> Compiler:
         found, install = cxx_program(), needs()["c++"].install
     if not found:
         raise ToolkitError(f"{program} is missing: {install}")
-    source = MICRO if target.is_bare else ROOT
+    source = MICRO if target.is_bare_metal else ROOT
     return Compiler("gcc", _version(found), arguments, _cmake(), find_program("ninja"), source=source)
 
 
@@ -246,7 +245,7 @@ def find_zig(target: Target) -> Compiler:
     program, version = ziglang_program(), _zig_version()
     if not version:
         raise ToolkitError(
-            f"the Python package ziglang has no program `zig` here: {pip_install('--force-reinstall ziglang')}"
+            f"the Python package ziglang has no program `zig` here: {with_pip('pip install --force-reinstall ziglang')}"
         )
     return Compiler("zig", f"zig {version}", zig_arguments(target, program), cmake, find_program("ninja"), _run_zig)
 

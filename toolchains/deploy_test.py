@@ -11,6 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from bench import deploy as command
+from bench.deploy import deploy, main
 from litebnn import cli
 from litebnn.boards.board import Board
 from litebnn.boards.host_keys import BoardError, fingerprint
@@ -19,7 +21,6 @@ from tests.needs import imported, need
 from tests.support.programs import host_programs
 from toolchains import deploy as deploying
 from toolchains.bundle import bundle, pack
-from toolchains.deploy import deploy, main
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 paramiko = imported("paramiko", "deploy")
@@ -144,7 +145,7 @@ def test_programs_that_the_board_cannot_run_are_one_line(board, tmp_path, monkey
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     archive = pack(find_target("host"), [program], tmp_path)
-    monkeypatch.setattr(deploying, "bundle", lambda target, toolchain: archive)
+    monkeypatch.setattr(command, "bundle", lambda target, toolchain: archive)
     arguments = [f"--host={board.host}", f"--identity={board.identity}", f"--folder={folder}"]
     assert error(capsys, "--target=host", *arguments).startswith(message.format(host=board.host, folder=folder))
     assert not list(find_target("host").folder.glob(f"*127.0.0.1-{board.port}.json*"))
@@ -158,32 +159,50 @@ def error(capsys, *arguments: str) -> str:
     return lines[0].removeprefix("error: ")
 
 
-def test_a_refused_connection_is_one_line(capsys):
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    """A folder with private keys: `other`, which no board accepts, `secret` with a passphrase, and `none` and `cut`."""
+    folder = tmp_path_factory.mktemp("keys")
+    new_key(folder / "other")
+    paramiko.RSAKey.generate(2048).write_private_key_file(str(folder / "secret"), password="secret")
+    (folder / "none").write_text("no key")
+    (folder / "cut").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n")
+    return folder
+
+
+ELSEWHERE = "rpi4" if platform.machine() == "x86_64" else "x86_64"
+NO_HOSTS = ("", "@", "pi@", "pi@board:ssh", ":22", "pi@:", "board:65536", "board:0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        *((f"--host={host}", f"--host={host}: expected [USER@]HOST[:PORT]") for host in NO_HOSTS),
+        *(
+            (
+                f"--host=pi@board --identity={{keys}}/{name}",
+                f"--identity={{keys}}/{name} cannot be used as a private key: ",
+            )
+            for name in ("nowhere", "none", "cut", "secret")
+        ),
+        ("--host={closed}", "cannot connect to {closed}: "),
+        ("--host=pi@board.invalid", "cannot connect to pi@board.invalid: "),
+        ("--host={host} --identity={keys}/other", "cannot connect to {host}: Authentication failed"),
+        (
+            f"{{at}} --target={ELSEWHERE}",
+            f"{{host}} has another CPU than {ELSEWHERE}: {platform.machine()} (64 bits), not ",
+        ),
+        ("{at} --folder=/proc/nowhere", "{host} cannot make the folder /proc/nowhere: mkdir: "),
+        ("--host=pi@board --model=/nowhere.tflite", "--model=/nowhere.tflite is no file"),
+    ],
+)
+def test_a_mistake_is_one_line(board, keys, capsys, arguments, message):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    message = error(capsys, "--target=host", f"--host=pi@127.0.0.1:{port}")
-    assert message.startswith(f"cannot connect to pi@127.0.0.1:{port}: ")
-    assert "Unable to connect to port" in message
-
-
-@pytest.mark.parametrize("host", ["", "@", "pi@", "pi@board:ssh", ":22", "pi@:", "board:65536", "board:0"])
-def test_a_host_that_is_none_is_one_line(capsys, host):
-    assert error(capsys, "--target=host", f"--host={host}") == f"--host={host}: expected [USER@]HOST[:PORT]"
-
-
-@pytest.mark.parametrize("content", [None, "no key", "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"])
-def test_an_identity_that_is_no_key_is_named(tmp_path, capsys, content):
-    identity = tmp_path / "key"
-    if content is not None:
-        identity.write_text(content)
-    message = error(capsys, "--target=host", "--host=pi@board.invalid", f"--identity={identity}")
-    assert message.startswith(f"--identity={identity} cannot be used as a private key: ")
-
-
-def test_an_identity_with_a_passphrase_is_named(tmp_path, capsys):
-    paramiko.RSAKey.generate(2048).write_private_key_file(str(tmp_path / "key"), password="secret")
-    message = error(capsys, "--target=host", "--host=pi@board.invalid", f"--identity={tmp_path / 'key'}")
-    assert message.startswith(f"--identity={tmp_path / 'key'} cannot be used as a private key: ")
+        closed = f"pi@127.0.0.1:{server.getsockname()[1]}"
+    at = f"--host={board.host} --identity={board.identity}"
+    words = {"keys": keys, "closed": closed, "host": board.host, "at": at}
+    found = error(capsys, *f"--target=host {arguments}".format(**words).split())
+    assert found.startswith(message.format(**words))
 
 
 @pytest.mark.parametrize(("given", "there"), [("~", "."), ("~/bnn", "bnn"), ("/opt/~", "/opt/~"), ("a b", "a b")])
@@ -200,17 +219,6 @@ def test_what_a_login_script_prints_is_no_cpu():
     board.check = lambda command, what: "Welcome to the board"
     with pytest.raises(ToolkitError, match=r"^pi@board does not tell its CPU: Welcome to the board$"):
         deploying.check_processor(find_target("rpi4"), board)
-
-
-def test_a_host_that_does_not_exist_is_one_line(capsys):
-    message = error(capsys, "--target=host", "--host=pi@board.invalid")
-    assert message.startswith("cannot connect to pi@board.invalid: ")
-
-
-def test_a_key_that_the_board_does_not_know_is_one_line(board, tmp_path, capsys):
-    new_key(tmp_path / "other")
-    message = error(capsys, "--target=host", f"--host={board.host}", f"--identity={tmp_path / 'other'}")
-    assert message.startswith(f"cannot connect to {board.host}: Authentication failed")
 
 
 def test_a_board_with_another_host_key_than_before_is_refused(board, known_hosts, capsys):
@@ -281,12 +289,6 @@ def test_braces_in_a_path_are_part_of_it(board, tmp_path):
     assert (folder / "{back}").read_text() == "given"
 
 
-def test_another_cpu_is_one_line(board, capsys):
-    target = "rpi4" if platform.machine() == "x86_64" else "x86_64"
-    message = error(capsys, f"--target={target}", f"--host={board.host}", f"--identity={board.identity}")
-    assert message.startswith(f"{board.host} has another CPU than {target}: {platform.machine()} (64 bits), not ")
-
-
 @pytest.fixture
 def small_disk(tmp_path):
     """A folder on a mounted disk of 1 MiB."""
@@ -309,19 +311,6 @@ def test_a_full_disk_is_one_line(board, small_disk, monkeypatch, capsys):
     message = error(capsys, "--target=host", *arguments)
     assert message.startswith(f"cannot copy litebnn-host.tar.gz to {board.host}: ")
     assert message.endswith("is its disk full?")
-
-
-def test_a_folder_that_cannot_be_made_is_one_line(board, capsys):
-    arguments = [f"--host={board.host}", f"--identity={board.identity}", "--folder=/proc/nowhere"]
-    message = error(capsys, "--target=host", *arguments)
-    assert message.startswith(f"{board.host} cannot make the folder /proc/nowhere: mkdir: ")
-
-
-def test_a_model_that_is_not_there_is_one_line(capsys):
-    assert (
-        error(capsys, "--target=host", "--host=pi@board", "--model=/nowhere.tflite")
-        == "--model=/nowhere.tflite is no file"
-    )
 
 
 def test_without_fabric_it_says_what_to_install(monkeypatch, capsys):

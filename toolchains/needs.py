@@ -1,10 +1,11 @@
-"""Lists the requirements of builds and tests besides Python: how to find and to install each one.
+"""The table of what builds, tests and tasks need besides Python: how to find and to install each requirement.
 
-Tests are skipped, tasks report missing requirements, and `litebnn doctor` lists them by this table. The module imports
-only the standard library, so bootstrap.py can read it before anything is installed.
+Tests are skipped, tasks install and report, and `litebnn doctor` lists by this table. Only the standard library is
+imported, so that it can be read before anything is installed.
 """
 
 import functools
+import re
 import shlex
 import sys
 import sysconfig
@@ -13,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import bootstrap
 from toolchains import probes
 from toolchains.deb import namespace
 
@@ -34,6 +34,12 @@ MAKE_QUICKNET = (
 # folder `tests` that larq-zoo installs is removed, because it would hide the project's folder `tests`.
 _TESTS = Path(sysconfig.get_path("purelib"), "tests")
 INSTALL_LARQ_ZOO = f"pip install --no-deps larq-zoo zookeeper && pip install typeguard click && rm -r {_TESTS}"
+
+# The newest Python of an extra. Keras 2 (tf-keras) has no release for the TensorFlow of Python 3.14.
+NEWEST_PYTHON = {"larq": (3, 13), "compare": (3, 13)}
+# What pip must install without its dependencies, after the extra: larq's metadata requires numpy 1, which has no wheels
+# for Python 3.13, but larq runs with numpy 2.
+WITHOUT_DEPENDENCIES = {"larq": ["larq>=0.13.3"]} if sys.version_info >= (3, 13) else {}
 
 
 @dataclass(frozen=True)
@@ -63,9 +69,6 @@ class Need:
     @property
     def command(self) -> str:
         """`install` with the pip of this Python's environment, which need not be the pip of the user's shell."""
-        # The import is inside this property, so that a Python that cannot import litebnn can read the table.
-        from litebnn.doctor.finding import with_pip
-
         return with_pip(self.install)
 
     def is_found(self) -> bool:
@@ -88,16 +91,27 @@ class Need:
         return f"no wheels for Python {this}, only up to {newest}"
 
 
+def with_pip(command: str) -> str:
+    """The command, in which this Python runs each `pip install`.
+
+    >>> with_pip("apt install git && pip install rich").endswith(" -m pip install rich")
+    True
+    """
+    # A link is not followed: its target lies outside of the virtual environment.
+    python, here = Path(sys.executable), Path.cwd()
+    shown = shlex.quote(str(python.relative_to(here) if python.is_relative_to(here) else python))
+    return re.sub(r"(?<!\S)pip install(?= )", lambda _: f"{shown} -m pip install", command)
+
+
 def _program(name: str, package: str, purpose: str, *programs: str, answers: Callable[[], bool] | None = None) -> Need:
     return Need(name, "program", purpose, f"apt install {package}", programs or (name,), answers=answers)
 
 
 def _extra(name: str, purpose: str, *modules: str) -> Need:
     install = f"pip install 'litebnn[{name}]'"
-    if apart := bootstrap.without_dependencies(name):
-        install += f" && pip install --no-deps {shlex.join(apart)}"
-    newest, _ = bootstrap.NEWEST_PYTHON.get(name, (None, ""))
-    return Need(name, "package", purpose, install, modules=modules, newest_python=newest)
+    if name in WITHOUT_DEPENDENCIES:
+        install += f" && pip install --no-deps {shlex.join(WITHOUT_DEPENDENCIES[name])}"
+    return Need(name, "package", purpose, install, modules=modules, newest_python=NEWEST_PYTHON.get(name))
 
 
 def _package(name: str, purpose: str, module: str, extra: str = "") -> Need:
@@ -109,12 +123,11 @@ def _file(name: str, install: str, purpose: str, path: Path) -> Need:
     return Need(name, "file", purpose, install, files=(path,))
 
 
-def _service(name: str, install: str, purpose: str, answers: Callable[[], bool]) -> Need:
-    return Need(name, "service", purpose, install, answers=answers)
+def _service(name: str, install: str, purpose: str, answers: Callable[[], bool], kind: str = "service") -> Need:
+    return Need(name, kind, purpose, install, answers=answers)
 
 
-def _network(name: str, install: str, purpose: str, answers: Callable[[], bool]) -> Need:
-    return Need(name, "network", purpose, install, answers=answers)
+_network = functools.partial(_service, kind="network")
 
 
 CLANG = "clang-19 libclang-rt-19-dev llvm-19"
@@ -183,7 +196,7 @@ _ROWS = (
     _package("cosmic-ray", "`invoke mutants`", "cosmic_ray", "test"),
     _package("coverage", "what fuzzing and mutants have covered", "coverage", "test"),
     _package("auditwheel", "what a wheel asks of its platform", "auditwheel", "test"),
-    _package("lief", "what a library for macOS or Windows exports and asks for", "lief", "test"),
+    _package("lief", "what a library exports, and asks for", "lief", "dev"),
     Need("zizmor", "package", "the files for CI", "pip install 'litebnn[test]'", programs=("zizmor",)),
     _package("playwright", "driving Chromium", "playwright", "test"),
     _package("ai-edge-litert", "a runtime", "ai_edge_litert"),
@@ -206,45 +219,30 @@ _ROWS = (
     Need("library", "file", "running binary models", "python3 bootstrap.py build", answers=probes.has_library),
     # Requirements that a function tries, mostly services such as Docker's engine or a package index.
     _network("pytorch", "give pip an index with a PyTorch for CPUs, for this Python", "PyTorch", probes.has_cpu_torch),
-    Need(
-        *("macos-sdk", "file", "building for macOS by its clang", "run it on a Mac, after xcode-select --install"),
-        answers=probes.has_macos_sdk,
-    ),
-    Need(
-        "ndk",
-        "file",
-        "building for Android",
-        "export ANDROID_NDK_HOME=FOLDER_OF_THE_ANDROID_NDK",
-        answers=probes.has_ndk,
+    _service(
+        *("macos-sdk", "run it on a Mac, after xcode-select --install", "building for macOS by its clang"),
+        *(probes.has_macos_sdk, "file"),
     ),
     _service(
-        "docker-engine",
-        "apt install docker.io && systemctl start docker",
-        "`invoke build --toolchain=docker`",
+        *("ndk", "export ANDROID_NDK_HOME=FOLDER_OF_THE_ANDROID_NDK", "building for Android", probes.has_ndk, "file"),
+    ),
+    _service(
+        *("docker-engine", "apt install docker.io && systemctl start docker", "`invoke build --toolchain=docker`"),
         probes.engine_answers,
     ),
     _service("loopback", "ip link set lo up", "boards and clusters on this machine", probes.listens),
     _service("mounts", "run it as root", "disks that are full", probes.mounts),
     _service(
-        "namespaces",
-        "run it as root, on Linux 6.7 or newer",
-        "installing Debian packages of other CPUs",
+        *("namespaces", "run it as root, on Linux 6.7 or newer", "installing Debian packages of other CPUs"),
         namespace.registers_emulators,
     ),
-    _network(
-        "pypi",
-        "give pip an index that it reaches",
-        "runtimes and compilers by pip",
-        lambda: probes.pip_finds("iniconfig"),
-    ),
+    _network("pypi", "give pip an index that it reaches", "runtimes and compilers by pip", probes.has_pypi),
     _network(
         *("tflite-micro", "give pip an index with tflite-micro, for its Pythons", "TensorFlow Lite Micro"),
         probes.has_tflm,
     ),
     _network(
-        "debian",
-        f"connect to {probes.DEBIAN}, from a Debian",
-        "other CPUs' packages, and emulators",
+        *("debian", f"connect to {probes.DEBIAN}, from a Debian", "other CPUs' packages, and emulators"),
         probes.unpacks_debian,
     ),
     _network("npm-registry", f"connect to {probes.NPM}", "TensorFlow Lite's C library, stb_image", probes.npm_answers),
@@ -267,7 +265,7 @@ def _targets() -> Iterator[Need]:
 def needs() -> dict[str, Need]:
     """All requirements by name. Compilers and emulators of other targets are included only if this Python can read TOML
     (3.11, or tomli)."""
-    readable = probes.has_module("litebnn") and (probes.has_module("tomllib") or probes.has_module("tomli"))
+    readable = probes.has_module("tomllib") or probes.has_module("tomli")
     return {need.name: need for need in (*_ROWS, *(_targets() if readable else ()))}
 
 

@@ -1,33 +1,37 @@
 """Tests of needs.py, the table of requirements."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from litebnn.doctor.finding import pip_install
-from toolchains.needs import Need, installation, missing, needs
+import litebnn
+from litebnn import system
+from litebnn.doctor import packages
+from toolchains import targets
+from toolchains.needs import NEWEST_PYTHON, WITHOUT_DEPENDENCIES, Need, installation, missing, needs, with_pip
 from toolchains.probes import versions
 from toolchains.targets import ROOT, load_targets, read_toml
 
-HERE = Need("here", "program", "a test", "apt install here", programs=("no-such-program", "python3"))
 
-
-def test_one_of_the_programs_is_enough() -> None:
-    assert HERE.missing() == ""
-    assert Need("a", "program", "", "apt install a", programs=("no-such",)).missing() == "a is missing: apt install a"
-
-
-def test_all_modules_are_needed() -> None:
-    assert Need("a", "package", "", "", modules=("json", "xml.dom")).is_found()
-    assert not Need("a", "package", "", "", modules=("json", "no_such")).is_found()
-    assert not Need("a", "package", "", "", modules=("no_such.module",)).is_found()
-
-
-def test_all_files_are_needed(tmp_path: Path) -> None:
-    assert Need("a", "file", "", "", files=(tmp_path,)).is_found()
-    assert not Need("a", "file", "", "", files=(tmp_path, tmp_path / "no")).is_found()
+@pytest.mark.parametrize(
+    ("programs", "modules", "files", "is_found"),
+    [
+        (("no-such-program", "python3"), (), (), True),
+        (("no-such-program",), (), (), False),
+        ((), ("json", "xml.dom"), (), True),
+        ((), ("json", "no_such"), (), False),
+        ((), ("no_such.module",), (), False),
+        ((), (), (ROOT,), True),
+        ((), (), (ROOT, ROOT / "no"), False),
+    ],
+)
+def test_one_program_and_all_modules_and_files_are_needed(
+    programs: tuple[str, ...], modules: tuple[str, ...], files: tuple[Path, ...], is_found: bool
+) -> None:
+    assert Need("a", "", "", "", programs=programs, modules=modules, files=files).is_found() == is_found
 
 
 def test_a_program_without_a_path_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -38,7 +42,9 @@ def test_a_program_without_a_path_is_missing(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_a_missing_package_is_installed_for_this_python() -> None:
     row = Need("a", "package", "", "pip install a && pip install --no-deps b", modules=("no_such",))
-    assert row.missing() == f"a is missing: {pip_install('a')} && {pip_install('--no-deps b')}"
+    python = with_pip("pip install ").removesuffix(" -m pip install ")
+    assert shutil.which(python) == sys.executable
+    assert row.missing() == f"a is missing: {python} -m pip install a && {python} -m pip install --no-deps b"
 
 
 def test_debians_versions_are_found() -> None:
@@ -76,6 +82,20 @@ def test_targets_compilers_and_emulators_are_those_of_their_table() -> None:
         assert not target.emulator or target.emulator in needs()
 
 
+def test_pythons_of_extras_are_those_of_the_installed_doctor() -> None:
+    assert packages.NEWEST_PYTHON == NEWEST_PYTHON
+    here = {extra for extra, (_, oldest) in packages.APART.items() if sys.version_info >= oldest}
+    assert here == set(WITHOUT_DEPENDENCIES)
+
+
+def test_system_names_are_those_of_the_package() -> None:
+    ours, theirs = targets.SYSTEMS, system.SYSTEMS
+    assert ours.keys() == theirs.keys()
+    for name, each in theirs.items():
+        assert ours[name] == targets.System(each.library, each.litert, each.program_suffix)
+    assert litebnn.__version__ == targets.VERSION
+
+
 def test_extras_are_those_of_the_project() -> None:
     extras = read_toml(ROOT / "pyproject.toml")["project"]["optional-dependencies"]
     named = {need.install.partition("[")[2].partition("]")[0] for need in needs().values() if "[" in need.install}
@@ -90,13 +110,6 @@ def test_what_is_missing_is_installed_by_one_command_an_installer(monkeypatch: p
     engine = needs()["docker-engine"].install
     assert installation(["docker-engine", "valgrind"]) == [engine, "apt install valgrind"]
     assert missing("valgrind") in ("", "valgrind is missing: apt install valgrind")
-
-
-def test_quicknet_is_made_as_its_script_says() -> None:
-    said = (ROOT / "bench" / "zoo" / "make_models.py").read_text(encoding="utf-8").replace("\\\n", "")
-    *commands, made = needs()["quicknet"].command.split(" && ")
-    assert made.startswith("build/peer-venv/bin/python -m bench.zoo.make_models ")
-    assert all(command in " ".join(said.split()) for command in commands)
 
 
 def test_it_needs_the_standard_library_only() -> None:

@@ -1,7 +1,6 @@
 """Looks for the requirements that a machine may lack: programs, modules, libraries, registries and services.
 
-The rows of needs.py call these functions. The module imports only the standard library and bootstrap.py at its top, so
-it runs before anything is installed.
+The rows of needs.py call these functions, before anything is installed: only the standard library is imported.
 """
 
 import importlib.util
@@ -16,7 +15,7 @@ import urllib.request
 from importlib.metadata import version
 from pathlib import Path
 
-import bootstrap
+from toolchains.fetch import pytorch
 
 ROOT = Path(__file__).resolve().parents[1]
 NDK_FILE = Path("build", "cmake", "android.toolchain.cmake")
@@ -67,6 +66,10 @@ def pip_finds(requirement: str) -> bool:
     return runs(sys.executable, "-m", "pip", "install", *options, requirement)
 
 
+def has_pypi() -> bool:
+    return pip_finds("iniconfig")
+
+
 def has_tflm() -> bool:
     # The import is inside this function, so that a Python without a TOML reader can import this module.
     from toolchains.fetch.lock import find
@@ -88,7 +91,7 @@ def has_library() -> bool:
     package = importlib.util.find_spec("litebnn")
     if package is None:
         return False
-    from litebnn.system import HERE
+    from toolchains.targets import HERE
 
     folders = package.submodule_search_locations or ()
     built = (ROOT / "build" / "host", *(Path(folder) / "lib" for folder in folders))
@@ -102,9 +105,9 @@ def has_numpy_of_tflite_runtime() -> bool:
 
 
 def has_cpu_torch() -> bool:
-    """True if bootstrap.py has made its environment for PyTorch, or can make it without CUDA."""
-    made = bootstrap.TORCH_VENV / "litebnn-torch.stamp"
-    return made.is_file() or bootstrap.cpu_torch(Path(sys.prefix)) is not None
+    """True if tasks.py has made its environment for PyTorch, or can make it without CUDA."""
+    made = ROOT / ".venv-torch" / "litebnn-torch.stamp"
+    return made.is_file() or pytorch.without_cuda(Path(sys.executable)) is not None
 
 
 def has_mingw() -> bool:

@@ -19,12 +19,11 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from litebnn.system import SYSTEMS
 from toolchains.command_line import parser, run
 from toolchains.fetch import pypi
 from toolchains.fetch.lock import find
 from toolchains.fetch.npm import take_files
-from toolchains.targets import BUILD, Target, ToolkitError, find_system_target
+from toolchains.targets import BUILD, SYSTEMS, Target, ToolkitError, find_system_target
 
 LITERT = find("ai-edge-litert")
 LITERT_VERSION = LITERT.version

@@ -1,21 +1,20 @@
 """Reads the table of targets, targets.toml, as typed rows."""
 
+import re
 import sys
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-if TYPE_CHECKING:
-    from litebnn.system import System
-
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 TABLE = ROOT / "toolchains" / "targets.toml"
+PACKAGE = ROOT / "converter" / "litebnn" / "__init__.py"
 
 # The toolchains that the option --toolchain can name, besides "auto".
 TOOLCHAINS = ("gcc", "clang", "zig", "docker", "ndk")
@@ -26,8 +25,37 @@ def read_toml(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
+def _version() -> str:
+    found = re.search(r'^__version__ = "(.+)"$', PACKAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert found, f"{PACKAGE} has no __version__"
+    return found[1]
+
+
+# The version of the package litebnn, which is not imported: the toolkit also runs where it is not installed.
+VERSION = _version()
+
+
 class ToolkitError(Exception):
     """A problem that the user can fix. The message has one line."""
+
+
+@dataclass(frozen=True)
+class System:
+    """File names on an operating system: the op library, LiteRT's C library, and the ending of programs."""
+
+    library: str
+    litert: str
+    program_suffix: str = ""
+
+
+# By CMake's names of the operating systems.
+SYSTEMS = {
+    "Linux": System("liblitebnn.so", "libLiteRt.so"),
+    "Android": System("liblitebnn.so", "libLiteRt.so"),
+    "Darwin": System("liblitebnn.dylib", "libLiteRt.dylib"),
+    "Windows": System("litebnn.dll", "libLiteRt.dll", ".exe"),
+}
+HERE = SYSTEMS[{"win32": "Windows", "darwin": "Darwin"}.get(sys.platform, "Linux")]
 
 
 @dataclass(frozen=True)
@@ -61,17 +89,13 @@ class Target:
         return BUILD / self.name
 
     @property
-    def is_bare(self) -> bool:
+    def is_bare_metal(self) -> bool:
         """True for a microcontroller, which has no operating system."""
         return bool(self.machine)
 
     @property
-    def names(self) -> "System":
+    def names(self) -> System:
         """The file names of libraries and programs on the target's system."""
-        # The import is inside this function, because the environment that writes the zoo's networks does not have
-        # litebnn.
-        from litebnn.system import HERE, SYSTEMS
-
         return SYSTEMS[self.system] if self.triple else HERE
 
     @property
@@ -110,8 +134,6 @@ def _check(name: str, row: Any) -> None:
     """Raises ToolkitError if a row has an unknown key or a value of the wrong type."""
     if not isinstance(row, dict):
         raise ToolkitError(f"{TABLE.name}, {name}: expected a row, as [{name}], found {row!r}")
-    from litebnn.system import SYSTEMS
-
     for key, value in row.items():
         if key not in KEYS:
             raise ToolkitError(f"{TABLE.name}, row {name}: unknown key '{key}'; the keys are {', '.join(KEYS)}")
@@ -157,6 +179,6 @@ def find_system_target(name: str) -> Target:
         ToolkitError: as for `find_target`, or the target is a microcontroller.
     """
     target = find_target(name)
-    if target.is_bare:
+    if target.is_bare_metal:
         raise ToolkitError(f"{name} is a microcontroller, for which only `invoke build --target={name}` is there")
     return target

@@ -16,12 +16,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from toolchains.binaries import floors
 from toolchains.build import build
 from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
-from toolchains.formats.elf import floors
-from toolchains.parts.sbom import FILE_NAME, bill_of_materials
-from toolchains.parts.table import parts_of, write
+from toolchains.parts import FILE_NAME, bill_of_materials, parts_of, write
 from toolchains.targets import ROOT, ToolkitError, find_system_target, find_target
 
 # The environment variables by which `build_wheel` tells the build hook, which runs in another process, what to build.
@@ -49,7 +48,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     library = build(row.family, toolchain, programs=False)
     platform = row.wheel or re.sub(r"\W", "_", sysconfig.get_platform())
     promised = re.match(r"manylinux_(\d+)_(\d+)_", platform)
-    asks = floors(library).get("GLIBC", "0")
+    asks = floors(library).get("GLIBC", "0") if promised else ""
     if promised and tuple(map(int, asks.split("."))) > tuple(map(int, promised.groups())):
         raise ToolkitError(f"a {platform} wheel's library may not ask for glibc {asks}: use --toolchain=zig")
     family = find_target(row.family)

@@ -56,14 +56,14 @@ def measure(target: str, write: bool) -> None:
     """Counts the instructions of one microcontroller, or of all if `target` is empty. Prints the counts or,
     if `write` is true, stores them.
     """
-    rows = [find_target(target)] if target else [row for row in load_targets().values() if row.is_bare]
+    rows = [find_target(target)] if target else [row for row in load_targets().values() if row.is_bare_metal]
     if write:
         costs = json.loads(COSTS_FILE.read_text(encoding="utf-8")) if target else {}
         costs |= {row.name: fitted_costs(row) for row in rows}
         write_whole(COSTS_FILE, (json.dumps(costs, indent=1) + "\n").encode())
         return
     for row in rows:
-        if not row.is_bare:
+        if not row.is_bare_metal:
             raise ToolkitError(f"{row.name} is no microcontroller; expected a row of targets.toml with a machine")
         result = Table(title=f"{row.name}: instructions for 32 products, 3x3")
         for column in ("channels", "output", *kernels_of(row)):

@@ -25,7 +25,7 @@ from litebnn.flatbuffer import read_model
 from litebnn.micro.estimate import COSTS_FILE, INSTRUCTIONS, builtin_costs, work_of
 from litebnn.micro.placement import place
 from tests.micro import networks
-from toolchains.bare.network import run_selftest
+from toolchains.bare_metal.network import run_selftest
 from toolchains.targets import find_target
 
 # Input sizes (height, channels) of additional networks, which have the ops that random networks seldom contain.

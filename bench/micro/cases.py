@@ -9,7 +9,7 @@ from bench.micro.source import CLAMPS, Array, Case, program_source
 from litebnn.micro.choice import NUMBERS
 from litebnn.micro.fixed_output import fixed_output
 from litebnn.micro.pack import KERNELS, Geometry, pack_bconv2d, words_of
-from toolchains.bare import compile_program, run_program
+from toolchains.bare_metal import compile_program, run_program
 from toolchains.targets import Target
 
 OUTPUTS = ("bits", *NUMBERS)

@@ -25,8 +25,8 @@ from examples.mnist.data import bundled_digits
 from litebnn.micro import KERNELS, TARGETS
 from litebnn.micro.emit import array_text
 from litebnn.micro.program import C_TYPES_OF_DATA
-from toolchains.bare import compile_program, run_program
-from toolchains.bare.network import section_bytes
+from toolchains.bare_metal import compile_program, run_program
+from toolchains.bare_metal.network import section_bytes
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 HERE = Path(__file__).parent

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import litebnn
+from bench.board_models import LAYERS, NETWORKS, board_models
 from tests.support.programs import error_of, host_programs, run
-from toolchains.boards.models import LAYERS, NETWORKS, board_models
 from toolchains.boards.table import page
 from toolchains.bundle import bundle
 

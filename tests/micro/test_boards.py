@@ -14,12 +14,12 @@ from litebnn.micro import choice
 from litebnn.micro.fixed_output import fixed_output
 from tests.micro.layers import RANDOM_LAYERS, case_of
 from tests.needs import need
-from toolchains.bare import compile_program, run_program
+from toolchains.bare_metal import compile_program, run_program
 from toolchains.build import build
 from toolchains.targets import Target, ToolkitError, find_target, load_targets
 
 pytestmark = pytest.mark.deep
-BOARDS = [row.name for row in load_targets().values() if row.is_bare]
+BOARDS = [row.name for row in load_targets().values() if row.is_bare_metal]
 
 
 @pytest.fixture(params=BOARDS)

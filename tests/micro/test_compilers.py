@@ -11,7 +11,7 @@ from bench.micro.source import program_source
 from tests.micro.host import SOURCES, WARNINGS
 from tests.micro.layers import RANDOM_LAYERS, case_of
 from tests.needs import need
-from toolchains.bare import HERE
+from toolchains.bare_metal import HERE
 from toolchains.compilers import find_clang_tool, ziglang_program
 from toolchains.targets import ROOT, find_target
 

@@ -15,7 +15,7 @@ from litebnn.micro import TARGETS
 from litebnn.micro.estimate import CYCLES, builtin_costs
 from litebnn.micro.export import estimate_c
 from litebnn.micro.folder import sources_folder
-from toolchains.bare.network import run_selftest
+from toolchains.bare_metal.network import run_selftest
 from toolchains.targets import ROOT, find_target
 
 DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"

@@ -12,7 +12,7 @@ import pytest
 import litebnn
 from litebnn.micro import KERNELS, TARGETS
 from tests.micro import networks
-from toolchains.bare.network import Run, run_selftest, run_selftests, symbols
+from toolchains.bare_metal.network import Run, run_selftest, run_selftests, symbols
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 GOLDEN = ROOT / "tests" / "golden"

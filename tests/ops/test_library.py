@@ -10,7 +10,7 @@ from elftools.elf.elffile import ELFFile
 import litebnn
 from litebnn.runtime.find import find_library
 from tests.support.libraries import check_library
-from toolchains.formats.exports import EXPORTS
+from toolchains.binaries import EXPORTS
 
 
 @pytest.fixture(scope="module")

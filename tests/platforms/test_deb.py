@@ -10,14 +10,13 @@ from litebnn.contract import CUSTOM_OPS
 from tests.emulated.test_emulated import GOLDEN
 from tests.needs import need
 from tests.platforms.test_sdk import CONSUMER, KINDS, check_run, done
+from toolchains.binaries import floors
 from toolchains.compilers import find_gcc
 from toolchains.deb.packages import deb
 from toolchains.emulate import SUITE, Emulation, apt
-from toolchains.formats.elf import floors
 from toolchains.release.debian import control, fields, lintian
 from toolchains.release.debian import installed as installed_by_apt
-from toolchains.release.outcome import Failed
-from toolchains.release.products import Product
+from toolchains.release.products import Failed, Product
 from toolchains.runtime_library import C_LIBRARY, fetch_c_library
 from toolchains.targets import BUILD, Target, find_target
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from tests.needs import imported, need
+from toolchains.binaries import EXPORTS, exported_names, hide, sign
 from toolchains.build import build
 from toolchains.compilers import find_clang_tool
-from toolchains.formats.exports import EXPORTS
-from toolchains.formats.macho import exported_names, hide, sign
 from toolchains.targets import find_target
 
 TARGET = "macos-arm64"
@@ -22,8 +21,7 @@ def test_the_library_is_one_that_macos_14_takes() -> None:
     lief: Any = imported("lief", "lief")
     path = build(TARGET, "zig", programs=False)
     library = lief.parse(str(path))
-    assert sorted(symbol.name.removeprefix("_") for symbol in library.exported_symbols) == EXPORTS
-    assert exported_names(path) == [f"_{name}" for name in EXPORTS]
+    assert exported_names(path) == EXPORTS
     assert library.build_version.minos == [14, 0, 0]
     assert f"macosx_{library.build_version.minos[0]}_" in find_target(TARGET).wheel
     name, *others = [used.name for used in library.libraries]

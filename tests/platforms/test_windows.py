@@ -18,9 +18,9 @@ from litebnn.doctor.running import read_library
 from litebnn.runtime.find import find_library
 from tests.needs import imported, need
 from tests.platforms import wine
+from toolchains.binaries import EXPORTS, exported_names
 from toolchains.build import build, programs_of
 from toolchains.bundle import EXAMPLES, IMAGE, LABELS, MODEL
-from toolchains.formats.exports import EXPORTS, exported_names
 from toolchains.targets import ROOT, find_target
 
 pytestmark = pytest.mark.deep

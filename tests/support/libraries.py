@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from toolchains.formats.elf import exported_symbols, missing_protection, needed_libraries
-from toolchains.formats.exports import EXPORTS
+from toolchains.binaries import EXPORTS, exported_names, missing_protection, needed_libraries
 
 # The files that make up the C library. Before glibc 2.34, dlopen and threads had files of their own.
 C_LIBRARY = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
@@ -19,6 +18,6 @@ def surely_missing_protection(product: Path) -> list[str]:
 
 def check_library(library: Path) -> None:
     """Checks a library's symbols and protections, and that it needs only the C library, for all toolchains."""
-    assert exported_symbols(library) == EXPORTS
+    assert exported_names(library) == EXPORTS
     assert surely_missing_protection(library) == []
     assert [name for name in needed_libraries(library) if not name.startswith(C_LIBRARY)] == []

@@ -12,9 +12,9 @@ import pytest
 
 from tests.needs import need
 from tests.support.libraries import check_library
+from toolchains.binaries import exported_names, floors, needed_libraries, requirements
 from toolchains.build import build
 from toolchains.compilers import find_zig
-from toolchains.formats.elf import exported_symbols, floors, needed_libraries, needs
 from toolchains.targets import ROOT, find_target, load_targets
 
 LINUX = [name for name, target in load_targets().items() if target.glibc]
@@ -58,11 +58,11 @@ def test_what_makes_a_library_old_can_be_told(tmp_path: Path) -> None:
     # On x86-64, memcpy got a new symbol version in glibc 2.14.
     source.write_text("#include <string.h>\nvoid* copy(void* a, void* b, size_t n) { return memcpy(a, b, n); }\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
-    assert exported_symbols(library) == ["copy"]
+    assert exported_names(library) == ["copy"]
     assert needed_libraries(library) == ["libc.so.6"]
     assert tuple(map(int, floors(library)["GLIBC"].split("."))) >= (2, 2, 5)
     source.write_text("data\n")
-    assert (floors(source), needs(source)) == ({}, "")
+    assert (floors(source), requirements(source)) == ({}, "")
 
 
 @pytest.mark.needs("g++")
@@ -71,15 +71,18 @@ def test_what_a_program_asks_of_the_c_plus_plus_library_can_be_told(tmp_path: Pa
     source.write_text("#include <string>\nint main(int n, char** v) { return std::string(v[0], n) < v[0]; }\n")
     subprocess.run(["g++", "-o", program, source], check=True)
     assert list(floors(program)) == ["GLIBC", "GLIBCXX"]
-    assert needs(program) == f"needs GLIBC {floors(program)['GLIBC']} and GLIBCXX {floors(program)['GLIBCXX']} or newer"
+    assert (
+        requirements(program)
+        == f"needs GLIBC {floors(program)['GLIBC']} and GLIBCXX {floors(program)['GLIBCXX']} or newer"
+    )
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project of one source file that the toolkit builds like litebnn."""
     shutil.copytree(ROOT / "toolchains", tmp_path / "toolchains")
-    for name in ("bootstrap.py", "pyproject.toml"):
-        shutil.copy2(ROOT / name, tmp_path)
+    (tmp_path / "converter" / "litebnn").mkdir(parents=True)
+    (tmp_path / "converter" / "litebnn" / "__init__.py").write_text('__version__ = "1.0"\n')
     write_source(tmp_path, "1")
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.18)\n"
@@ -140,7 +143,7 @@ def test_other_flags_build_again(project: Path, monkeypatch: pytest.MonkeyPatch)
     for name in ("former", "latter"):
         monkeypatch.setenv("CXXFLAGS", f"-DNAME={name}")
         assert run(project)[0] == 0
-        assert exported_symbols(project / "build" / "host" / "liblitebnn.so") == [name]
+        assert exported_names(project / "build" / "host" / "liblitebnn.so") == [name]
 
 
 @pytest.mark.deep

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import bootstrap
+import tasks
 from tests.needs import need
 
 # The environment variables that select a Keras version and a backend of Keras 3. This process has the first from
@@ -35,12 +36,9 @@ TORCH_PACKAGES = ("pytest>=8", "keras>=3.15", "tensorboard>=2.16")
 
 @functools.cache
 def torch_python() -> Path:
-    """The Python of the environment that bootstrap makes for PyTorch, with TORCH_PACKAGES added. Makes the environment
-    if it does not exist."""
+    """The Python of the environment for PyTorch, which is made if it does not exist, with TORCH_PACKAGES added."""
     need("pytorch")
-    folder = bootstrap.TORCH_VENV
-    with bootstrap.locked(folder):
-        bootstrap.make_environment(folder)
-        bootstrap.install(folder, ("torch", "demo"))
-        bootstrap.pip_install(folder, *TORCH_PACKAGES)
-    return bootstrap.python_of(folder)
+    python = tasks.torch_python()
+    with bootstrap.locked(tasks.TORCH_VENV):
+        bootstrap.pip_install(tasks.TORCH_VENV, *TORCH_PACKAGES)
+    return python

@@ -1,20 +1,25 @@
-"""Makes the table in docs/boards/README.md from the boards' results, the JSON files in that folder.
+"""Boards' state (CPU, clock, governor, temperature, throttling), and the table of what boards have returned.
+
+This command makes docs/boards/README.md from the JSON files in that folder:
 
 python -m toolchains.boards.table
 """
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from litebnn.files import write_whole
-from toolchains.boards.state import changes
 from toolchains.command_line import exit_code
 from toolchains.targets import ROOT, ToolkitError
 
 FOLDER = ROOT / "docs" / "boards"
+SCRIPT = ROOT / "programs" / "board_benchmark" / "board_state.sh"
+
+# The names and values that SCRIPT prints. A value is "" if the board does not report it.
+State = dict[str, str]
 FORMAT = "litebnn board benchmark 1"
 INTRODUCTION = """\
 # What boards have returned
@@ -29,6 +34,40 @@ NONE = """\
 No figure of litebnn comes from a real board yet, because nobody has returned a file. The figures for boards on other
 pages were counted by emulators.
 """
+
+
+def states(boards: Sequence[Any]) -> list[State]:
+    """The states of all boards, which are read in parallel. The state of a board that does not answer is empty."""
+    from fabric import ThreadingGroup
+    from fabric.exceptions import GroupException
+
+    group = ThreadingGroup.from_connections([board.connection for board in boards])
+    command = f"sh -c {shlex.quote(SCRIPT.read_text(encoding='utf-8'))}"
+    try:
+        answers = group.run(command, hide=True, warn=True, in_stream=False)
+    except GroupException as error:
+        answers = error.result
+    return [parsed(getattr(answers[board.connection], "stdout", "")) for board in boards]
+
+
+def parsed(text: str) -> State:
+    """Parses the output of board_state.sh.
+
+    >>> parsed("Welcome to the board\\ncpu=Cortex-A72\\ngovernor=\\n")
+    {'cpu': 'Cortex-A72', 'governor': ''}
+    """
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {name: value.strip() for name, equals, value in pairs if equals and name.isidentifier()}
+
+
+def changes(before: State, after: State, name: str) -> str:
+    """The value called `name`: one value, or both if it changed between the two states.
+
+    >>> changes({"clock_mhz": "600"}, {"clock_mhz": "1500"}, "clock_mhz")
+    '600 → 1500'
+    """
+    first, last = (state.get(name) or "not told" for state in (before, after))
+    return first if first == last else f"{first} → {last}"
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -72,7 +111,8 @@ def _row(name: str, one: dict[str, Any], networks: Sequence[str]) -> list[str]:
 
 def main() -> int:
     """Writes the page with the table of boards, and returns the exit code."""
-    return exit_code(lambda: write_whole(FOLDER / "README.md", page(sorted(FOLDER.glob("*.json"))).encode()))
+    files = sorted(FOLDER.glob("*.json"))
+    return exit_code(lambda: (FOLDER / "README.md").write_text(page(files), encoding="utf-8"))
 
 
 if __name__ == "__main__":

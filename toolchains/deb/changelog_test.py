@@ -3,9 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from litebnn import __version__
 from toolchains.deb.changelog import newest
-from toolchains.targets import ToolkitError
+from toolchains.targets import VERSION, ToolkitError
 
 ENTRY = "# Changelog\n\n## [1.2.3] - 2026-11-23\n\n### Added\n\n- A thing\n  of two lines.\n- Another.\n"
 
@@ -18,7 +17,7 @@ def test_the_newest_entry(tmp_path: Path) -> None:
 
 
 def test_the_changelog_has_this_version() -> None:
-    assert newest().version == __version__
+    assert newest().version == VERSION
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
-from litebnn import __version__
-from toolchains.targets import ROOT, ToolkitError
+from toolchains.targets import ROOT, VERSION, ToolkitError
 
 DOCUMENT = ROOT / "docs" / "programs.md"
 
@@ -30,7 +29,7 @@ def manual_page(program: str, day: date, others: Sequence[str]) -> str:
     before, _, _ = found[1].partition("\n|")
     paragraphs = [text for text in re.split(r"\n{2,}", before.strip()) if not text.startswith(("<!--", "```", "- "))]
     lines = [
-        f'.TH {program.upper()} 1 "{day.isoformat()}" "litebnn {__version__}" "User Commands"',
+        f'.TH {program.upper()} 1 "{day.isoformat()}" "litebnn {VERSION}" "User Commands"',
         *(".SH NAME", rf"{program} \- {roff(known[program])}"),
         *(".SH SYNOPSIS", rf".B {program}", r"[\fIOPTION\fR]..."),
         ".SH DESCRIPTION",

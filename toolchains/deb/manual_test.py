@@ -2,9 +2,8 @@ from datetime import date
 
 import pytest
 
-from litebnn import __version__
 from toolchains.deb.manual import manual_page, programs, roff
-from toolchains.targets import ToolkitError
+from toolchains.targets import VERSION, ToolkitError
 
 DAY = date(2026, 11, 23)
 
@@ -13,7 +12,7 @@ DAY = date(2026, 11, 23)
 def test_each_program_has_a_page(program: str) -> None:
     page = manual_page(program, DAY, ["label_image", "run_model"])
     lines = page.splitlines()
-    assert lines[0] == f'.TH {program.upper()} 1 "2026-11-23" "litebnn {__version__}" "User Commands"'
+    assert lines[0] == f'.TH {program.upper()} 1 "2026-11-23" "litebnn {VERSION}" "User Commands"'
     headings = [line.removeprefix(".SH ") for line in lines if line.startswith(".SH")]
     assert headings == ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "SEE ALSO"]
     assert rf"{program} \- " in page

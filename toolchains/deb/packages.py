@@ -1,4 +1,8 @@
-"""Debian packages by debhelper, with Debian's own compilers.
+"""Makes Debian packages for a target's architecture, by debhelper: dist/PACKAGE_VERSION_ARCHITECTURE.deb.
+
+Usage:
+
+    python -m toolchains.deb.packages --target=rpi4
 
 The sources and toolchains/deb/debian are copied into build/FAMILY/deb, and dpkg-buildpackage works there. The files in
 debian/ define the packages and their contents.
@@ -7,21 +11,22 @@ debian/ define the packages and their contents.
 import os
 import shutil
 import subprocess
+import sys
 import textwrap
 from datetime import datetime, time, timezone
 from email.utils import format_datetime
 from pathlib import Path
 
-from litebnn import __version__
 from toolchains.build import copy_whole, first_error, locked
+from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
 from toolchains.deb.changelog import Entry, newest
 from toolchains.deb.manual import manual_page
 from toolchains.needs import missing
-from toolchains.parts.table import write
+from toolchains.parts import write
 from toolchains.probes import debian_architecture, find_program
 from toolchains.runtime_library import LITERT_WHEELS, fetch
-from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, find_target, load_targets
+from toolchains.targets import ROOT, VERSION, Target, ToolkitError, find_system_target, find_target, load_targets
 
 DEBIAN = ROOT / "toolchains" / "deb" / "debian"
 # The files of the project that the packages are made from: compiled, installed, or read by the build. The folder
@@ -58,7 +63,7 @@ def debian_target(name: str) -> Target:
 
 def packages_in(folder: Path, target: Target) -> list[Path]:
     """The packages of this version for a target's architecture in a folder, in the order of their names."""
-    return sorted(folder.glob(f"*_{__version__}_{target.debian}.deb"))
+    return sorted(folder.glob(f"*_{VERSION}_{target.debian}.deb"))
 
 
 def deb(target: str, folder: Path = ROOT / "dist") -> list[Path]:
@@ -86,7 +91,7 @@ def deb(target: str, folder: Path = ROOT / "dist") -> list[Path]:
     runtime = fetch(row.name) if row.processor in LITERT_WHEELS else None
     work = row.folder / "deb"
     with locked(work):
-        tree = make_tree(work / f"litebnn-{__version__}", runtime)
+        tree = make_tree(work / f"litebnn-{VERSION}", runtime)
         _build(row, tree)
         folder.mkdir(exist_ok=True)
         packages = packages_in(work, row)
@@ -127,8 +132,8 @@ def debian_changelog(entry: Entry) -> str:
     Raises:
         ToolkitError: the entry is not of the package's version.
     """
-    if entry.version != __version__:
-        raise ToolkitError(f"CHANGELOG.md: expected an entry of {__version__} first, found {entry.version}")
+    if entry.version != VERSION:
+        raise ToolkitError(f"CHANGELOG.md: expected an entry of {VERSION} first, found {entry.version}")
     lines = (DEBIAN / "control").read_text(encoding="utf-8").splitlines()
     maintainer = next(line.partition(": ")[2] for line in lines if line.startswith("Maintainer: "))
     changes = [
@@ -167,3 +172,18 @@ def _build(target: Target, tree: Path) -> None:
     if code:
         cause = first_error(log.read_text(encoding="utf-8", errors="replace"))
         raise ToolkitError(f"dpkg-buildpackage failed with code {code}{cause}; all of it: {log.relative_to(ROOT)}")
+
+
+def make_and_print(target: str) -> None:
+    """Makes the packages, and prints their paths."""
+    for package in deb(target):
+        print(package.relative_to(ROOT))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code."""
+    return run(parser("toolchains.deb.packages", __doc__), make_and_print, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,15 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from litebnn import __version__
 from toolchains.build import programs_of
 from toolchains.deb import packages
 from toolchains.deb.changelog import Entry
 from toolchains.deb.packages import DEBIAN, debian_changelog, debian_target, make_tree
-from toolchains.parts.table import parts_of
-from toolchains.targets import ToolkitError, find_target, load_targets
+from toolchains.parts import parts_of
+from toolchains.targets import VERSION, ToolkitError, find_target, load_targets
 
-ENTRY = Entry(__version__, date(2026, 11, 23), {"Added": ["A thing."], "Fixed": ["A long line " * 8]})
+ENTRY = Entry(VERSION, date(2026, 11, 23), {"Added": ["A thing."], "Fixed": ["A long line " * 8]})
 
 
 def paragraphs(text: str) -> list[dict[str, str]]:
@@ -34,7 +33,7 @@ def test_boards_of_a_family_have_one_package() -> None:
 
 
 def test_every_linux_target_has_an_architecture_of_debians() -> None:
-    linux = [row for row in load_targets().values() if row.system == "Linux" and row.triple and not row.is_bare]
+    linux = [row for row in load_targets().values() if row.system == "Linux" and row.triple and not row.is_bare_metal]
     assert linux
     assert all(debian_target(row.name).debian for row in linux)
 
@@ -55,10 +54,10 @@ def test_other_systems_are_refused(name: str) -> None:
 
 def test_the_changelog_is_in_debians_form() -> None:
     text = debian_changelog(ENTRY)
-    assert text.startswith(f"litebnn ({__version__}) unstable; urgency=medium\n\n  * Added: A thing.\n  * Fixed: ")
+    assert text.startswith(f"litebnn ({VERSION}) unstable; urgency=medium\n\n  * Added: A thing.\n  * Fixed: ")
     assert text.endswith(">  Mon, 23 Nov 2026 00:00:00 +0000\n")
     assert max(map(len, text.splitlines()[:-1])) <= 80
-    with pytest.raises(ToolkitError, match=f"expected an entry of {__version__} first, found 9.9"):
+    with pytest.raises(ToolkitError, match=f"expected an entry of {VERSION} first, found 9.9"):
         debian_changelog(ENTRY._replace(version="9.9"))
 
 
@@ -68,7 +67,7 @@ def test_the_tree_has_everything_that_is_built(tmp_path: Path) -> None:
     (runtime / "libLiteRt.so").touch()
     tree = make_tree(tmp_path / "tree", runtime)
     assert (tree / "debian" / "rules").stat().st_mode & 0o111
-    assert (tree / "debian" / "changelog").read_text().startswith(f"litebnn ({__version__}) ")
+    assert (tree / "debian" / "changelog").read_text().startswith(f"litebnn ({VERSION}) ")
     assert not list(tree.rglob("__pycache__"))
     lines = [line.split() for file in (tree / "debian").glob("*.install") for line in file.read_text().splitlines()]
     # The test checks only files of the source tree. The packages' other files are made later: CMake installs those in

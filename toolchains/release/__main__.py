@@ -14,8 +14,7 @@ import time
 
 from toolchains.command_line import exit_code
 from toolchains.release.checks import CHECKS, Check, make, subjects
-from toolchains.release.outcome import Failed, Skipped
-from toolchains.release.products import Product, products
+from toolchains.release.products import Failed, Product, Skipped, products
 from toolchains.targets import ToolkitError
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"

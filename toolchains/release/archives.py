@@ -9,14 +9,11 @@ import zipfile
 from email.parser import Parser
 from pathlib import Path
 
-from litebnn import __version__
-from toolchains.formats.exports import EXPORTS, exported_names
-from toolchains.parts.sbom import FILE_NAME
-from toolchains.parts.table import Part, parts_of
+from toolchains.binaries import EXPORTS, exported_names
+from toolchains.parts import FILE_NAME, Part, parts_of
 from toolchains.release.debian import files_in_deb
-from toolchains.release.outcome import expect
-from toolchains.release.products import Product
-from toolchains.targets import ROOT
+from toolchains.release.products import Product, expect
+from toolchains.targets import ROOT, VERSION
 
 LARGEST_WHEEL = 1_000_000
 # The toolchain that builds the libraries in wheels and bundles, unless the user names another toolchain.
@@ -43,19 +40,19 @@ def library_in(product: Product, contents: dict[str, bytes]) -> tuple[str, bytes
 
 
 def _dist_info(name: str) -> str:
-    return f"litebnn-{__version__}.dist-info/{name}"
+    return f"litebnn-{VERSION}.dist-info/{name}"
 
 
 def version(product: Product, file: Path) -> str:
     """The file's name, its metadata and the library inside have the package's version."""
     contents = read_archive(file)
     if product.kind == "wheel":
-        expect(file.name.startswith(f"litebnn-{__version__}-"), f"expected {__version__} in the name {file.name}")
+        expect(file.name.startswith(f"litebnn-{VERSION}-"), f"expected {VERSION} in the name {file.name}")
         metadata = Parser().parsestr(contents[_dist_info("METADATA")].decode())
-        expect(metadata["Version"] == __version__, f"METADATA says {metadata['Version']}, not {__version__}")
+        expect(metadata["Version"] == VERSION, f"METADATA says {metadata['Version']}, not {VERSION}")
     name, library = library_in(product, contents)
-    expect(f"{__version__}\0".encode() in library, f"{name} does not say {__version__}")
-    return __version__
+    expect(f"{VERSION}\0".encode() in library, f"{name} does not say {VERSION}")
+    return VERSION
 
 
 def size(product: Product, file: Path) -> str:

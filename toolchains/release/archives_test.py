@@ -8,21 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from litebnn import __version__
 from tests.needs import need
-from toolchains.parts.sbom import FILE_NAME, bill_of_materials
-from toolchains.parts.table import notices, parts_of
+from toolchains.parts import FILE_NAME, bill_of_materials, notices, parts_of
 from toolchains.release import archives
-from toolchains.release.outcome import Failed
-from toolchains.release.products import Product
-from toolchains.targets import ROOT, find_target
+from toolchains.release.products import Failed, Product
+from toolchains.targets import ROOT, VERSION, find_target
 
 # These tests are deep, because validating a bill of materials imports the schemas of all formats.
 pytestmark = pytest.mark.deep
-INFO = f"litebnn-{__version__}.dist-info"
+INFO = f"litebnn-{VERSION}.dist-info"
 WHEEL = Product("wheel", find_target("windows-x86_64"))
 BUNDLE = Product("bundle", find_target("rpi4"))
-LIBRARY = b"a library of version " + __version__.encode() + b"\0"
+LIBRARY = b"a library of version " + VERSION.encode() + b"\0"
 
 
 def wheel_contents(folder: Path) -> dict[str, bytes]:
@@ -33,7 +30,7 @@ def wheel_contents(folder: Path) -> dict[str, bytes]:
     library.write_bytes(LIBRARY)
     files = ["LICENSE", *dict.fromkeys(part.notice for part in parts)]
     listed = "".join(f"License-File: {name}\n" for name in files)
-    metadata = f"Metadata-Version: 2.4\nName: litebnn\nVersion: {__version__}\nLicense-Expression: Apache-2.0\n{listed}"
+    metadata = f"Metadata-Version: 2.4\nName: litebnn\nVersion: {VERSION}\nLicense-Expression: Apache-2.0\n{listed}"
     return {
         "litebnn/lib/litebnn.dll": LIBRARY,
         f"{INFO}/METADATA": metadata.encode(),
@@ -43,7 +40,7 @@ def wheel_contents(folder: Path) -> dict[str, bytes]:
 
 
 def write_wheel(
-    folder: Path, contents: dict[str, bytes], name: str = f"litebnn-{__version__}-py3-none-win_amd64.whl"
+    folder: Path, contents: dict[str, bytes], name: str = f"litebnn-{VERSION}-py3-none-win_amd64.whl"
 ) -> Path:
     with zipfile.ZipFile(folder / name, "w") as archive:
         for inside, content in contents.items():
@@ -53,7 +50,7 @@ def write_wheel(
 
 def test_a_good_wheel_passes(tmp_path: Path) -> None:
     wheel = write_wheel(tmp_path, wheel_contents(tmp_path))
-    assert archives.version(WHEEL, wheel) == __version__
+    assert archives.version(WHEEL, wheel) == VERSION
     assert archives.size(WHEEL, wheel).endswith(" bytes")
     assert "mingw-w64" in archives.licenses(WHEEL, wheel)
     assert archives.bill(WHEEL, wheel) == f"{len(parts_of('wheel', WHEEL.target, 'zig')) + 1} components"
@@ -61,7 +58,7 @@ def test_a_good_wheel_passes(tmp_path: Path) -> None:
 
 def other_version(contents: dict[str, bytes]) -> None:
     name = f"{INFO}/METADATA"
-    contents[name] = contents[name].replace(f"Version: {__version__}".encode(), b"Version: 9.9")
+    contents[name] = contents[name].replace(f"Version: {VERSION}".encode(), b"Version: 9.9")
 
 
 def other_library(contents: dict[str, bytes]) -> None:
@@ -94,7 +91,7 @@ def changed_bill(change: Callable[[dict], object]) -> Callable[[dict[str, bytes]
     ("check", "spoil", "message"),
     [
         (archives.version, other_version, "METADATA says 9.9"),
-        (archives.version, other_library, f"litebnn.dll does not say {__version__}"),
+        (archives.version, other_library, f"litebnn.dll does not say {VERSION}"),
         (archives.version, lambda contents: contents.pop("litebnn/lib/litebnn.dll"), "expected one litebnn.dll"),
         (archives.size, lambda contents: contents.update(large=bytes(1_000_000)), "expected less than 1,000,000"),
         (archives.licenses, no_license, "expected LICENSE as in the checkout"),
@@ -117,12 +114,12 @@ def test_a_file_has_no_version_of_litebnns(tmp_path: Path) -> None:
     bill = json.loads(wheel_contents(tmp_path)[f"{INFO}/sboms/{FILE_NAME}"])
     (file,) = (each for each in bill["components"] if each["type"] == "file")
     assert set(file) == {"bom-ref", "hashes", "name", "type"}
-    assert bill["metadata"]["component"]["version"] == __version__
+    assert bill["metadata"]["component"]["version"] == VERSION
 
 
 def test_another_version_in_the_name(tmp_path: Path) -> None:
     wheel = write_wheel(tmp_path, wheel_contents(tmp_path), "litebnn-9.9-py3-none-win_amd64.whl")
-    with pytest.raises(Failed, match=f"expected {__version__} in the name"):
+    with pytest.raises(Failed, match=f"expected {VERSION} in the name"):
         archives.version(WHEEL, wheel)
 
 
@@ -148,7 +145,7 @@ def write_bundle(folder: Path, text: str) -> Path:
 def test_a_bundle(tmp_path: Path) -> None:
     parts = parts_of("bundle", BUNDLE.target, "zig")
     bundle = write_bundle(tmp_path, notices(parts))
-    assert archives.version(BUNDLE, bundle) == __version__
+    assert archives.version(BUNDLE, bundle) == VERSION
     assert "ai-edge-litert" in archives.licenses(BUNDLE, bundle)
     assert archives.bill(BUNDLE, bundle) == f"{len(parts) + 1} components"
     without = [part for part in parts if part.name != "zig-compiler-rt"]

@@ -11,27 +11,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from litebnn import __version__
 from toolchains.deb.changelog import newest
 from toolchains.release import archives, debian, installing
-from toolchains.release.outcome import expect
-from toolchains.release.products import KINDS, Product, build_in, copy_checkout, files_of
+from toolchains.release.products import KINDS, Product, build_in, copy_checkout, expect, files_of
 from toolchains.runtime_library import runtime_folder
-from toolchains.targets import BUILD, ROOT
+from toolchains.targets import BUILD, ROOT, VERSION
 
 
 def tagged() -> str:
     """The commit has no version tag, or a tag that equals the package's version."""
     run = subprocess.run(["git", "tag", "--points-at=HEAD"], cwd=ROOT, capture_output=True, text=True)
     named = [tag for tag in run.stdout.split() if re.fullmatch(r"v\d.*", tag)]
-    expect(named in ([], [f"v{__version__}"]), f"expected the tag v{__version__}, found {', '.join(named)}")
-    return f"{__version__}, {'tagged' if named else 'no tag yet'}"
+    expect(named in ([], [f"v{VERSION}"]), f"expected the tag v{VERSION}, found {', '.join(named)}")
+    return f"{VERSION}, {'tagged' if named else 'no tag yet'}"
 
 
 def changelog() -> str:
     """The newest entry of CHANGELOG.md has the package's version, a date, and a list of changes."""
     entry = newest()
-    expect(entry.version == __version__, f"expected an entry of {__version__} first, found {entry.version}")
+    expect(entry.version == VERSION, f"expected an entry of {VERSION} first, found {entry.version}")
     return f"{entry.version}, {entry.day}"
 
 

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from litebnn import __version__
 from toolchains.release import __main__ as command
 from toolchains.release import checks
 from toolchains.release import products as products_module
 from toolchains.release.checks import CHECKS, Check
-from toolchains.release.outcome import Failed, Skipped, expect
-from toolchains.release.products import KINDS, Product, files_of, products
-from toolchains.targets import ToolkitError, find_target, load_targets
+from toolchains.release.products import KINDS, Failed, Product, Skipped, expect, files_of, products
+from toolchains.targets import VERSION, ToolkitError, find_target, load_targets
 
 
 def test_every_wheel_bundle_and_debian_package_is_a_product() -> None:
@@ -33,9 +31,9 @@ def test_every_check_has_a_name_and_a_promise() -> None:
 
 
 def test_an_entry_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert checks.changelog().startswith(f"{__version__}, 20")
-    monkeypatch.setattr(checks, "__version__", "9.9")
-    with pytest.raises(Failed, match=f"expected an entry of 9.9 first, found {__version__}"):
+    assert checks.changelog().startswith(f"{VERSION}, 20")
+    monkeypatch.setattr(checks, "VERSION", "9.9")
+    with pytest.raises(Failed, match=f"expected an entry of 9.9 first, found {VERSION}"):
         checks.changelog()
 
 

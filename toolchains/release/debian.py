@@ -5,14 +5,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from litebnn import __version__
+from toolchains.binaries import EXPORTS, exported_names
 from toolchains.deb.packages import packages_in
 from toolchains.deb.trial import found, suite, try_packages
-from toolchains.formats.exports import EXPORTS, exported_names
 from toolchains.needs import missing
-from toolchains.release.outcome import Skipped, expect
-from toolchains.release.products import Product
-from toolchains.targets import Target
+from toolchains.release.products import Product, Skipped, expect
+from toolchains.targets import VERSION, Target
 
 # The digit that the example image in the package litebnn-tools shows.
 DIGIT = "7"
@@ -35,7 +33,7 @@ def control(product: Product, file: Path) -> str:
     found = fields(file)
     name = f"{found['Package']}_{found['Version']}_{found['Architecture']}.deb"
     expect(file.name == name, f"expected the name {name}, found {file.name}")
-    expect(found["Version"] == __version__, f"expected version {__version__}, found {found['Version']}")
+    expect(found["Version"] == VERSION, f"expected version {VERSION}, found {found['Version']}")
     expect(found["Architecture"] == product.target.debian, f"expected {product.target.debian}, found {name}")
     if found["Package"] == "liblitebnn1":
         _check_library(file)
@@ -49,7 +47,7 @@ def _check_library(file: Path) -> None:
         expect(len(libraries) == 1, f"expected one liblitebnn.so.1.*, found {libraries}")
         found = exported_names(libraries[0])
         expect(found == EXPORTS, f"the library exports {found}")
-        expect(f"{__version__}\0".encode() in libraries[0].read_bytes(), f"the library does not say {__version__}")
+        expect(f"{VERSION}\0".encode() in libraries[0].read_bytes(), f"the library does not say {VERSION}")
 
 
 @functools.cache
@@ -64,7 +62,7 @@ def installed(product: Product, file: Path) -> str:
             raise Skipped(reason)
     packages = tuple(packages_in(file.parent, product.target))
     printed = _tried(product.target, packages)
-    expect(printed.get("version") == __version__, f"the installed library says {printed}")
+    expect(printed.get("version") == VERSION, f"the installed library says {printed}")
     has_programs = any(fields(package)["Package"] == "litebnn-tools" for package in packages)
     expect(printed.get("digit") == (DIGIT if has_programs else None), f"label_image says {printed.get('digit')}")
     ran = f"label_image names {DIGIT}" if has_programs else "the library makes a delegate"

@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from litebnn import __version__
-from toolchains.release.outcome import Failed, Skipped, expect
-from toolchains.release.products import Product
-from toolchains.targets import ROOT, read_toml
+from toolchains.release.products import Failed, Product, Skipped, expect
+from toolchains.targets import ROOT, VERSION, read_toml
 
 # A platform for which litebnn publishes no wheel.
 FOREIGN = "manylinux_2_28_s390x"
@@ -56,7 +54,7 @@ def _resolves(wheel: Path, platform: str, python: str) -> bool:
         shutil.copy2(wheel, folder)
         choice = ["--no-deps", "--only-binary=:all:", "--no-index", f"--find-links={folder}", "--dry-run"]
         of = [f"--platform={platform}", f"--python-version={python}", f"--target={folder}/installed"]
-        run = _pip(sys.executable, "install", "--quiet", "--report=-", *choice, *of, f"litebnn=={__version__}")
+        run = _pip(sys.executable, "install", "--quiet", "--report=-", *choice, *of, f"litebnn=={VERSION}")
         return run.returncode == 0 and wheel.name in run.stdout
 
 
@@ -141,5 +139,5 @@ def readme(product: Product, file: Path) -> str:
         }.items():
             run = _run(python, arguments, folder)
             expect(run.returncode == 0, f"{what}: {(run.stderr.strip().splitlines() or ['failed'])[-1]}")
-        expect(__version__ in run.stdout, f"litebnn --version says {run.stdout.strip()}")
+        expect(VERSION in run.stdout, f"litebnn --version says {run.stdout.strip()}")
     return f"{len(chosen)} blocks of Python, litebnn --version"

@@ -3,20 +3,18 @@ from pathlib import Path
 
 import pytest
 
-from litebnn import __version__
 from toolchains.release import installing
-from toolchains.release.outcome import Failed, Skipped
-from toolchains.release.products import Product
-from toolchains.targets import find_target
+from toolchains.release.products import Failed, Product, Skipped
+from toolchains.targets import VERSION, find_target
 
 ARM = Product("wheel", find_target("armv7"))
 
 
 def write_wheel(folder: Path, tag: str) -> Path:
     """Makes an empty wheel, whose file name pip can select."""
-    info, wheel = f"litebnn-{__version__}.dist-info", folder / f"litebnn-{__version__}-{tag}.whl"
+    info, wheel = f"litebnn-{VERSION}.dist-info", folder / f"litebnn-{VERSION}-{tag}.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: litebnn\nVersion: {__version__}\n")
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: litebnn\nVersion: {VERSION}\n")
         archive.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {tag}\n")
         archive.writestr(f"{info}/RECORD", "")
     return wheel

@@ -10,9 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolchains.needs import missing, toolchain_needs
-from toolchains.release.outcome import Skipped
 from toolchains.runtime_library import LITERT_WHEELS
 from toolchains.targets import ROOT, Target, ToolkitError, load_targets
+
+
+class Failed(Exception):
+    """A product or the project breaks a promise. The message says what was expected."""
+
+
+class Skipped(Exception):
+    """The check cannot run on this machine. The message is the reason."""
+
+
+def expect(condition: object, message: str) -> None:
+    """Raises Failed unless the condition is true."""
+    if not condition:
+        raise Failed(message)
 
 
 def _has_wheel(target: Target) -> bool:
@@ -46,7 +59,7 @@ class Kind:
 KINDS = {
     "wheel": Kind("toolchains.wheel", ".whl", _has_wheel),
     "bundle": Kind("toolchains.bundle", ".tar.gz", _has_bundle),
-    "deb": Kind("toolchains.deb", ".deb", _has_deb, lambda target: ("debhelper", *toolchain_needs(target, "gcc"))),
+    "deb": Kind("toolchains.deb.packages", ".deb", _has_deb, lambda row: ("debhelper", *toolchain_needs(row, "gcc"))),
 }
 
 

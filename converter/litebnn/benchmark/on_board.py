@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from litebnn.benchmark.side_by_side import Contender, Measurement, OpTime, graphs_of
+from litebnn.boards.board import Board
 from litebnn.graph import Graph
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -67,11 +68,13 @@ def measure_on_board(
             f"{max(names, key=names.count)} is the name of two models, which cannot be in one folder there"
         )
     deploy = _deploy()
+    from toolchains.targets import find_system_target
+
     progress(f"connecting to {address.host}")
     try:
         with _stdout_is_stderr():
-            board = deploy.Board(address.host, address.identity, address.accept_host_key)
-            target = deploy.find_system_target(address.target) if address.target else deploy.target_of(board)
+            board = Board(address.host, address.identity, address.accept_host_key)
+            target = find_system_target(address.target) if address.target else deploy.target_of(board)
             progress(f"building for {target.name} and copying to {address.host}")
             place = deploy.install(target, board, address.folder, list(graphs))
             found = []

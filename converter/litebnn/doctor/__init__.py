@@ -3,7 +3,6 @@ one."""
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Iterator
 
@@ -29,7 +28,8 @@ def examine() -> Iterator[Finding]:
     if IN_CHECKOUT:
         if str(ROOT) not in sys.path:
             sys.path.insert(0, str(ROOT))
-        checkout = importlib.import_module("toolchains.doctor")
+        from litebnn.doctor import checkout
+
         if not is_installed():
             yield from checkout.look_at_extras()
         yield from checkout.look_at_checkout()

@@ -15,7 +15,7 @@ from pathlib import Path
 # The project's folder, if this module is in a source checkout.
 ROOT = Path(__file__).resolve().parents[3]
 # True if this module is in a source checkout, where bootstrap.py makes the environment .venv.
-IN_CHECKOUT = (ROOT / "toolchains" / "doctor.py").is_file()
+IN_CHECKOUT = (ROOT / "toolchains" / "needs.py").is_file()
 _PYTHON_OF_VENV = ".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python"
 
 # The three states of a finding. The requirement is installed and works; it is not installed, but a command can install

@@ -13,7 +13,7 @@ from litebnn import __version__
 from litebnn.doctor.finding import BROKEN, IN_CHECKOUT, MISSING, OK, Finding, pip_install
 
 _PYTHON, _EXTRAS = "Python", "Extras"
-# For an extra, the newest Python for which all its packages have wheels. bootstrap.py has the same list.
+# For an extra, the newest Python for which all its packages have wheels. A checkout's table is toolchains/needs.py.
 NEWEST_PYTHON = {"larq": (3, 13), "compare": (3, 13)}
 # For an extra, a package that pip must install without its dependencies, and the first Python for which pip must do so.
 # From this Python on, the package is not among the extra's requirements.

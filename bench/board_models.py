@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from litebnn import __version__
 from litebnn.contract import LCE_BCONV_2D, Padding
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Graph, Model, Tensor, builtin_op, constant
-from toolchains.targets import BUILD, ROOT
+from toolchains.targets import BUILD, ROOT, VERSION
 
 FOLDER = BUILD / "board_models"
 GOLDEN = ROOT / "tests" / "golden"
@@ -51,7 +50,7 @@ def board_models() -> Path:
     missing or was made by another version of litebnn, the function makes it first.
     """
     stamp = FOLDER / "VERSION"
-    wanted = f"{__version__} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}\n"
+    wanted = f"{VERSION} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}\n"
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return FOLDER
     FOLDER.parent.mkdir(parents=True, exist_ok=True)
@@ -197,3 +196,7 @@ class _Builder:
         x = self._op("MEAN", [x, self._const([1, 2], np.int32)], (1, channels), keep_dims=False)
         inputs = [x, self._weights(CLASSES, channels), self._const(np.zeros(CLASSES))]
         return self._op("FULLY_CONNECTED", inputs, (1, CLASSES), fused_activation_function=0)
+
+
+if __name__ == "__main__":
+    print(board_models())

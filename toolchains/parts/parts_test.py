@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from tests.needs import need
+from toolchains import parts as table
 from toolchains.compilers import ziglang_program
-from toolchains.parts import table
-from toolchains.parts.table import load_parts, notices, parts_of
+from toolchains.parts import load_parts, notices, parts_of
 from toolchains.runtime_library import LITERT_VERSION
 from toolchains.targets import ROOT, ToolkitError, find_target, read_toml
 

@@ -4,9 +4,8 @@ import sys
 
 import pytest
 
-from litebnn.doctor import BROKEN, MISSING, OK
+from litebnn.doctor import BROKEN, MISSING, OK, checkout
 from litebnn.doctor.finding import pip_install
-from toolchains import doctor
 from toolchains import needs as needs_module
 from toolchains.needs import Need, needs
 from toolchains.targets import load_targets
@@ -20,17 +19,17 @@ def hide(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     def missing(name: str) -> str:
         return "hidden" if name in names else ""
 
-    monkeypatch.setattr(doctor, "missing", missing)
+    monkeypatch.setattr(checkout, "missing", missing)
     monkeypatch.setattr("toolchains.needs.missing", missing)
 
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_what_is_hidden_is_missing_with_its_command(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     hide(monkeypatch, name)
-    found = {finding.name: finding for finding in doctor.look_at_checkout() if finding.state == MISSING}
+    found = {finding.name: finding for finding in checkout.look_at_checkout() if finding.state == MISSING}
     if name.endswith("-g++"):  # zig builds the same targets, except microcontrollers
         rows = load_targets().values()
-        assert set(found) == {row.name for row in rows if row.is_bare and f"{row.triple}-g++" == name}
+        assert set(found) == {row.name for row in rows if row.is_bare_metal and f"{row.triple}-g++" == name}
     elif name == "ndk":
         assert found["android-arm64"].install == needs()["ndk"].install
     elif name == "conan":  # installed by this Python's pip, as extras are
@@ -44,10 +43,10 @@ def test_what_has_no_wheels_for_this_python_names_no_command(monkeypatch: pytest
         name: Need(name, "package", "", f"pip install 'litebnn[{name}]'", newest_python=newest)
         for name, newest in (("old", (3, 9)), ("new", None))
     }
-    for module in (doctor, needs_module):
+    for module in (checkout, needs_module):
         monkeypatch.setattr(module, "needs", lambda: rows)
     hide(monkeypatch, "old", "new")
-    old, new = doctor.look_at_extras()
+    old, new = checkout.look_at_extras()
     assert old.detail.startswith("no wheels for Python 3.")
     assert (old.state, old.install) == (MISSING, "")
     assert (new.state, new.install) == (MISSING, pip_install("'litebnn[new]'"))
@@ -55,7 +54,7 @@ def test_what_has_no_wheels_for_this_python_names_no_command(monkeypatch: pytest
 
 def test_a_target_is_built_by_any_of_its_toolchains(monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "docker-engine", "arm-none-eabi-g++")
-    found = {finding.name: finding for finding in doctor.look_at_checkout()}
+    found = {finding.name: finding for finding in checkout.look_at_checkout()}
     assert (found["rpi4"].state, found["rpi4"].detail) == (OK, "built by zig, gcc")
     cortex = [target for target in load_targets() if target.startswith("cortex-")]
     assert {target for target in load_targets() if found[target].state == MISSING} == set(cortex)
@@ -64,20 +63,20 @@ def test_a_target_is_built_by_any_of_its_toolchains(monkeypatch: pytest.MonkeyPa
 
 def test_builds_fetch_zig(monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "cross", "docker-engine", "arm-linux-gnueabihf-g++")
-    found = {finding.name: finding for finding in doctor.look_at_checkout()}
+    found = {finding.name: finding for finding in checkout.look_at_checkout()}
     assert (found["rpi4"].state, found["rpi4"].detail) == (OK, "built by zig (which the build fetches), gcc")
     assert (found["rpi3"].state, found["rpi3"].detail) == (OK, "built by zig (which the build fetches)")
 
 
 def test_without_cmake_nothing_but_docker_builds(monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "cmake", "docker-engine")
-    found = {finding.name: finding for finding in doctor.look_at_checkout()}
+    found = {finding.name: finding for finding in checkout.look_at_checkout()}
     assert all(found[target].install == "apt install cmake" for target in load_targets())
 
 
 def test_a_python_that_reads_no_toml_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "toolchains.targets", None)
-    found = {finding.name: finding for finding in doctor.look_at_checkout()}
+    found = {finding.name: finding for finding in checkout.look_at_checkout()}
     assert (found["targets"].state, found["targets"].install) == (MISSING, "python3 bootstrap.py targets")
     assert {"clang", "valgrind", "googletest"} <= found.keys()
 
@@ -85,14 +84,14 @@ def test_a_python_that_reads_no_toml_says_so(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("named", ["/bin/false", "/no/such/compiler", "false -O2"])
 def test_a_compiler_that_does_not_run_is_broken(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
     monkeypatch.setenv("CXX", named)
-    found = next(finding for finding in doctor.look_at_checkout() if finding.name == "c++")
+    found = next(finding for finding in checkout.look_at_checkout() if finding.name == "c++")
     assert (found.state, found.install) == (BROKEN, "unset CXX")
     assert named.split()[0] in found.detail
 
 
 def test_a_compiler_of_the_system_that_does_not_run_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(doctor, "cxx_program", lambda: "/bin/false")
+    monkeypatch.setattr(checkout, "cxx_program", lambda: "/bin/false")
     hide(monkeypatch)
-    found = next(finding for finding in doctor.look_at_checkout() if finding.name == "c++")
+    found = next(finding for finding in checkout.look_at_checkout() if finding.name == "c++")
     assert (found.state, found.install) == (BROKEN, "apt install --reinstall g++")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolchains.bare import HERE, KERNELS, compile_program, run_program
+from toolchains.bare_metal import HERE, KERNELS, compile_program, run_program
 from toolchains.targets import Target, ToolkitError
 
 # These flags forbid fused multiply-adds, so that a product and a sum are rounded separately, as in TensorFlow Lite's

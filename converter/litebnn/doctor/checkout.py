@@ -1,5 +1,4 @@
-"""The part of `litebnn doctor` for a source checkout: lists the requirements of builds and tests from the table in
-needs.py."""
+"""The part of `litebnn doctor` for a source checkout: what builds and tests need, by toolchains/needs.py."""
 
 import os
 from collections.abc import Iterable, Iterator
