@@ -13,9 +13,12 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from litebnn.micro.folder import source_files
 from toolchains.build import build
 from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
@@ -59,13 +62,23 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     return {
         "force_include": {
             str(library): inside,
-            str(ROOT / "ops" / "micro"): "litebnn/micro/sources",
-            str(ROOT / "LICENSE"): "litebnn/micro/LICENSE",
+            str(_archive(source_files(ROOT), family.folder / "wheel" / "sources.zip")): "litebnn/micro/sources.zip",
         },
         "sbom_files": [str(write(family.folder / "wheel" / FILE_NAME, bill))],
         "pure_python": False,
         "tag": f"py3-none-{platform}",
     }
+
+
+def _archive(files: Mapping[str, Path], archive: Path) -> Path:
+    """Writes files to an archive, uncompressed: the wheel compresses them better as a whole. The same files always give
+    the same archive.
+    """
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(archive, "w") as opened:
+        for name, path in files.items():
+            opened.writestr(zipfile.ZipInfo(name), path.read_bytes())
+    return archive
 
 
 def build_wheel(target: str, toolchain: str = "zig") -> Path:
