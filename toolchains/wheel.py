@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +59,26 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     return {
         "force_include": {
             str(library): inside,
-            str(ROOT / "ops" / "micro"): "litebnn/micro/sources",
-            str(ROOT / "LICENSE"): "litebnn/micro/LICENSE",
+            str(_c_sources(family.folder / "wheel" / "sources.zip")): "litebnn/micro/sources.zip",
         },
         "sbom_files": [str(write(family.folder / "wheel" / FILE_NAME, bill))],
         "pure_python": False,
         "tag": f"py3-none-{platform}",
     }
+
+
+def _c_sources(archive: Path) -> Path:
+    """Writes the C sources for microcontrollers and their license to an archive, as `litebnn.micro.folder` reads them.
+
+    Uncompressed, because the wheel compresses them better as a whole. The same files always give the same archive.
+    """
+    folder = ROOT / "ops" / "micro"
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(archive, "w") as opened:
+        for name, path in {**files, "LICENSE": ROOT / "LICENSE"}.items():
+            opened.writestr(zipfile.ZipInfo(name), path.read_bytes())
+    return archive
 
 
 def build_wheel(target: str, toolchain: str = "zig") -> Path:

@@ -1,9 +1,12 @@
 import hashlib
-from pathlib import Path
+import shutil
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
 import pytest
 
+from litebnn.micro import folder
+from litebnn.micro.folder import sources
 from toolchains import wheel
 from toolchains.targets import ToolkitError
 
@@ -46,14 +49,25 @@ def test_a_wheel_holds_the_library_for_every_cpu_of_its_tag(
     assert built == [(generic, "zig")]
     assert data["tag"] == tag
     assert data["pure_python"] is False
-    sources = {
-        str(wheel.ROOT / "ops" / "micro"): "litebnn/micro/sources",
-        str(wheel.ROOT / "LICENSE"): "litebnn/micro/LICENSE",
-    }
     library = tmp_path / "liblitebnn.so"
-    assert data["force_include"] == {str(library): "litebnn/lib/liblitebnn.so", **sources}
+    included = {inside: Path(file) for file, inside in data["force_include"].items()}
+    assert included.keys() == {"litebnn/lib/liblitebnn.so", "litebnn/micro/sources.zip"}
+    assert included["litebnn/lib/liblitebnn.so"] == library
     (bill,) = map(Path, data["sbom_files"])
     assert hashlib.sha256(library.read_bytes()).hexdigest() in bill.read_text()
+
+
+def test_an_installed_package_has_the_c_sources_of_the_checkout(
+    set_required_glibc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    set_required_glibc(2, 17)
+    expected = sources()
+    assert {PurePosixPath("LICENSE"), PurePosixPath("bconv2d.c")} <= set(expected)
+    included = wheel.contents("x86_64", "zig")["force_include"]
+    (archive,) = (file for file, inside in included.items() if inside == "litebnn/micro/sources.zip")
+    shutil.copy(archive, tmp_path)
+    monkeypatch.setattr(folder, "__file__", str(tmp_path / "folder.py"))
+    assert sources.__wrapped__() == expected
 
 
 def test_a_library_that_asks_for_more_than_the_tag_promises(set_required_glibc) -> None:

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from litebnn.micro.folder import sources_folder
+from litebnn.micro.folder import sources
+from toolchains.compilers import MICRO
 
 CC = os.environ.get("CC", "cc")
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-ffp-contract=off")
@@ -18,11 +19,11 @@ SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recove
 @cache
 def kernels(*flags: str) -> Path:
     """A library of all kernels in C, so that each network compiles only its own C files."""
-    folder, made = sources_folder(), Path(mkdtemp(prefix="litebnn_micro_"))
-    sources = [*folder.glob("*.c"), *folder.glob("builtin/**/*.c")]
-    include = (f"-I{folder}", f"-I{folder / 'builtin'}")
-    _run([CC, *FLAGS, *flags, *include, "-c", *map(str, sources)], made)
-    _run(["ar", "rcs", "libkernels.a", *(f"{source.stem}.o" for source in sources)], made)
+    made = Path(mkdtemp(prefix="litebnn_micro_"))
+    files = [*MICRO.glob("*.c"), *MICRO.glob("builtin/**/*.c")]
+    include = (f"-I{MICRO}", f"-I{MICRO / 'builtin'}")
+    _run([CC, *FLAGS, *flags, *include, "-c", *map(str, files)], made)
+    _run(["ar", "rcs", "libkernels.a", *(f"{file.stem}.o" for file in files)], made)
     return made / "libkernels.a"
 
 
@@ -48,7 +49,7 @@ def check_alone(folder: Path, *flags: str) -> str:
 
 
 def _is_kernel(path: Path) -> bool:
-    return any(sources_folder().rglob(path.name))
+    return any(source.name == path.name for source in sources())
 
 
 def _run(command: list[str], folder: Path) -> str:

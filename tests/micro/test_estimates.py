@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -14,7 +14,7 @@ from litebnn.cli import main
 from litebnn.micro import TARGETS
 from litebnn.micro.estimate import CYCLES, builtin_costs
 from litebnn.micro.export import estimate_c
-from litebnn.micro.folder import sources_folder
+from litebnn.micro.folder import sources
 from toolchains.bare_metal.network import run_selftest
 from toolchains.targets import ROOT, find_target
 
@@ -29,8 +29,8 @@ def test_every_target_has_costs_and_cycles() -> None:
 
 
 def test_every_function_has_costs() -> None:
-    headers = (sources_folder() / name for name in ("builtin/litebnn_builtin.h", "litebnn_micro.h"))
-    declared = re.findall(r"void (litebnn_\w+)\(", "".join(header.read_text() for header in headers))
+    headers = map(PurePosixPath, ("builtin/litebnn_builtin.h", "litebnn_micro.h"))
+    declared = re.findall(r"void (litebnn_\w+)\(", "".join(sources()[header] for header in headers))
     functions = {name for name in declared if "bconv2d" not in name}
     assert len(functions) > 50
     assert {target: functions - set(costs) for target, costs in builtin_costs().items() if functions - set(costs)} == {}

@@ -14,7 +14,8 @@ from litebnn.contract import LCE_BCONV_2D
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Tensor
 from litebnn.rules.build.bconv import bconv_options
-from tests.support.float_models import FloatModel, dyadic, sign_weights
+from tests.support.float_models import SIGN_FORMS, FloatModel, dyadic, sign_weights
+from tests.support.sign_spellings import SPELLINGS
 from tests.zeros.chains import CHAIN, chained, chains
 
 RNG = np.random.default_rng(0)
@@ -61,6 +62,17 @@ def test_the_sign_of_what_is_never_negative_needs_no_option(activation: str, nam
     source, x = model.finish(of_sign(model, x, layer)), samples(1, 12, 12, 6)
     for assume_nonzero in (False, True):
         assert binary_of(source, x, assume_nonzero=assume_nonzero) == [True]
+
+
+@pytest.mark.parametrize("form", [*SIGN_FORMS, *SPELLINGS])
+@pytest.mark.parametrize("shift", [0, 0.25, -0.25])
+def test_a_sign_that_is_always_one_is_read_as_one_in_any_form(form: str, shift: float) -> None:
+    """The forms compute with numbers, such as 0 and 1, of which only one occurs."""
+    model = FloatModel()
+    x = model.elementwise("ADD", model.elementwise("RELU", model.input(1, 12, 12, 6)), model.const(max(shift, 0)))
+    x = SPELLINGS[form](model, x) if form in SPELLINGS else model.sign(x, form, min(shift, 0))
+    source = model.finish(model.conv(x, sign_weights(RNG, 8, 2, 2, 6), same=True))
+    assert binary_of(source, samples(1, 12, 12, 6)) == [True]
 
 
 def padded(model: FloatModel, names: list[str], shape: tuple[int, ...] = (1, 12, 12, 6)) -> Tensor:

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from litebnn import __version__
@@ -17,7 +17,7 @@ from litebnn.graph import Array, check_custom_ops
 from litebnn.micro import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.emit import Emitted, emit, in_comment, prototype
 from litebnn.micro.estimate import CYCLES, instructions_of
-from litebnn.micro.folder import MARK, check_folder, filled, license_text, package_files, sources_folder, write_folder
+from litebnn.micro.folder import MARK, check_folder, filled, package_files, sources, write_folder
 from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
 
@@ -167,7 +167,7 @@ def export_c(
         f"{name}_vectors.h": vectors_header(vectors, placement, name),
         "main.c": filled("main.c.in", values),
         **package_files(packages, values),
-        "LICENSE": license_text(),
+        "LICENSE": sources()[PurePosixPath("LICENSE")],
     }
     export = replace(export, files=(*files, MARK))
     write_folder(where, {**files, MARK: json.dumps(export.to_dict(), indent=1) + "\n"})
@@ -206,7 +206,8 @@ def _check(name: str, kernels: str, target: str, packages: Iterable[str]) -> lis
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name):
         raise ValueError(f"name is {shown(name)!r}, expected a name for C of up to 41 letters, digits and _")
     # Names are compared in lower case, because some systems do not distinguish upper and lower case in file names.
-    if _TAKEN.fullmatch(name.lower()) or any(sources_folder().rglob(f"{name.lower()}.[ch]")):
+    files = {path.name for path in sources()}
+    if _TAKEN.fullmatch(name.lower()) or not files.isdisjoint({f"{name.lower()}.c", f"{name.lower()}.h"}):
         raise ValueError(f"name is {name!r}, as a file or a target of the build is called: expected another name")
     for option, value, known in (("kernels", kernels, KERNELS), ("target", target, TARGETS)):
         if not isinstance(value, str) or value not in known:
@@ -241,30 +242,29 @@ def _sources(emitted: Emitted) -> dict[str, str]:
     """The texts of the C files with the functions that the network calls, and of all files that these files include.
     The keys are file names.
     """
-    folder = sources_folder()
-    defining = _definitions(folder)
+    texts, defining = sources(), _definitions()
     files: dict[str, str] = {}
-    wanted = [*(folder / file for file in emitted.sources), *_called(emitted.source, defining)]
+    wanted = [*map(PurePosixPath, emitted.sources), *_called(emitted.source, defining)]
     while wanted:
         path = wanted.pop(0)
         if path.name in files:
             continue
-        files[path.name] = text = path.read_text(encoding="utf-8")
+        files[path.name] = text = texts[path]
         for header in re.findall(r'#include "([\w.]+)"', text):
-            wanted.append(next(place / header for place in path.parents if (place / header).is_file()))
+            wanted.append(next(place / header for place in path.parents if place / header in texts))
         if path.suffix == ".c":
             wanted += _called(text, defining)
     return dict(sorted(files.items()))
 
 
-def _definitions(folder: Path) -> dict[str, Path]:
+def _definitions() -> dict[str, PurePosixPath]:
     """For each function and structure of the binary kernels, the C file that defines it."""
     pattern = re.compile(r"^(?!static|typedef|extern)\w[\w ]*?[ *](litebnn_\w+)(?=\(| =|\[)", re.MULTILINE)
-    files = sorted(folder.glob("*.c"))
-    return {name: path for path in files for name in pattern.findall(path.read_text(encoding="utf-8"))}
+    kernels = {path: text for path, text in sources().items() if path.match("*.c") and len(path.parts) == 1}
+    return {name: path for path, text in kernels.items() for name in pattern.findall(text)}
 
 
-def _called(text: str, defining: Mapping[str, Path]) -> list[Path]:
+def _called(text: str, defining: Mapping[str, PurePosixPath]) -> list[PurePosixPath]:
     return [defining[name] for name in dict.fromkeys(re.findall(r"\blitebnn_\w+", text)) if name in defining]
 
 

@@ -10,8 +10,10 @@ import json
 import os
 import re
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from litebnn.errors import printable
@@ -20,32 +22,32 @@ from litebnn.errors import printable
 MARK = "litebnn-export.json"
 
 
-def sources_folder() -> Path:
-    """The folder of the C sources of the kernels: inside an installed package, or in a source checkout.
+@cache
+def sources() -> dict[PurePosixPath, str]:
+    """The texts of the C sources of the kernels, by their paths in `ops/micro`.
+
+    An installed package has them, and the license that each export holds a copy of, in an archive: a wheel is smaller
+    with one file than with forty. A source checkout has them as files.
 
     Raises:
         FileNotFoundError: the sources are in neither of these places.
     """
-    return _shipped("sources", "ops/micro")
-
-
-def license_text() -> str:
-    """The license of the C sources, which each export holds a copy of.
-
-    Raises:
-        FileNotFoundError: it is neither inside an installed package nor in a checkout.
-    """
-    return _shipped("LICENSE", "LICENSE").read_text(encoding="utf-8")
-
-
-def _shipped(installed: str, checked_out: str) -> Path:
-    """A path inside the installed `litebnn.micro`, or in the root of a checkout."""
     here = Path(__file__).resolve().parent
-    places = (here / installed, here.parents[2] / checked_out)
-    for place in places:
-        if place.exists():
-            return place
-    raise FileNotFoundError(f"{installed} is not found (looked for {', '.join(map(str, places))})")
+    archive, checkout = here / "sources.zip", here.parents[2]
+    if archive.is_file():
+        with zipfile.ZipFile(archive) as opened:
+            return {PurePosixPath(name): opened.read(name).decode() for name in opened.namelist()}
+    files = source_files(checkout)
+    if not files:
+        raise FileNotFoundError(f"the C sources are not found (looked for {archive} and {checkout / 'ops' / 'micro'})")
+    return {PurePosixPath(name): path.read_text(encoding="utf-8") for name, path in files.items()}
+
+
+def source_files(checkout: Path) -> dict[str, Path]:
+    """The C sources of the kernels and their license in a checkout, by their names in `sources`."""
+    folder = checkout / "ops" / "micro"
+    found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {**found, "LICENSE": checkout / "LICENSE"} if found else {}
 
 
 def check_folder(folder: Path) -> None:

@@ -12,9 +12,10 @@ from typing import TypeAlias
 import numpy as np
 
 from litebnn.analysis.layouts import picked_from
-from litebnn.analysis.match import floats, fused_activation, number_of, uniform
+from litebnn.analysis.match import SIGNS, floats, fused_activation, number_of, uniform
 from litebnn.analysis.padding import constant_padding, pooled_input
 from litebnn.analysis.quantization import Range, grid_range, step_of
+from litebnn.analysis.thresholds import threshold_of
 from litebnn.analysis.weights import bias_values
 from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE, Activation
 from litebnn.graph import Graph, Op, Question, Tensor, facts
@@ -119,6 +120,15 @@ def _of_layer(op: Op, of: list[Range]) -> Range:
     return _signed((low + float(offsets.min(initial=0)), high + float(offsets.max(initial=0))))
 
 
+def _compared(op: Op, of: list[Range]) -> Range:
+    """Bounds of packed signs: one number if no value lies on the other side of the threshold."""
+    threshold = threshold_of(op)
+    assert threshold is not None
+    level = np.ones(1) if op.input(0).type == "BOOL" else threshold.level
+    signs = np.where((np.array(of[0])[:, None] >= level) != threshold.falls, 1.0, -1.0)
+    return float(signs.min()), float(signs.max())
+
+
 def _has_one_sign(weights: Tensor | None) -> bool:
     """True for constant weights of one sign; the first ones usually tell."""
     array = floats(weights)
@@ -156,7 +166,8 @@ _BOUNDS: dict[str, _Bounds] = {
     "SQUARE": lambda op, of: _products(_magnitudes(of[0]), _magnitudes(of[0])),
     "SUB": _difference,
     "TANH": _within(-1.0, 1.0),
-    LCE_DEQUANTIZE: lambda op, of: (-1.0, 1.0),
+    **dict.fromkeys(SIGNS, _compared),
+    LCE_DEQUANTIZE: lambda op, of: _clipped(of[0], (-1.0, 1.0)),
 }
 
 
@@ -174,8 +185,17 @@ def _read(op: Op) -> list[Tensor | None]:
     return op.inputs if op.name in _BOUNDS or facts(op).clamp is not None else []
 
 
+def _packed(graph: Graph, unpack: Op) -> Tensor | None:
+    """Returns the bits that an LceDequantize reads, if a comparison packs them: padded bits are padded with words."""
+    return unpack.input(0) if graph.producer(unpack.input(0), *SIGNS) is not None else None
+
+
 def _clipped(x: Range, limits: Range) -> Range:
     return min(max(x[0], limits[0]), limits[1]), max(min(x[1], limits[1]), limits[0])
+
+
+# For each kind of op whose bounds depend on ops further upstream, the tensor on whose bounds they depend.
+_SOURCES: dict[str, Callable[[Graph, Op], Tensor | None]] = {"MAX_POOL_2D": pooled_input, LCE_DEQUANTIZE: _packed}
 
 
 def _range(graph: Graph, tensor: Tensor) -> Range:
@@ -188,7 +208,8 @@ def _range(graph: Graph, tensor: Tensor) -> Range:
     op = graph.producer(tensor)
     if op is None:
         return limits
-    read = [pooled_input(graph, op)] if op.name == "MAX_POOL_2D" else _read(op)
+    source = _SOURCES.get(op.name)
+    read = _read(op) if source is None else [source(graph, op)]
     known = [UNBOUNDED if each is None else range_of(graph, each) for each in read]
     bounds = _BOUNDS.get(op.name, _hull_of)(op, known) if known else UNBOUNDED
     bounds = _clipped(bounds, ACTIVATION_RANGES[facts(op).clamp or fused_activation(op) or Activation.NONE])

@@ -6,7 +6,11 @@ from hypothesis import strategies as st
 import litebnn
 from litebnn.analysis.numbers.ranges import UNBOUNDED, range_of
 from litebnn.analysis.quantization import Range, parameters
-from litebnn.graph import Tensor
+from litebnn.analysis.thresholds import Threshold
+from litebnn.contract import LCE_DEQUANTIZE
+from litebnn.graph import Tensor, like
+from litebnn.rules.build.ops import custom_op, packed_like
+from litebnn.rules.build.signs import sign_op
 from tests.support.float_models import FloatModel, dyadic
 from tests.zeros.chains import CHAIN, JOINS, SHIFTS, chained, chains
 
@@ -82,6 +86,41 @@ def test_bounds_of_a_grid() -> None:
     rounded.quantization = parameters(1.0, 0)
     for tensor, bounds in ((x, (-50, 77.5)), (clamped, (0, 77.5)), (rounded, (0, 78.5))):
         assert range_of(model.graph, model.op("DEQUANTIZE", [tensor], x.dims)) == bounds
+
+
+@pytest.mark.parametrize(
+    ("levels", "falls", "bounds"),
+    [
+        ([0], [False], (1, 1)),
+        ([0], [True], (-1, -1)),
+        ([0, -1], [False, True], (-1, 1)),
+        ([1], [False], (-1, 1)),
+        ([3], [False], (-1, -1)),
+        ([np.inf], [True], (1, 1)),
+    ],
+)
+def test_bounds_of_unpacked_signs(levels: list[float], falls: list[bool], bounds: Range) -> None:
+    model = FloatModel()
+    x = model.op("RELU_0_TO_1", [model.input(1, 4, 2)], (1, 4, 2))
+    threshold = Threshold(np.array(levels, np.float32), np.array(falls))
+    bits = model.graph.insert(sign_op(x, packed_like(x, "bits"), threshold)).output
+    assert range_of(model.graph, unpacked(model, bits, x)) == bounds
+
+
+def test_padded_bits_and_bits_of_booleans_may_be_any_signs() -> None:
+    model = FloatModel()
+    x, flag = model.elementwise("ABS", model.input(1, 4, 4, 16)), model.input(1, 4, 4, 16, type="BOOL")
+    ring = model.const([(0, 0), (1, 1), (1, 1), (0, 0)], np.int32)
+    word = model.const((1 << 16) - 1, np.int32)
+    padded = model.op("PADV2", [model.packed(x), ring, word], (1, 6, 6, 1), type="INT32")
+    for bits in (padded, model.packed(flag)):
+        assert range_of(model.graph, unpacked(model, bits, x)) == (-1, 1)
+
+
+def unpacked(model: FloatModel, bits: Tensor, x: Tensor) -> Tensor:
+    """Adds an LceDequantize of the signs of x."""
+    signs = like(x, bits.name + "/signs", dims=(*bits.dims[:-1], x.channels))
+    return model.graph.insert(custom_op(LCE_DEQUANTIZE, [bits], signs)).output
 
 
 def test_an_activation_that_litebnn_does_not_know_has_no_bounds() -> None:
