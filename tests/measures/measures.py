@@ -25,6 +25,7 @@ from litebnn.build.notes import Notes, Rule
 from litebnn.build.signs import holds_signs
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LITEBNN_UNPACK_WEIGHTS, Activation
 from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.rules.binarize.center_padded_values import middle_of_padded
 from litebnn.rules.binarize.scale_behind_layers import scaled_input
 from litebnn.rules.canonical.recognize_clamps import find_clamp, find_extreme
 from litebnn.rules.canonical.remove_dead_ops import _is_pure
@@ -249,6 +250,9 @@ MEASURES: dict[str, Measure] = {
     "ops": lambda graph: len(graph.ops),
     "ops on constants": _work_on_constants,
     "ops on unpacked signs": _ops_on_unpacked_signs,
+    "padded values with an offset": lambda graph: sum(
+        op.name == "CONV_2D" and middle_of_padded(graph, op) is not None for op in live(graph)
+    ),
     "reads of dequantized levels": _read("DEQUANTIZE"),
     "reads of padding": _read(*PADS, "MIRROR_PAD"),
     "reshapes to computed shapes": lambda graph: sum(

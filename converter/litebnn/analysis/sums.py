@@ -292,9 +292,9 @@ def _sums_of_two(graph: Graph, few: FewValues) -> list[SignSum]:
     # signs.
     falls = {values.falls for values in few.sources.values() if is_unpacked(graph, values)}
     must_rise = any(op.name in (*COMPARING, "MUL") for op in few.ops)
-    half = (high - low) / 2
+    half, tolerance = (high - low) / 2, max(_NEXT_LEVEL * few.step, _tolerance(few.numbers))
     return [
-        SignSum((high + low) / 2, np.array([scale]), few.first.edges, np.array([scale > 0]), _NEXT_LEVEL * few.step)
+        SignSum((high + low) / 2, np.array([scale]), few.first.edges, np.array([scale > 0]), tolerance)
         for scale in (half, -half)
         if falls <= {scale < 0} and (scale > 0 or not must_rise)
     ]

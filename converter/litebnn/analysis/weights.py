@@ -18,6 +18,7 @@ PACKABLE = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
 # The layers that have a binary form. A transposed convolution becomes layers of these kinds.
 BINARY_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
 OF_TWO_ACTIVATIONS = "both inputs are computed when the model runs"
+OF_RUN_TIME = "its weights are computed when the model runs"
 NOT_TERNARY = "its weights take other values than -alpha, 0 and alpha in an output channel"
 # Magnitudes of weights count as equal if they differ by at most this share. Rounding makes them differ a little.
 _MAGNITUDE_TOLERANCE = 1e-5
@@ -83,7 +84,7 @@ def not_float(graph: Graph, layer: Op) -> str:
     if layer.name == "BATCH_MATMUL":
         return "it is no product with a constant float matrix"
     if not weights.is_constant:
-        return "its weights are not a float constant"
+        return OF_RUN_TIME if constants_upstream(graph, weights) is None else "its weights are not a float constant"
     kind = "sparse" if weights.is_sparse else weights.type
     return f'its weights "{weights.name}" are {kind}, not a float constant'
 

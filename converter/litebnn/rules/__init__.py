@@ -38,6 +38,7 @@ PHASES: dict[str, tuple[str, ...]] = {
         "thresholds.assume_nonzero if assume_nonzero",
         "binarize.split_transposed_convs",
         "binarize.scale_behind_layers",
+        "binarize.center_padded_values",
         "binarize.read_as_signs",
         "canonical.absorb_mirror_padding",
         "thresholds.work_on_bits",
