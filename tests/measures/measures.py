@@ -18,14 +18,13 @@ from litebnn.analysis.match import SIGNS, THRESHOLD, fused_activation
 from litebnn.analysis.padding import PADS, without_zeros
 from litebnn.analysis.quantizable import activations
 from litebnn.analysis.signs import find_sign
-from litebnn.analysis.sums import values_read
-from litebnn.analysis.weights import PACKABLE
+from litebnn.analysis.sums import middle_of_padded, values_read
+from litebnn.analysis.weights import PACKABLE, uneven_weights
 from litebnn.build.bconv import bconv_options, is_float_bconv
 from litebnn.build.notes import Notes, Rule
 from litebnn.build.signs import holds_signs
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LITEBNN_UNPACK_WEIGHTS, Activation
 from litebnn.graph import Graph, Op, Tensor, facts
-from litebnn.rules.binarize.center_padded_values import middle_of_padded
 from litebnn.rules.binarize.scale_behind_layers import scaled_input
 from litebnn.rules.canonical.recognize_clamps import find_clamp, find_extreme
 from litebnn.rules.canonical.remove_dead_ops import _is_pure
@@ -244,6 +243,9 @@ MEASURES: dict[str, Measure] = {
         t is not None and t.type == "INT2" and t.details is not None for op in live(graph) for t in op.inputs
     ),
     "layers of few values": _layers_of_few_values,
+    "layers of uneven weights": lambda graph: sum(
+        op.name in ("CONV_2D", "FULLY_CONNECTED") and uneven_weights(graph, op) is not None for op in live(graph)
+    ),
     "layers that are not binary": _count(*_LAYERS),
     "layers, then sums": lambda graph: [(_count(*_LAYERS)(graph), _count("ADD", "SUB")(graph))],
     "live ops and fused activations": _work,

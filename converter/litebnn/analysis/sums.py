@@ -17,7 +17,7 @@ from litebnn.analysis.grids import ROUNDING, on_grid, step_of
 from litebnn.analysis.layouts import COMPARING, picked_from
 from litebnn.analysis.match import bits_of, fused_activation
 from litebnn.analysis.numbers.zeros import PADDED, zeros_of
-from litebnn.analysis.padding import PADDING, constant_padding, layer_padding
+from litebnn.analysis.padding import PADDING, constant_padding, layer_padding, unpadded_input
 from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.signs import find_two_values, occurring
 from litebnn.analysis.transfers import Values
@@ -278,6 +278,23 @@ def sum_of_signs(graph: Graph, few: FewValues, *, rather_falling: bool = False) 
         key=lambda one: (sum(map(one.number, few.pads)), bool(np.all(one.rising)) != rather_falling),
         default=None,
     )
+
+
+def middle_of_padded(graph: Graph, layer: Op) -> float | None:
+    """Returns the middle of the few values of a convolution's input, if zeros that are none of them pad the input. None
+    if the input has no such values, or if signs represent the values and the zeros as they are.
+    """
+    source, zeros = unpadded_input(graph, layer)
+    own, few = layer_padding(layer), values_read(graph, layer, source)
+    if few is None or few.ops or few.step or layer.output.type != "FLOAT32" or own is None:
+        return None
+    if not np.any(zeros + np.asarray(own)) or min(*source.dims[1:3], *layer.output.dims[1:3]) < 1:
+        return None
+    if few.are_levels and layer.input(1).channels != source.channels:
+        return None
+    signs = sum_of_signs(graph, replace(few, pads=()))
+    is_exact = sum_of_signs(graph, replace(few, pads=(0.0,))) is not None
+    return None if signs is None or is_exact else signs.middle
 
 
 def _sums_of_levels(levels: Values) -> list[SignSum]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -145,6 +146,34 @@ def binary_weights(weights: Array, *, assume_nonzero: bool = False) -> tuple[Arr
         alpha = np.where(rounded, np.abs(flat).sum(axis=1, dtype=np.float64) / others, alpha)
     minus_one: Array = weights < 0 if count else np.signbit(weights)
     return minus_one, alpha.astype(np.float32), count
+
+
+class UnevenWeights(NamedTuple):
+    """Weights of middle ± distance, with a middle and a distance for each output channel."""
+
+    minus_one: Array  # bool [O, ...], true where a weight is the lower one
+    distance: Array  # float32 [O]
+    middle: Array  # float32 [O]
+
+
+def uneven_weights(graph: Graph, layer: Op, *, assume_nonzero: bool = False) -> UnevenWeights | None:
+    """Decomposes weights that take two values in each output channel, which are not opposite in all channels. None for
+    other weights, and for layers with groups, few weights or other obstacles.
+    """
+    weights = layer_weights(graph, layer)
+    if weights is None or weights[0].size < BITS_PER_WORD or why_not_binary(layer, weights) is not None:
+        return None
+    if weights.shape[-1] != layer.input(facts(layer).data).channels or not np.all(np.isfinite(weights)):
+        return None
+    flat = weights.reshape(len(weights), -1)
+    low, high = flat.min(axis=1).astype(np.float64), flat.max(axis=1).astype(np.float64)
+    distance, middle = (high - low) / 2, (high + low) / 2
+    off = np.abs(np.abs(flat - middle[:, None]) - distance[:, None]).max(axis=1)
+    is_even = not isinstance(binary_weights(weights, assume_nonzero=assume_nonzero), str)
+    if is_even or not np.any(distance) or np.any(off > _MAGNITUDE_TOLERANCE * distance + 2.0**-22 * np.abs(middle)):
+        return None
+    minus_one = (flat < middle[:, None]).reshape(weights.shape)
+    return UnevenWeights(minus_one, distance.astype(np.float32), middle.astype(np.float32))
 
 
 def _are_few(zeros: int, weights: Array) -> bool:

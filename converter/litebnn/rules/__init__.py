@@ -38,6 +38,7 @@ PHASES: dict[str, tuple[str, ...]] = {
         "thresholds.assume_nonzero if assume_nonzero",
         "binarize.split_transposed_convs",
         "binarize.scale_behind_layers",
+        "binarize.split_uneven_weights",
         "binarize.center_padded_values",
         "binarize.read_as_signs",
         "canonical.absorb_mirror_padding",

@@ -8,12 +8,10 @@ tensor that is added from one row and one column of each kind.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from litebnn.analysis.padding import layer_padding, unpadded_input
-from litebnn.analysis.sums import sum_of_signs, values_read
+from litebnn.analysis.sums import middle_of_padded
 from litebnn.analysis.weights import binary_parts
 from litebnn.build.notes import Notes, each
 from litebnn.build.signs import pad_with
@@ -39,23 +37,6 @@ def center_padded_values(graph: Graph, op: Op, notes: Notes) -> bool:
     of_middle = _of_middle(graph, op, parts.weights * middle, source, zeros + np.asarray(own))
     graph.insert(builtin_op("ADD", [result, of_middle], output, fused_activation_function=activation), after=op)
     return True
-
-
-def middle_of_padded(graph: Graph, layer: Op) -> float | None:
-    """Returns the middle of the few values of a convolution's input, if zeros that are none of them pad the input. None
-    if the input has no such values, or if signs represent the values and the zeros as they are.
-    """
-    source, zeros = unpadded_input(graph, layer)
-    own, few = layer_padding(layer), values_read(graph, layer, source)
-    if few is None or few.ops or few.step or layer.output.type != "FLOAT32" or own is None:
-        return None
-    if not np.any(zeros + np.asarray(own)) or min(*source.dims[1:3], *layer.output.dims[1:3]) < 1:
-        return None
-    if few.are_levels and layer.input(1).channels != source.channels:
-        return None
-    signs = sum_of_signs(graph, replace(few, pads=()))
-    is_exact = sum_of_signs(graph, replace(few, pads=(0.0,))) is not None
-    return None if signs is None or is_exact else signs.middle
 
 
 def _of_middle(graph: Graph, layer: Op, weights: Array, source: Tensor, amounts: Array) -> Tensor:
