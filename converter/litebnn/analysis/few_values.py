@@ -16,7 +16,7 @@ from litebnn.analysis.affine import next_level
 from litebnn.analysis.layouts import COMPARING, picked_from
 from litebnn.analysis.match import bits_of, fused_activation
 from litebnn.analysis.numbers.zeros import PADDED, zeros_of
-from litebnn.analysis.padding import PADDING, constant_padding, layer_padding
+from litebnn.analysis.padding import PADDING, constant_padding, layer_padding, unpadded_input
 from litebnn.analysis.quantization import ROUNDING, on_grid, step_of
 from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.signs import find_two_values, occurring
@@ -280,6 +280,23 @@ def sum_of_signs(graph: Graph, few: FewValues, *, rather_falling: bool = False) 
     )
 
 
+def middle_of_padded(graph: Graph, layer: Op) -> float | None:
+    """Returns the middle of the few values of a convolution's input, if zeros that are none of them pad the input. None
+    if the input has no such values, or if signs represent the values and the zeros as they are.
+    """
+    source, zeros = unpadded_input(graph, layer)
+    own, few = layer_padding(layer), values_read(graph, layer, source)
+    if few is None or few.ops or few.step or layer.output.type != "FLOAT32" or own is None:
+        return None
+    if not np.any(zeros + np.asarray(own)) or min(*source.dims[1:3], *layer.output.dims[1:3]) < 1:
+        return None
+    if few.are_levels and layer.input(1).channels != source.channels:
+        return None
+    signs = sum_of_signs(graph, replace(few, pads=()))
+    is_exact = sum_of_signs(graph, replace(few, pads=(0.0,))) is not None
+    return None if signs is None or is_exact else signs.middle
+
+
 def _sums_of_levels(levels: Values) -> list[SignSum]:
     sums = (few_levels(levels, for_zeros=for_zeros) for for_zeros in (False, True))
     return [one for one in sums if one is not None]
@@ -292,9 +309,9 @@ def _sums_of_two(graph: Graph, few: FewValues) -> list[SignSum]:
     # signs.
     falls = {values.falls for values in few.sources.values() if is_unpacked(graph, values)}
     must_rise = any(op.name in (*COMPARING, "MUL") for op in few.ops)
-    half = (high - low) / 2
+    half, tolerance = (high - low) / 2, max(_NEXT_LEVEL * few.step, _tolerance(few.numbers))
     return [
-        SignSum((high + low) / 2, np.array([scale]), few.first.edges, np.array([scale > 0]), _NEXT_LEVEL * few.step)
+        SignSum((high + low) / 2, np.array([scale]), few.first.edges, np.array([scale > 0]), tolerance)
         for scale in (half, -half)
         if falls <= {scale < 0} and (scale > 0 or not must_rise)
     ]

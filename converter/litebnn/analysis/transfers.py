@@ -155,18 +155,30 @@ def _cast(op: Op, parts: list[Values]) -> Values | None:
 
 def _magnitude(op: Op, parts: list[Values]) -> Values | None:
     """Returns |a · x + b| as a function with an edge where a · x + b is zero."""
-    part, *_ = parts
-    x = next(iter(part.linear_terms), None)
-    if x is None or len(part.linear_terms) > 1 or x.type != "FLOAT32" or x.is_constant or part.x not in (None, x):
-        return elementwise(op, parts)
-    factors = part.linear_terms[x]
+    return _by_sign(parts[0], -1.0) if _is_line(parts[0]) else elementwise(op, parts)
+
+
+def rectified(op: Op, parts: list[Values]) -> Values | None:
+    """Returns the RELU of a · x + b as a function with an edge where a · x + b is zero."""
+    return _by_sign(parts[0], 0.0) if _is_line(parts[0]) else elementwise(op, parts)
+
+
+def _is_line(part: Values) -> bool:
+    """True if a function is a · x + b for a float x, with an a and a b of its own for each step."""
+    [x] = part.linear_terms if len(part.linear_terms) == 1 else [None]
+    return x is not None and x.type == "FLOAT32" and not x.is_constant and part.x in (None, x)
+
+
+def _by_sign(part: Values, below: float) -> Values | None:
+    """Returns a · x + b with an edge where it is zero, multiplied by `below` where it is negative."""
+    [(x, factors)] = part.linear_terms.items()
     zeros = (-part.values / factors)[factors != 0].astype(np.float32)
     if not np.all(np.isfinite(zeros)):
         return None
     part = part.with_edges(x, zeros)
     ends = part.edges[0] - abs(part.edges[0]) - 1, part.edges[-1] + abs(part.edges[-1]) + 1
     middles = np.convolve(np.concatenate([ends[:1], part.edges, ends[1:]]), [0.5, 0.5], "valid")
-    return _scaled(part, np.where(part.values + middles * part.linear_terms[x] < 0, -1.0, 1.0))
+    return _scaled(part, np.where(part.values + middles * part.linear_terms[x] < 0, below, 1.0))
 
 
 def elementwise(op: Op, parts: list[Values]) -> Values | None:

@@ -36,10 +36,11 @@ from litebnn.analysis.transfers import (
     comparison,
     elementwise,
     known_number,
+    rectified,
     unknown,
 )
 from litebnn.analysis.walks import ops_upstream
-from litebnn.contract import ACTIVATION_RANGES
+from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Question, Tensor
 
 _MOST_TERMS = 16  # a sum with more terms counts as unknown; residual networks add up any number
@@ -69,14 +70,16 @@ def _after(graph: Graph, op: Op, kind: str) -> Values | None:
     keeps_grid = all(each is not None and same_parameters(each, tensor) for each in op.inputs)
     if op.name in CLAMPS and (kind != "tensors" or not keeps_grid):
         transfer = elementwise
+    if op.name == "RELU" and kind == "lines":
+        transfer = rectified
     if op.name in TO_INTEGERS and kind == "tensors" and (levels := rounded_values(graph, tensor)) is not None:
         return levels
     operands = [_QUESTIONS[kind](graph, op.input(i)) for i in range(len(op.inputs))]
     if transfer is comparison:
         operands = [with_own_term(graph, part) for part in operands]
-    result = _computed(graph, op, transfer, operands)
+    result = _computed(graph, op, transfer, operands, kind)
     if result is None and is_quantized(tensor) and any(part.x is not None for part in operands):
-        result = _computed(graph, op, transfer, [_at_levels(graph, part) for part in operands])
+        result = _computed(graph, op, transfer, [_at_levels(graph, part) for part in operands], kind)
     # The op may bound a rounding to any number of values.
     may_bound = kind == "tensors" and (result is None or not result.is_known)
     if may_bound and (levels := rounded_values(graph, tensor)) is not None:
@@ -87,14 +90,17 @@ def _after(graph: Graph, op: Op, kind: str) -> Values | None:
     return replace(result.simplified(), step=max([step_of(tensor), *(part.step for part in before)]))
 
 
-def _computed(graph: Graph, op: Op, transfer: Transfer, operands: list[Values]) -> Values | None:
+def _computed(graph: Graph, op: Op, transfer: Transfer, operands: list[Values], kind: str) -> Values | None:
     """Returns the values of an op's output from those of its inputs; None if they are no step function."""
     parts = _on_common_edges(_of_one_tensor(graph, operands))
     if parts is None:
         return None
     with np.errstate(all="ignore"):
         result = transfer(op, parts)
-        return None if result is None else _stored(op, parts, result)
+        if result is None:
+            return None
+        is_line = kind == "lines" and not result.is_known and fused_activation(op) == Activation.RELU
+        return rectified(op, [result]) if is_line else _stored(op, parts, result)
 
 
 # The question `values_of` asks for the values of a tensor, as a step function of an upstream tensor. The upstream
@@ -106,7 +112,9 @@ choices_of = Question(partial(_values, kind="booleans"), partial(_followed, kind
 # The question `_levels_of` asks for the values of a tensor as a step function, as `values_of` does. If the values of a
 # quantized tensor are unknown, they are a step function of the tensor itself, with a step at each level.
 _levels_of = Question(partial(_values, kind="levels"), partial(_followed, kind="levels"))
-_QUESTIONS = {"tensors": values_of, "booleans": choices_of, "levels": _levels_of}
+# The question `lines_of` also follows a RELU, to an edge where its input is zero. Below the edge, the value is 0.
+lines_of = Question(partial(_values, kind="lines"), partial(_followed, kind="lines"))
+_QUESTIONS = {"tensors": values_of, "booleans": choices_of, "levels": _levels_of, "lines": lines_of}
 
 
 def _on_common_edges(parts: Sequence[Values]) -> list[Values] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ PACKABLE = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
 # The layers that have a binary form. A transposed convolution becomes layers of these kinds.
 BINARY_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
 OF_TWO_ACTIVATIONS = "both inputs are computed when the model runs"
+OF_RUN_TIME = "its weights are computed when the model runs"
 NOT_TERNARY = "its weights take other values than -alpha, 0 and alpha in an output channel"
 # Magnitudes of weights count as equal if they differ by at most this share. Rounding makes them differ a little.
 _MAGNITUDE_TOLERANCE = 1e-5
@@ -83,7 +85,7 @@ def not_float(graph: Graph, layer: Op) -> str:
     if layer.name == "BATCH_MATMUL":
         return "it is no product with a constant float matrix"
     if not weights.is_constant:
-        return "its weights are not a float constant"
+        return OF_RUN_TIME if constants_upstream(graph, weights) is None else "its weights are not a float constant"
     kind = "sparse" if weights.is_sparse else weights.type
     return f'its weights "{weights.name}" are {kind}, not a float constant'
 
@@ -144,6 +146,34 @@ def binary_weights(weights: Array, *, assume_nonzero: bool = False) -> tuple[Arr
         alpha = np.where(rounded, np.abs(flat).sum(axis=1, dtype=np.float64) / others, alpha)
     minus_one: Array = weights < 0 if count else np.signbit(weights)
     return minus_one, alpha.astype(np.float32), count
+
+
+class UnevenWeights(NamedTuple):
+    """Weights of middle ± distance, with a middle and a distance for each output channel."""
+
+    minus_one: Array  # bool [O, ...], true where a weight is the lower one
+    distance: Array  # float32 [O]
+    middle: Array  # float32 [O]
+
+
+def uneven_weights(graph: Graph, layer: Op, *, assume_nonzero: bool = False) -> UnevenWeights | None:
+    """Decomposes weights that take two values in each output channel, which are not opposite in all channels. None for
+    other weights, and for layers with groups, few weights or other obstacles.
+    """
+    weights = layer_weights(graph, layer)
+    if weights is None or weights[0].size < BITS_PER_WORD or why_not_binary(layer, weights) is not None:
+        return None
+    if weights.shape[-1] != layer.input(facts(layer).data).channels or not np.all(np.isfinite(weights)):
+        return None
+    flat = weights.reshape(len(weights), -1)
+    low, high = flat.min(axis=1).astype(np.float64), flat.max(axis=1).astype(np.float64)
+    distance, middle = (high - low) / 2, (high + low) / 2
+    off = np.abs(np.abs(flat - middle[:, None]) - distance[:, None]).max(axis=1)
+    is_even = not isinstance(binary_weights(weights, assume_nonzero=assume_nonzero), str)
+    if is_even or not np.any(distance) or np.any(off > _MAGNITUDE_TOLERANCE * distance + 2.0**-22 * np.abs(middle)):
+        return None
+    minus_one = (flat < middle[:, None]).reshape(weights.shape)
+    return UnevenWeights(minus_one, distance.astype(np.float32), middle.astype(np.float32))
 
 
 def _are_few(zeros: int, weights: Array) -> bool:

@@ -15,9 +15,11 @@ from litebnn.graph import Graph, Model
 from litebnn.rules.binarize.absorb_channel_padding import absorb_channel_padding
 from litebnn.rules.binarize.absorb_one_padding import absorb_one_padding
 from litebnn.rules.binarize.binarize_layers import binarize_layers
+from litebnn.rules.binarize.center_padded_values import center_padded_values
 from litebnn.rules.binarize.read_as_signs import read_as_signs
 from litebnn.rules.binarize.scale_behind_layers import scale_behind_layers
 from litebnn.rules.binarize.split_transposed_convs import split_transposed_convs
+from litebnn.rules.binarize.split_uneven_weights import split_uneven_weights
 from litebnn.rules.binarize.undo_space_to_batch import undo_space_to_batch
 from litebnn.rules.build.notes import Notes, Rule
 from litebnn.rules.canonical.absorb_mirror_padding import absorb_mirror_padding
@@ -85,6 +87,8 @@ PHASES: dict[str, tuple[Row, ...]] = {
         (assume_nonzero, "assume_nonzero"),
         split_transposed_convs,
         scale_behind_layers,
+        split_uneven_weights,
+        center_padded_values,
         read_as_signs,
         absorb_mirror_padding,
         work_on_bits,

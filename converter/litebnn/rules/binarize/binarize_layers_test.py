@@ -84,7 +84,7 @@ def test_a_float_input_and_weights_that_are_not_constant_stay_float() -> None:
     kernel = model.input(8, 3, 3, 32)
     op, notes = converted(model, model.conv(model.sign(model.input(1, 6, 6, 32)), kernel))
     assert op is None
-    assert list(notes.layers[0].reasons) == ["its weights are not a float constant"]
+    assert list(notes.layers[0].reasons) == ["its weights are computed when the model runs"]
 
 
 def test_weights_shared_by_two_layers_serve_both() -> None:

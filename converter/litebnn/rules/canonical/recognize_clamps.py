@@ -1,5 +1,5 @@
 """Clamps in other forms become an activation, or a MAXIMUM and a MINIMUM. For example, Brevitas writes two selects, and
-PACT half of |x| - |x - alpha| + alpha.
+PACT half of |x| - |x - alpha| + alpha, or relu(x) - relu(x - alpha).
 
 Each form is a constant below a number, then x itself, then another constant (`values.py`).
 """
@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from litebnn.analysis.affine import next_level
-from litebnn.analysis.match import are_equal, uniform
-from litebnn.analysis.transfers import CLAMPS, SELECTS
-from litebnn.analysis.values import values_of, with_own_term
-from litebnn.contract import ACTIVATION_RANGES
+from litebnn.analysis.match import are_equal, fused_activation, uniform
+from litebnn.analysis.transfers import CLAMPS, SELECTS, Values
+from litebnn.analysis.values import lines_of, values_of, with_own_term
+from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.build.ops import OP_OF_ACTIVATION
@@ -51,7 +51,15 @@ def find_clamp(graph: Graph, op: Op) -> Clamp | None:
     masks = op.name == "MUL" and uniform(op.input(0)) is None and uniform(op.input(1)) is None
     if op.name in CLAMPS or masks or len(op.outputs) != 1 or op.output.type != "FLOAT32":
         return None
-    function = with_own_term(graph, values_of(graph, op.output))
+    function = values_of(graph, op.output)
+    clamp = _clamp(op, with_own_term(graph, function))
+    if clamp is None and any(_rectifies(graph, tensor) for tensor in function.linear_terms):
+        clamp = _clamp(op, lines_of(graph, op.output))
+    return clamp
+
+
+def _clamp(op: Op, function: Values) -> Clamp | None:
+    """Returns the range to which `function`, the values of an op's output, limits a tensor."""
     x, edges, values = function.x, function.edges, function.values
     if x is None or x.dims != op.output.dims or x.type != "FLOAT32" or [*function.linear_terms] != [x]:
         return None
@@ -63,6 +71,11 @@ def find_clamp(graph: Graph, op: Op) -> Clamp | None:
     if (below and not _meet(values[0], edges[0])) or (above and not _meet(values[-1], edges[-1])):
         return None
     return Clamp(x, float(values[0]) if below else -np.inf, float(values[-1]) if above else np.inf)
+
+
+def _rectifies(graph: Graph, tensor: Tensor) -> bool:
+    op = graph.producer(tensor)
+    return op is not None and (op.name == "RELU" or fused_activation(op) == Activation.RELU)
 
 
 def _meet(limit: Array, edge: Array) -> bool:

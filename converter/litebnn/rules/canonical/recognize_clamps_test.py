@@ -1,3 +1,4 @@
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,48 @@ def test_magnitudes_are_clamps(low: float, high: float, names: list[str], shifts
     both = model.elementwise("SUB", above_low, above_high)
     both = model.elementwise("ADD", both, model.const(low + high))
     assert ops_of(model, model.elementwise("MUL", both, model.const(0.5))) == names
+
+
+def rectified(model: FloatModel, left: Tensor, right: Tensor, name: str, *, is_fused: bool) -> Tensor:
+    total = model.elementwise(name, left, right, activation="relu" if is_fused else "none")
+    return total if is_fused else model.elementwise("RELU", total)
+
+
+@pytest.mark.parametrize("is_fused", [False, True])
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("relu(x) - relu(x - alpha)", ["RELU", "MINIMUM"]),
+        ("alpha - relu(alpha - x)", ["MINIMUM"]),
+        ("alpha + relu(x - alpha)", ["MAXIMUM"]),
+        ("alpha - relu(alpha - relu(x))", ["RELU", "MINIMUM"]),
+        ("relu(x + 1) - relu(x - 1) - 1", ["RELU_N1_TO_1"]),
+    ],
+)
+def test_differences_of_relus_are_clamps(form: str, names: list[str], is_fused: bool) -> None:
+    """PACT is also written as relu(x) - relu(x - alpha)."""
+    model = FloatModel()
+    x, alpha, one = model.input(1, 8), model.const(0.75), model.const(1)
+    relu = partial(rectified, model, is_fused=is_fused)
+    if form == "relu(x + 1) - relu(x - 1) - 1":
+        left, right = model.elementwise("SUB", relu(x, one, "ADD"), relu(x, one, "SUB")), one
+    elif form == "relu(x) - relu(x - alpha)":
+        left, right = model.elementwise("RELU", x), relu(x, alpha, "SUB")
+    elif form == "alpha + relu(x - alpha)":
+        left, right = alpha, relu(x, alpha, "SUB")
+    else:
+        left, right = alpha, relu(alpha, model.elementwise("RELU", x) if "relu(x)" in form else x, "SUB")
+    assert ops_of(model, model.elementwise("ADD" if "alpha + " in form else "SUB", left, right)) == names
+
+
+@pytest.mark.parametrize("activations", [("none", "relu"), ("relu", "relu6")])
+def test_other_sums_with_relus_stay(activations: tuple[str, str]) -> None:
+    model = FloatModel()
+    x, one = model.input(1, 8), model.const(1)
+    for activation in activations:
+        model.elementwise("ADD", x, one, activation=activation)
+    model.elementwise("SUB", *(op.output for op in model.graph.ops))
+    assert find_clamp(model.graph, model.graph.ops[-1]) is None
 
 
 def test_a_clamp_of_a_sum_keeps_the_sum() -> None:
