@@ -16,6 +16,7 @@ from litebnn.analysis.grids import is_quantized, numbers_of_grid
 from litebnn.analysis.match import bits_of, is_broadcast, times_repeated, uniform
 from litebnn.analysis.numbers.lattices import lattice_of
 from litebnn.analysis.numbers.ranges import range_of
+from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.transfers import SELECTS, Values
 from litebnn.analysis.values import choices_of, values_of
 from litebnn.graph import Array, Graph, Tensor
@@ -163,7 +164,9 @@ def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     # The function `choices_of` describes the values if a single boolean tensor selects them. If several booleans do,
     # because one sign is compared several times, `values_of` may still describe them as a function of this sign.
     of_signs = values_of(graph, tensor)
-    functions = (choices_of(graph, tensor), of_signs)
+    functions = [choices_of(graph, tensor), of_signs]
+    if (rounded := rounded_values(graph, tensor)) is not None:
+        functions.append(rounded)
     occurring_only = (occurring(graph, one) for one in functions)
     found = next((one for one in (*functions, *occurring_only) if _are_chosen(tensor, one)), None)
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
