@@ -164,11 +164,11 @@ def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     # The function `choices_of` describes the values if a single boolean tensor selects them. If several booleans do,
     # because one sign is compared several times, `values_of` may still describe them as a function of this sign.
     of_signs = values_of(graph, tensor)
-    functions = [choices_of(graph, tensor), of_signs]
-    if (rounded := rounded_values(graph, tensor)) is not None:
-        functions.append(rounded)
+    functions = (choices_of(graph, tensor), of_signs)
     occurring_only = (occurring(graph, one) for one in functions)
     found = next((one for one in (*functions, *occurring_only) if _are_chosen(tensor, one)), None)
+    if found is None and (rounded := rounded_values(graph, tensor)) is not None and _are_chosen(tensor, rounded):
+        return rounded
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
 
 
