@@ -43,6 +43,15 @@ def _resized(name: str) -> Link:
     return resized
 
 
+def _flat(model: FloatModel, x: Tensor) -> Tensor:
+    slopes = np.resize(np.array([0, 0.25, 1]), (1, 1, x.channels))
+    return model.op("PRELU", [x, model.const(slopes)], x.dims)
+
+
+def _masked(model: FloatModel, x: Tensor) -> Tensor:
+    return model.elementwise("MUL", model.two_values(x, comparison="GREATER"), x)
+
+
 def _padded_max(model: FloatModel, x: Tensor) -> Tensor:
     return model.max_pool(model.pad(x, RING, -np.inf), 3, 2)
 
@@ -52,6 +61,8 @@ ACTIVATIONS: dict[str, Link] = {
     **{name: lambda m, x, name=name: m.elementwise(name, x) for name in ("SQUARE", "RELU_N1_TO_1", "RELU_0_TO_1")},
     "LEAKY_RELU": lambda m, x: m.op("LEAKY_RELU", [x], x.dims, alpha=0.25),
     "HARD_SWISH": lambda m, x: m.elementwise("HARD_SWISH", x),
+    "flat": _flat,
+    "mask": _masked,
     "at most 0": _with("MINIMUM", 0),
     "at least 0.5": _with("MAXIMUM", 0.5),
 }
@@ -68,6 +79,12 @@ PADS: dict[str, Link] = {
     "zeros before": lambda m, x: m.pad(x, [(2, 0), (0, 0)]),
     "ones": lambda m, x: m.pad(x, RING, 1),
     "minus ones": lambda m, x: m.pad(x, RING, -1),
+}
+VALUES: dict[str, Link] = {
+    "two values": lambda m, x: m.two_values(x),
+    "sign": lambda m, x: m.elementwise("SIGN", x),
+    "rounded": lambda m, x: m.elementwise("ROUND", x),
+    "floor": lambda m, x: m.elementwise("FLOOR_DIV", x, m.const(2)),
 }
 SCALES: dict[str, Link] = {
     "doubled": _with("MUL", 2),
@@ -92,5 +109,5 @@ def chains(*links: str, longest: int = 5) -> st.SearchStrategy[list[str]]:
 
 def chained(model: FloatModel, x: Tensor, names: list[str]) -> Tensor:
     for name in names:
-        x = {**CHAIN, **SHIFTS}[name](model, x)
+        x = {**CHAIN, **SHIFTS, **VALUES}[name](model, x)
     return x

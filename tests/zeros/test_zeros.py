@@ -32,7 +32,8 @@ def of_sign(model: FloatModel, x: Tensor, layer: str = "conv") -> Tensor:
         return model.dense(model.reshape(sign, 1, count), sign_weights(RNG, 8, count))
     if layer == "depthwise":
         return model.depthwise_conv(sign, sign_weights(RNG, 1, 2, 2, sign.channels), np.zeros(sign.channels))
-    return model.conv(sign, sign_weights(RNG, 8, 2, 2, sign.channels), same=layer == "padded conv")
+    channels = sign.channels // 2 if layer == "groups" else sign.channels
+    return model.conv(sign, sign_weights(RNG, 8, 2, 2, channels), same=layer == "padded conv")
 
 
 def samples(*shape: int) -> Array:
@@ -221,6 +222,8 @@ def sum_of_signs(model: FloatModel, kind: str, channels: int) -> Tensor:
         return model.pad(layer, [(1, 1), (0, 1)])
     if kind == "pooled":
         return model.max_pool(model.pad(layer, [(1, 1), (1, 1)], -np.inf), 3, 2)
+    if kind == "shifted":  # by what the sums are often
+        return model.elementwise("SUB", model.const(channels % 2 - 2), layer)
     if kind == "mean":
         return chained(model, layer, ["mean"])
     if kind == "hardtanh":
@@ -228,7 +231,18 @@ def sum_of_signs(model: FloatModel, kind: str, channels: int) -> Tensor:
     return layer
 
 
-KINDS = ("plain", "padded", "three signs", "residual", "batch norm", "pooled", "mean", "hardtanh", "padded sums")
+KINDS = (
+    "plain",
+    "shifted",
+    "padded",
+    "three signs",
+    "residual",
+    "batch norm",
+    "pooled",
+    "mean",
+    "hardtanh",
+    "padded sums",
+)
 
 
 @pytest.mark.parametrize("channels", [31, 32])
@@ -279,6 +293,43 @@ def test_likely_zeros_are_named() -> None:
         assert channels == expected
         assert f": {words}" in warning
         assert "likely: it is a sum of signs without an offset" in warning
+
+
+@pytest.mark.parametrize(
+    "names", [["flat"], ["doubled", "flat", "max"], ["flat", "TANH"], ["two values", "max"], ["mask", "by channels"]]
+)
+@pytest.mark.parametrize("layer", ["groups", "padded conv", "depthwise"])
+def test_zeros_that_no_option_takes_for_ones(names: list[str], layer: str) -> None:
+    """Slopes of 0 make zeros as a ReLU does, and a layer with groups does not take the zeros of a mask for ones."""
+    model = FloatModel()
+    x = chained(model, model.input(1, 12, 12, 64), names)
+    source = model.finish(of_sign(model, x, layer), model.conv(model.sign(model.input(1, 4, 4, 32)), WEIGHTS))
+    numbers = np.random.default_rng(0).standard_normal((1, 12, 12, 64)).astype(np.float32)
+    binary_of(source, [numbers, samples(1, 4, 4, 32)], assume_nonzero=True, verify=False)
+
+
+def test_transposed_sums_of_signs_need_no_option() -> None:
+    model = FloatModel()
+    x = model.transposed_conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, 8, 3, 3, 32, alpha=False))
+    source = model.finish(of_sign(model, x))
+    for assume_nonzero in (False, True):
+        assert binary_of(source, samples(1, 8, 8, 32), assume_nonzero=assume_nonzero, verify=False) == [True, True]
+
+
+def test_a_sum_that_is_known_never_to_be_negative_behind_selects() -> None:
+    """max(relu(x), x - y) is never negative, which a clamp by selects at -1 does not hide."""
+    model = FloatModel()
+    x, y = model.input(1, 12, 12, 6), model.input(1, 12, 12, 6)
+    clamped, difference = model.elementwise("RELU", x), model.elementwise("SUB", x, y)
+    greater = model.elementwise("GREATER", difference, clamped, type="BOOL")
+    largest = model.op("SELECT_V2", [greater, difference, clamped], x.dims)
+    half, minus_one = model.const(0.5), model.const(-1)
+    upper = model.op("SELECT_V2", [model.elementwise("GREATER", largest, half, type="BOOL"), half, largest], x.dims)
+    is_low = model.elementwise("LESS", largest, minus_one, type="BOOL")
+    source = model.finish(of_sign(model, model.op("SELECT_V2", [is_low, minus_one, upper], x.dims)))
+    numbers = [np.random.default_rng(seed).standard_normal(x.shape).astype(np.float32) for seed in (0, 1)]
+    for assume_nonzero in (False, True):
+        assert binary_of(source, numbers, assume_nonzero=assume_nonzero, verify=False) == [True]
 
 
 @pytest.mark.parametrize("kind", ["difference", "product", "hard swish"])

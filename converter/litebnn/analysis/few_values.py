@@ -153,7 +153,13 @@ def find_levels(graph: Graph, tensor: Tensor) -> Values | None:
     Some levels occur only at a single number, such as the 0 of SIGN at zero. They count only if x is likely to be 0
     there.
     """
-    values = occurring(graph, rounded_values(graph, tensor) or values_of(graph, tensor))
+    # The farther tensor may be 0 elsewhere, as the sum c is in SIGN(c - 2).
+    found = (rounded_values(graph, tensor), values_of(graph, tensor))
+    levels = (_as_levels(graph, tensor, occurring(graph, values)) for values in found if values is not None)
+    return next((each for each in levels if each is not None), None)
+
+
+def _as_levels(graph: Graph, tensor: Tensor, values: Values) -> Values | None:
     x = values.x
     if x is None or x.type != "FLOAT32" or x.dims != tensor.dims or x.channels < 1 or tensor.type != "FLOAT32":
         return None

@@ -16,6 +16,7 @@ from litebnn.analysis.match import bits_of, is_broadcast, times_repeated, unifor
 from litebnn.analysis.numbers.lattices import lattice_of
 from litebnn.analysis.numbers.ranges import range_of
 from litebnn.analysis.quantization import is_quantized, numbers_of_grid
+from litebnn.analysis.rounding import rounded_values
 from litebnn.analysis.transfers import SELECTS, Values
 from litebnn.analysis.values import choices_of, values_of
 from litebnn.graph import Array, Graph, Tensor
@@ -166,6 +167,8 @@ def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     functions = (choices_of(graph, tensor), of_signs)
     occurring_only = (occurring(graph, one) for one in functions)
     found = next((one for one in (*functions, *occurring_only) if _are_chosen(tensor, one)), None)
+    if found is None and (rounded := rounded_values(graph, tensor)) is not None and _are_chosen(tensor, rounded):
+        return rounded
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
 
 

@@ -27,6 +27,7 @@ _TOLERANCE = 1e-5
 # The most steps of a common lattice that one step of a lattice may have.
 _MOST_STEPS = 64
 _MOST_VALUES = 8
+_MAXIMA = ("MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN")
 _MEANS = ("AVERAGE_POOL_2D", "MEAN", "SUM")
 
 
@@ -92,6 +93,11 @@ def _with_number(lattice: Lattice, number: float) -> Lattice | None:
     distance = np.abs(lattice.offset - number)
     step = _common_step(lattice.step, np.where(distance == 0, lattice.step, distance))
     return _of(step, number / step)
+
+
+def _is_on(lattice: Lattice, number: float) -> bool:
+    places = number / lattice.step - lattice.phase
+    return bool(np.all(np.abs(places - np.rint(places)) <= _TOLERANCE))
 
 
 def _of_numbers(numbers: Array) -> Lattice | None:
@@ -164,18 +170,25 @@ def _mean(graph: Graph, op: Op, parts: Sequence[Lattice]) -> Lattice | None:
 
 def _layer(graph: Graph, op: Op, parts: Sequence[Lattice]) -> Lattice | None:
     """Returns the lattice of a layer with weights of ±alpha and 0, or of a product of two computed matrices."""
-    data = parts[0]
+    data, by_channel = parts[0], op.name == "DEPTHWISE_CONV_2D"
     if len(parts) == 2:
         count = op.input(0).dims[-2] if getattr(op.options, "adj_x", False) else op.input(0).channels
         known = count > 0 and all(each.step.size == 1 for each in parts)
         return _product(data, parts[1], count) if known else None
     weights = layer_weights(graph, op) if op.input(facts(op).constants[0]).is_constant else None
-    if op.name == "DEPTHWISE_CONV_2D" and weights is not None:
+    if by_channel and weights is not None:
         weights = np.moveaxis(weights, -1, 0)
     bias = None if weights is None else layer_bias(graph, op, len(weights))
-    if weights is None or bias is None or data.step.size > 1 or not weights.size:
+    if weights is None or bias is None or not weights.size:
         return None
-    pads = layer_padding(op) if op.name == "CONV_2D" else ((0, int(op.name == "DEPTHWISE_CONV_2D")),)
+    if data.step.size > 1:
+        if not by_channel or len(weights) % data.step.size:
+            return None
+        times = len(weights) // data.step.size
+        data = Lattice(np.repeat(data.step, times), np.repeat(data.phase, times))
+    # Outputs of a transposed convolution differ in their number of terms, as if some were padded.
+    is_unknown = op.name == "TRANSPOSE_CONV" or (by_channel and op.options.padding != Padding.VALID)
+    pads = None if is_unknown else layer_padding(op)
     padded = _with_number(data, 0.0) if pads is None or np.any(pads) else data
     flat = weights.reshape(len(weights), -1)
     alpha = np.abs(flat).max(axis=1)
@@ -193,16 +206,18 @@ _TRANSFER: dict[str, _Transfer] = {
     **dict.fromkeys(AFFINE, _shifted),
     **dict.fromkeys(PADDING, _padded),
     **dict.fromkeys(_MEANS, _mean),
-    **dict.fromkeys((*BINARY_LAYERS, "DEPTHWISE_CONV_2D"), _layer),
+    **dict.fromkeys((*BINARY_LAYERS, "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"), _layer),
 }
 
 
 def _read(op: Op) -> list[Tensor | None]:
     """The inputs whose lattices determine that of the output."""
+    if op.name == "TRANSPOSE_CONV":
+        return [op.input(facts(op).data)]
     if op.name in _TRANSFER:
         count = 2 if op.name in (*AFFINE, *BINARY_LAYERS) else 1
         return [tensor for tensor in op.inputs[:count] if tensor is not None and not tensor.is_constant]
-    if op.name == "MAX_POOL_2D" or facts(op).clamp is not None or facts(op).keeps_signs:
+    if op.name in _MAXIMA or facts(op).clamp is not None or facts(op).keeps_signs:
         return op.inputs[:1]
     return [op.optional(index) for index in picked_from(op)]
 
@@ -211,9 +226,10 @@ def _find(graph: Graph, tensor: Tensor) -> Lattice | None:
     op = graph.producer(tensor)
     if op is None or tensor.type != "FLOAT32":
         return None
-    values = (choices_of if op.name in SELECTS else values_of)(graph, tensor)
-    if values.is_known and values.x is not None:
-        return _of_numbers(values.values)
+    for of in (choices_of, values_of) if op.name in SELECTS else (values_of,):
+        values = of(graph, tensor)
+        if values.is_known and values.x is not None:
+            return _of_numbers(values.values)
     read = [pooled_input(graph, op)] if op.name == "MAX_POOL_2D" else _read(op)
     parts = [None if each is None else lattice_of(graph, each) for each in read]
     known = [part for part in parts if part is not None]
@@ -223,8 +239,10 @@ def _find(graph: Graph, tensor: Tensor) -> Lattice | None:
     found = _TRANSFER.get(op.name, _kept)(graph, op, known)
     if found is None or not (activation or facts(op).keeps_signs):
         return found
-    low, _ = ACTIVATION_RANGES[activation]
-    return _of(np.nan, 0.0 * found.phase if low == 0 else found.phase)
+    limits = [limit for limit in ACTIVATION_RANGES[activation] if math.isfinite(limit)]
+    if limits and all(_is_on(found, limit) for limit in limits):
+        return found
+    return _of(np.nan, 0.0 * found.phase if 0 in limits else found.phase)
 
 
 # lattice_of(graph, tensor) returns the lattice of a float tensor; None if its numbers are not known to be evenly

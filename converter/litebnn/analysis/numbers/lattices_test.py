@@ -18,15 +18,21 @@ LINKS = ("doubled", "opposite", "of channels", "raised", "lowered", "zeros", "on
 
 def layer(model: FloatModel, x: Tensor, rng: np.random.Generator, kind: str) -> Tensor:
     if kind == "depthwise":
-        return model.depthwise_conv(x, sign_weights(rng, 1, 3, 3, x.channels), np.zeros(x.channels))
+        weights = sign_weights(rng, 1, 3, 3, x.channels)
+        return model.depthwise_conv(x, weights, np.zeros(x.channels), same=bool(rng.integers(2)))
+    if kind == "transposed":
+        return model.transposed_conv(x, sign_weights(rng, 4, 2, 3, x.channels), same=bool(rng.integers(2)))
     bias = rng.integers(-2, 3, 4) / 2 if kind == "biased" else None
     weights = sign_weights(rng, 4, 3, 3, x.channels, alpha=kind != "equal")
     if kind == "ternary":
         weights *= rng.integers(0, 2, weights.shape)
-    return model.conv(x, weights, bias, same=kind == "padded")
+    activation = kind if kind in ("relu", "relu1", "relu6") else "none"
+    return model.conv(x, weights, bias, same=kind == "padded", activation=activation)
 
 
-KINDS = st.sampled_from(["plain", "equal", "padded", "biased", "ternary", "depthwise"])
+KINDS = st.sampled_from(
+    ["plain", "equal", "padded", "biased", "ternary", "depthwise", "transposed", "relu", "relu1", "relu6"]
+)
 
 
 @pytest.mark.usefixtures("library")
@@ -34,7 +40,7 @@ KINDS = st.sampled_from(["plain", "equal", "padded", "biased", "ternary", "depth
 @given(
     source=st.sampled_from(["sign", "two values", "levels"]),
     channels=st.sampled_from([3, 4]),
-    kinds=st.lists(KINDS, max_size=1),
+    kinds=st.lists(KINDS, max_size=2),
     links=st.lists(st.sampled_from(LINKS), max_size=3),
     added=st.sampled_from(["", "ADD", "SUB", "MUL"]),
     seed=st.integers(0, 99),

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from litebnn.analysis.affine import next_level
 from litebnn.analysis.layouts import picked_from
 from litebnn.analysis.match import fused_activation, number_of
 from litebnn.analysis.numbers.lattices import lattice_of
 from litebnn.analysis.padding import PADDING, constant_padding
-from litebnn.analysis.transfers import TO_INTEGERS
+from litebnn.analysis.transfers import TO_INTEGERS, Values
+from litebnn.analysis.values import values_of
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Graph, Op, Question, Tensor, facts
 
 Reasons = frozenset[str]
 PADDED = "it is padded with zeros"
 OF_SIGNS = "it is a sum of signs without an offset"
+ONE_OF_FEW = "0 is one of its few values"
 _NONE: Reasons = frozenset()
 _OF_CONSTANT: Reasons = frozenset({"it has constants of 0"})
 # Ops whose output is 0 where their first input is.
@@ -45,9 +48,16 @@ def _zeros(graph: Graph, tensor: Tensor) -> Reasons:
         return _OF_CONSTANT if np.any(array == 0) else _NONE
     if op is None:
         return _NONE
-    lattice = lattice_of(graph, tensor)
-    if lattice is not None:
-        return frozenset({OF_SIGNS}) if lattice.has_zero else _NONE
+    values = values_of(graph, tensor)
+    if values.is_known and _has_zero_level(values):
+        return frozenset({ONE_OF_FEW})
+    lattice = None if values.is_known else lattice_of(graph, tensor)
+    if lattice is None:
+        return _found(graph, op)
+    return (_found(graph, op) - {PADDED} or frozenset({OF_SIGNS})) if lattice.has_zero else _NONE
+
+
+def _found(graph: Graph, op: Op) -> Reasons:
     read = [_NONE if each is None else zeros_of(graph, each) for each in _read(op)]
     if op.name in _OF_BOTH and not all(read):
         read = []
@@ -57,8 +67,15 @@ def _zeros(graph: Graph, tensor: Tensor) -> Reasons:
     return found - _OF_CONSTANT if op.name in _OF_BOTH else found
 
 
-def _has_zeros(bias: Tensor | None) -> bool:
-    return bias is None or (bias.array is not None and bool(np.any(bias.array == 0)))
+def _has_zero_level(values: Values) -> bool:
+    """True if a step function is 0 for more than a single number, unlike SIGN."""
+    is_single = next_level(values.edges[:-1], up=True) == values.edges[1:]
+    return bool(np.any((values.values == 0) & ~np.pad(is_single, 1)[: len(values.values)]))
+
+
+def _has_zeros(constant: Tensor | None) -> bool:
+    """True for a constant with zeros, and for a bias that is left out."""
+    return constant is None or (constant.array is not None and bool(np.any(constant.array == 0)))
 
 
 def _made_by(graph: Graph, op: Op) -> Reasons:
@@ -68,10 +85,12 @@ def _made_by(graph: Graph, op: Op) -> Reasons:
         return frozenset({PADDED})
     clamp = facts(op).clamp or fused_activation(op) or Activation.NONE
     clamps = ACTIVATION_RANGES[clamp][0] == 0 or op.name in ("HARD_SWISH", "RELU_0_TO_1")
+    slopes = op.optional(1) if op.name == "PRELU" else None
+    is_flat = getattr(op.options, "alpha", None) == 0 or (slopes is not None and _has_zeros(slopes))
     limits = op.name in ("MAXIMUM", "MINIMUM") and any(number_of(graph, each) == 0 for each in op.inputs)
-    rounds = op.name in TO_INTEGERS or (op.name == "CAST" and op.input(0).type != "FLOAT32")
+    rounds = op.name in (*TO_INTEGERS, "FLOOR_DIV") or (op.name == "CAST" and op.input(0).type != "FLOAT32")
     name = f"the activation of {op.name}" if fused_activation(op) else op.name
-    return frozenset({f"{name} gives 0"}) if clamps or limits or rounds else _NONE
+    return frozenset({f"{name} gives 0"}) if clamps or is_flat or limits or rounds else _NONE
 
 
 # zeros_of(graph, tensor) returns the reasons why a tensor is exactly 0 in many places; none if 0 is unlikely.

@@ -34,14 +34,14 @@ class Clamp(NamedTuple):
 
 def recognize_clamps(graph: Graph, notes: Notes) -> bool:
     changed = False
-    for op in reversed(list(graph.ops)):  # of two selects, only the second one has both limits
-        clamp = find_clamp(graph, op)
-        extreme = find_extreme(graph, op) if clamp is None else None
-        if clamp is not None:
-            _replace(graph, op, clamp)
-        elif extreme is not None:
+    for op in list(graph.ops):  # before the clamps of what they compute
+        if find_clamp(graph, op) is None and (extreme := find_extreme(graph, op)) is not None:
             graph.replace(op, extreme)
-        changed |= clamp is not None or extreme is not None
+            changed = True
+    for op in reversed(list(graph.ops)):  # of two selects, only the second one has both limits
+        if (clamp := find_clamp(graph, op)) is not None:
+            _replace(graph, op, clamp)
+            changed = True
     return changed
 
 

@@ -17,7 +17,7 @@ from litebnn.analysis.few_values import find_levels, single_numbers
 from litebnn.analysis.match import first_computed, floats, fused_activation
 from litebnn.analysis.numbers.zeros import OF_SIGNS, Reasons, zeros_of
 from litebnn.analysis.padding import PADS, constant_padding
-from litebnn.analysis.signs import Sign, find_sign
+from litebnn.analysis.signs import Sign, find_sign, find_two_values
 from litebnn.analysis.values import values_of
 from litebnn.analysis.walks import MOST_OPS, ops_upstream
 from litebnn.contract import ACTIVATION_RANGES, Activation
@@ -59,11 +59,15 @@ def _keep(op: Op, reasons: Reasons, notes: Notes) -> Literal[False]:
 
 
 def _sign(graph: Graph, op: Op) -> Sign | None:
-    """Returns the sign that an op computes except at a single number; None for other ops."""
+    """Returns the sign that an op computes except at a single number; None for other ops, such as a SIGN of numbers
+    that are never negative, which has two values.
+    """
     if len(op.outputs) != 1 or op.output.type != "FLOAT32" or find_sign(graph, op.output) is not None:
         return None
     sign = find_sign(graph, op.output, assume_nonzero=True)
-    return None if sign is None or sign.x.dims != op.output.dims else sign
+    if sign is None or sign.x.dims != op.output.dims or find_two_values(graph, op.output) is not None:
+        return None
+    return sign
 
 
 def _move_padding(graph: Graph, of_levels: set[Op], notes: Notes) -> bool:
