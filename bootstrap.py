@@ -87,14 +87,14 @@ def make_environment(folder: Path) -> None:
         subprocess.run(pip(folder, "install", "--retries=0", "--timeout=15", "pip>=25.1"), capture_output=True)
 
 
-def install(folder: Path, *extras: str) -> bool:
-    """Installs litebnn, editable, with extras of pyproject.toml. False if all are there: each leaves a stamp, the hash
-    of what it was installed from."""
+def install(folder: Path, *extras: str) -> None:
+    """Installs litebnn, editable, with extras of pyproject.toml. Each leaves a stamp, the hash of what it was installed
+    from, and is then there."""
     sources = [ROOT / "pyproject.toml", *([RELEASE_LOCK] if folder == RELEASE_VENV else [])]
     wanted = hashlib.sha256(b"".join(file.read_bytes() for file in sources) + str(ROOT).encode()).hexdigest()
     stamps = [folder / f"litebnn-{extra}.stamp" for extra in extras]
     if all(stamp.exists() and stamp.read_text() == wanted for stamp in stamps):
-        return False
+        return
     say(f"installing litebnn[{','.join(extras)}] into {folder.name} (a few minutes the first time)")
     if folder == RELEASE_VENV:
         # Wheels only: the requirements that build a package from source have no hashes. Nor has litebnn's own folder,
@@ -105,7 +105,6 @@ def install(folder: Path, *extras: str) -> bool:
         pip_install(folder, "--editable", f"{ROOT}[{','.join(extras)}]")
     for stamp in stamps:
         stamp.write_text(wanted)
-    return True
 
 
 def task_variables(folder: Path) -> dict[str, str]:

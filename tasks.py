@@ -58,9 +58,9 @@ def install(*extras: str, folder: Path = bootstrap.VENV) -> None:
             bootstrap.make_environment(folder)
             if "torch" in extras and not (folder / "litebnn-torch.stamp").is_file():
                 bootstrap.pip_install(folder, *pytorch.choose(bootstrap.python_of(folder)))
-            if bootstrap.install(folder, "dev", *extras):
-                for apart in (WITHOUT_DEPENDENCIES[extra] for extra in extras if extra in WITHOUT_DEPENDENCIES):
-                    bootstrap.pip_install(folder, "--no-deps", *apart)
+            for apart in (WITHOUT_DEPENDENCIES[extra] for extra in extras if extra in WITHOUT_DEPENDENCIES):
+                bootstrap.pip_install(folder, "--no-deps", *apart)
+            bootstrap.install(folder, "dev", *extras)
     except (OSError, subprocess.CalledProcessError) as error:
         raise Exit(f"cannot install the extras {', '.join(extras)}: {error}", code=1) from error
 

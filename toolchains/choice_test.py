@@ -57,22 +57,20 @@ def test_auto_takes_no_other_compiler_than_cxx_names(monkeypatch: pytest.MonkeyP
     assert find_compiler(find_target("rpi4"), "auto").name == "zig"
 
 
-def test_unknown_toolchain_lists_the_known_ones() -> None:
-    with pytest.raises(
-        ToolkitError, match="no toolchain is called 'msvc'; the toolchains are auto, gcc, clang, zig, docker, ndk"
-    ):
-        find_compiler(find_target("rpi4"), "msvc")
-
-
-@pytest.mark.parametrize("toolchain", ["gcc", "zig", "docker"])
-def test_android_is_for_the_ndk(toolchain: str) -> None:
-    with pytest.raises(ToolkitError, match=f"built with --toolchain=ndk, not with --toolchain={toolchain}"):
-        find_compiler(find_target("android-arm64"), toolchain)
-
-
-def test_the_ndk_is_for_android() -> None:
-    with pytest.raises(ToolkitError, match="rpi4 is built with --toolchain=zig or gcc or docker, not with --toolchain"):
-        find_compiler(find_target("rpi4"), "ndk")
+@pytest.mark.parametrize(
+    ("target", "toolchain", "message"),
+    [
+        ("rpi4", "msvc", "no toolchain is called 'msvc'; the toolchains are auto, gcc, clang, zig, docker, ndk"),
+        ("rpi4", "ndk", "rpi4 is built with --toolchain=zig or gcc or docker, not with --toolchain"),
+        *(
+            ("android-arm64", name, f"built with --toolchain=ndk, not with --toolchain={name}")
+            for name in ("gcc", "zig")
+        ),
+    ],
+)
+def test_a_toolchain_that_the_target_has_not_is_refused(target: str, toolchain: str, message: str) -> None:
+    with pytest.raises(ToolkitError, match=message):
+        find_compiler(find_target(target), toolchain)
 
 
 def test_every_toolchain_has_a_finder() -> None:

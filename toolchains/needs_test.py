@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import litebnn
-from litebnn import system
-from litebnn.doctor import packages
-from toolchains import targets
-from toolchains.needs import NEWEST_PYTHON, WITHOUT_DEPENDENCIES, Need, installation, missing, needs, with_pip
+from toolchains.needs import Need, installation, missing, needs, with_pip
 from toolchains.probes import versions
 from toolchains.targets import ROOT, load_targets, read_toml
 
@@ -80,20 +76,6 @@ def test_targets_compilers_and_emulators_are_those_of_their_table() -> None:
     for target in load_targets().values():
         assert not target.triple or "gcc" not in target.toolchains or f"{target.triple}-g++" in needs()
         assert not target.emulator or target.emulator in needs()
-
-
-def test_pythons_of_extras_are_those_of_the_installed_doctor() -> None:
-    assert packages.NEWEST_PYTHON == NEWEST_PYTHON
-    here = {extra for extra, (_, oldest) in packages.APART.items() if sys.version_info >= oldest}
-    assert here == set(WITHOUT_DEPENDENCIES)
-
-
-def test_system_names_are_those_of_the_package() -> None:
-    ours, theirs = targets.SYSTEMS, system.SYSTEMS
-    assert ours.keys() == theirs.keys()
-    for name, each in theirs.items():
-        assert ours[name] == targets.System(each.library, each.litert, each.program_suffix)
-    assert litebnn.__version__ == targets.VERSION
 
 
 def test_extras_are_those_of_the_project() -> None:

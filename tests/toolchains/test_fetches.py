@@ -1,4 +1,4 @@
-"""Tests that every download is checked by a hash, or that docs/release.md says how it is pinned otherwise."""
+"""Tests that what the tools download is pinned, and checked by a hash."""
 
 import re
 from collections.abc import Iterator
@@ -9,38 +9,9 @@ from hatchling.plugin.manager import PluginManager
 from packaging.requirements import Requirement
 
 import bootstrap
-from tests.support.documents import code, read, sources, table
+from tests.support.documents import read, sources
 from toolchains.fetch.lock import TABLE, find
 from toolchains.targets import ROOT, ToolkitError, read_toml
-
-# Words that occur only in code that fetches something from a registry or an address.
-FETCHES = (
-    r'"-m", "pip"|"npm", "pack"|urlopen\(|urlretrieve\(|requests\.get\(|"apt-get", "|^FROM |- uses: |apt-get install'
-    r"|debootstrap --|\bcurl -|\bwget |git clone|FetchContent_|ExternalProject_"
-)
-DOCUMENT = "docs/release.md"
-ROWS = {name: row for name, *row in table(DOCUMENT, "where")}
-
-
-def fetching() -> set[str]:
-    """The files with code that fetches something, except unit tests, which replace this code."""
-    files = [*sources(), *(ROOT / ".github" / "workflows").iterdir()]
-    files = [path for path in files if path.suffix != ".md" and not path.stem.endswith("_test")]
-    files = [path for path in files if path.name != "test_fetches.py" and path.name != "test_workflows.py"]
-    return {path.relative_to(ROOT).as_posix() for path in files if re.search(FETCHES, read(path), re.MULTILINE)}
-
-
-def test_every_place_that_fetches_is_listed_with_what_it_is_pinned_by() -> None:
-    listed = {name for names in ROWS for name in code(names)}
-    assert {name.rpartition("/")[0] + "/*.yml" if name.endswith(".yml") else name for name in fetching()} == listed
-    kinds = (r"(?:its|the) hash", r"Debian's signatures", r"not pinned, because ")
-    assert [name for name, (_, pinned) in ROWS.items() if not re.match("|".join(kinds), pinned)] == []
-
-
-def test_what_pip_installs_for_the_tools_comes_by_hash() -> None:
-    text = read("toolchains/fetch/pypi.py")
-    assert text.count('"-m", "pip"') == 1
-    assert "--require-hashes" in text
 
 
 def locked_for_a_release() -> Iterator[tuple[Requirement, list[str]]]:

@@ -4,10 +4,13 @@ import sys
 
 import pytest
 
-from litebnn.doctor import BROKEN, MISSING, OK, checkout
+import litebnn
+from litebnn import system
+from litebnn.doctor import BROKEN, MISSING, OK, checkout, packages
 from litebnn.doctor.finding import pip_install
 from toolchains import needs as needs_module
-from toolchains.needs import Need, needs
+from toolchains import targets
+from toolchains.needs import NEWEST_PYTHON, WITHOUT_DEPENDENCIES, Need, needs
 from toolchains.targets import load_targets
 
 SHOWN = [name for name, need in needs().items() if need.kind not in ("package", "network") and name != "library"]
@@ -95,3 +98,17 @@ def test_a_compiler_of_the_system_that_does_not_run_is_broken(monkeypatch: pytes
     hide(monkeypatch)
     found = next(finding for finding in checkout.look_at_checkout() if finding.name == "c++")
     assert (found.state, found.install) == (BROKEN, "apt install --reinstall g++")
+
+
+def test_pythons_of_extras_are_those_of_the_installed_doctor() -> None:
+    assert packages.NEWEST_PYTHON == NEWEST_PYTHON
+    here = {extra for extra, (_, oldest) in packages.APART.items() if sys.version_info >= oldest}
+    assert here == set(WITHOUT_DEPENDENCIES)
+
+
+def test_system_names_are_those_of_the_package() -> None:
+    ours, theirs = targets.SYSTEMS, system.SYSTEMS
+    assert ours.keys() == theirs.keys()
+    for name, each in theirs.items():
+        assert ours[name] == targets.System(each.library, each.litert, each.program_suffix)
+    assert litebnn.__version__ == targets.VERSION
