@@ -139,7 +139,7 @@ def convert_saved_model(saved_model_dir: str | os.PathLike[str], **options: Unpa
     Example:
         >>> converted = litebnn.convert_saved_model("saved_model")  # doctest: +SKIP
     """
-    from litebnn.frontends.saved_model import saved_model_to_tflite
+    from litebnn.frontends.tensorflow import saved_model_to_tflite
 
     settings = checked(options)
     settings["progress"]("TensorFlow's converter")
