@@ -1,6 +1,6 @@
 """A .tflite model as a graph that is easy to rewrite. This folder's code does not know the layout of the file."""
 
-from litebnn.graph.custom_ops import check_custom_ops, mistakes
+from litebnn.graph.custom_ops import mistakes
 from litebnn.graph.graph import (
     NUMPY_TYPES,
     Array,
@@ -55,7 +55,6 @@ __all__ = [
     "begin_rewriting",
     "bits_of_type",
     "builtin_op",
-    "check_custom_ops",
     "compact",
     "constant",
     "derived",
