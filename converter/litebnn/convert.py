@@ -13,7 +13,7 @@ from litebnn.analysis.weights import computed_weights
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
 from litebnn.files import read_file
-from litebnn.flatbuffer import read_model, with_files_of, write_model
+from litebnn.flatbuffer import read_model, write_result
 from litebnn.graph import Model, begin_rewriting, facts, finish_rewriting
 from litebnn.options import (
     ConvertOptions,
@@ -110,7 +110,7 @@ def convert_saved_model(saved_model_dir: str | os.PathLike[str], **options: Unpa
     Example:
         >>> converted = litebnn.convert_saved_model("saved_model")  # doctest: +SKIP
     """
-    from litebnn.frontends.saved_model import saved_model_to_tflite
+    from litebnn.frontends.tensorflow import saved_model_to_tflite
 
     settings = checked(options)
     settings["progress"]("TensorFlow's converter")
@@ -194,7 +194,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     if is_changed:
         options["progress"]("writing")
         with boundary():
-            result = _written(model, source)
+            result = write_result(model, source)
         if verifies(options) and (status == CONVERTED or asks_to_verify(options)):
             from litebnn.verify.on_request import verification_of
 
@@ -214,19 +214,6 @@ def _read(source: bytes, name: str) -> Model:
         return read_model(source)
     except ConversionError as error:
         raise ConversionError(f"{name}: {error}" if name else str(error)) from error
-
-
-def _written(model: Model, source: bytes) -> bytes:
-    """The bytes of a rewritten model, followed by the files that follow its source.
-
-    Raises:
-        ConversionError: no runtime would load the result; the message says why.
-    """
-    from litebnn.safety import check_loads
-
-    result = with_files_of(source, write_model(model))
-    check_loads(read_model(result), "the converted model")
-    return result
 
 
 def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:

@@ -13,12 +13,13 @@ from litebnn.contract import LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary
 from litebnn.files import read_file
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Graph, Model, Op, Tensor, check_custom_ops
+from litebnn.graph import Graph, Model, Op, Tensor
 from litebnn.report import op_properties
 from litebnn.report.costs import boards, estimate
 from litebnn.report.guidelines import WORTH_SAYING, findings, prices
 from litebnn.report.macs import Macs, macs_by_precision, sum_of_macs
 from litebnn.runtime.delegation import Delegation, delegation_of
+from litebnn.safety import check_custom_ops
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ class Notes:
             self._said.append((layer, reason))
         return False
 
-    def settle(self) -> None:
+    def keep_reasons(self) -> None:
         """Keeps the reasons, recorded so far, why layers are not binary or not fused further. The rules that gave these
         reasons do not run again, so the reasons stay in the report."""
         self._said.clear()
