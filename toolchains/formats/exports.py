@@ -8,6 +8,7 @@ from toolchains.formats import elf, macho, pe
 EXPORTS = [
     "LiteRtAcceleratorImpl",
     "LiteRtRegisterGpuAccelerator",
+    "litebnn_describe",
     "litebnn_ops",
     "litebnn_register_accelerator",
     "litebnn_registration",
