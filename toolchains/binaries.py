@@ -17,6 +17,7 @@ from toolchains.targets import ToolkitError
 EXPORTS = [
     "LiteRtAcceleratorImpl",
     "LiteRtRegisterGpuAccelerator",
+    "litebnn_describe",
     "litebnn_ops",
     "litebnn_register_accelerator",
     "litebnn_registration",

@@ -12,7 +12,7 @@ from litebnn.flatbuffer import read_model
 from litebnn.report.costs import Costs, row_for
 from litebnn.report.inspection import DelegatedWork
 from litebnn.report.workload import Workload, workload_of
-from litebnn.runtime.delegation import delegation_of_trusted
+from litebnn.runtime.delegation import delegation_of
 
 Cycles = dict[str, dict[str, float]]
 
@@ -30,7 +30,7 @@ def workloads_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[
     """A model's work in two parts, for the ISA of a `row` of the cost table. The ISA computes the ops of the first part
     itself, and delegates those of the second part to another ISA."""
     graph = read_model(model).graphs[0]
-    delegated = DelegatedWork(graph, delegation_of_trusted(model))
+    delegated = DelegatedWork(graph, delegation_of(model))
     own: list[Workload] = []
     others: list[Workload] = []
     for op in graph.ops:

@@ -1,6 +1,8 @@
 // Tests of litebnn_describe, by graphs in the fake runtime.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <random>
 #include <string>
 
 #include "tests/support/delegates.h"
@@ -55,6 +57,20 @@ TEST(Describe, WhyNodesAreLeft) {
                        std::string(93, 'x') + R"(", "reason": "litebnn has no such op"})"),
             std::string::npos)
       << found;
+}
+
+TEST(Describe, EachNodeOnce) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    std::mt19937 random(seed);
+    const Graph graph = RandomGraph(std::ref(random));
+    const std::string found = Describe(graph, 1 + seed % 5);
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const std::string index = "{\"index\": " + std::to_string(i) + ", ";
+      const size_t first = found.find(index);
+      EXPECT_NE(first, std::string::npos) << i << found;
+      EXPECT_EQ(first, found.rfind(index)) << i << found;
+    }
+  }
 }
 
 TEST(Describe, AGraphThatIsDelegatedAgainOnce) {

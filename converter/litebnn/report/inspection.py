@@ -18,8 +18,13 @@ from litebnn.report import op_properties
 from litebnn.report.costs import boards, estimate
 from litebnn.report.guidelines import WORTH_SAYING, findings, prices
 from litebnn.report.macs import Macs, macs_by_precision, sum_of_macs
-from litebnn.runtime.delegation import Delegation, delegation_of
+from litebnn.runtime.delegation import Delegation, describe_model, parse_delegation
+from litebnn.runtime.find import find_library
+from litebnn.runtime.isolated import run_apart
 from litebnn.safety import check_custom_ops
+
+# The limits of the process that loads a model.
+_SECONDS, _MEMORY = 60, 2 << 30
 
 
 @dataclass(frozen=True)
@@ -182,10 +187,20 @@ def inspect_model(model: bytes | str | os.PathLike[str], *, name: str = "", ask_
         try:
             if not ask_library:
                 raise ConversionError("it was not asked")
-            delegation, undelegated = delegation_of(content), ""
+            delegation, undelegated = _ask(content), ""
         except ConversionError as error:
             delegation, undelegated = Delegation((), {}), str(error)
         return _inspect(read, name, len(content), delegation, undelegated)
+
+
+def _ask(content: bytes) -> Delegation:
+    """Asks the library what its delegate does with a model, in a child process: runtimes are not hardened against
+    damaged models."""
+    try:
+        find_library()
+    except OSError as error:
+        raise ConversionError(str(error)) from None
+    return parse_delegation(run_apart("loading the model", describe_model, content, seconds=_SECONDS, memory=_MEMORY))
 
 
 def _inspect(model: Model, name: str, file_bytes: int, delegation: Delegation, undelegated: str) -> Inspection:

@@ -12,11 +12,8 @@ from typing import Any
 
 from litebnn.errors import ConversionError
 from litebnn.runtime.delegate import load_delegate
-from litebnn.runtime.find import find_library, find_runtime
-from litebnn.runtime.isolated import run_apart
+from litebnn.runtime.find import find_runtime
 from litebnn.runtime.predictor import FAILURES, reason
-
-_SECONDS, _MEMORY = 60, 2 << 30
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def describe_delegate(delegate: Any) -> dict[str, Any]:
 
 
 def delegation_of(model: bytes) -> Delegation:
-    """Asks the library what its delegate does with a model, which is loaded in a child process but not run.
+    """Asks the library what its delegate does with a model, which this process loads but does not run.
 
     Args:
         model: the bytes of a `.tflite` file.
@@ -87,19 +84,22 @@ def delegation_of(model: bytes) -> Delegation:
         >>> delegation_of(Path("model.tflite").read_bytes()).steps[0].op
         'LceQuantize'
     """
+    return parse_delegation(describe_model(model))
+
+
+def describe_model(model: bytes) -> Any:
+    """What the delegate does with a model's main subgraph, for `parse_delegation`; JSON can hold it. Arguments and
+    errors are those of `delegation_of`."""
     try:
-        find_library()
-    except OSError as error:
-        raise ConversionError(str(error)) from None
-    return _parse(run_apart("loading the model", _describe, model, seconds=_SECONDS, memory=_MEMORY))
+        delegate = load_delegate(describe=True)
+        find_runtime().Interpreter(model_content=model, experimental_delegates=[delegate])
+        return describe_delegate(delegate)["graphs"][0]
+    except (*FAILURES, ImportError, OSError) as error:
+        raise ConversionError(reason(error)) from error
 
 
-def delegation_of_trusted(model: bytes) -> Delegation:
-    """As `delegation_of`, without a process of its own: for models that cannot harm this one."""
-    return _parse(_describe(model))
-
-
-def _parse(graph: Mapping[str, Any]) -> Delegation:
+def parse_delegation(graph: Mapping[str, Any]) -> Delegation:
+    """The result of `describe_model` as a Delegation."""
     steps = (_step(i, step) for i, partition in enumerate(graph["partitions"]) for step in partition["steps"])
     return Delegation(tuple(steps), {node["index"]: node["reason"] for node in graph["left"]})
 
@@ -109,12 +109,3 @@ def _step(partition: int, step: Mapping[str, Any]) -> Step:
     named = [node["index"] for node in step["nodes"] if step["op"].startswith(node["op"])]
     nodes = tuple(node["index"] for node in step["nodes"])
     return Step(partition, step["op"], nodes, (named or nodes)[-1])
-
-
-def _describe(model: bytes) -> Any:
-    try:
-        delegate = load_delegate(describe=True)
-        find_runtime().Interpreter(model_content=model, experimental_delegates=[delegate])
-        return describe_delegate(delegate)["graphs"][0]
-    except (*FAILURES, ImportError, OSError) as error:
-        raise ConversionError(reason(error)) from error

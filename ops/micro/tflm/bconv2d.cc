@@ -332,13 +332,7 @@ TfLiteStatus Invoke(TfLiteContext* context, TfLiteNode* node) {
 
 }  // namespace
 
-Op Bconv2dOp() {
-  Op op = {contract::kBconv2d, TFLMRegistration()};
-  op.registration.init = Init<Convolution>;
-  op.registration.prepare = Prepare;
-  op.registration.invoke = Invoke;
-  return op;
-}
+Op Bconv2dOp() { return MakeOp<Convolution>(contract::kBconv2d, Prepare, Invoke); }
 
 }  // namespace lce
 }  // namespace micro

@@ -62,13 +62,7 @@ TfLiteStatus Invoke(TfLiteContext* context, TfLiteNode* node) {
 
 }  // namespace
 
-Op BMaxPool2dOp() {
-  Op op = {contract::kBMaxPool2d, TFLMRegistration()};
-  op.registration.init = Init<Pool>;
-  op.registration.prepare = Prepare;
-  op.registration.invoke = Invoke;
-  return op;
-}
+Op BMaxPool2dOp() { return MakeOp<Pool>(contract::kBMaxPool2d, Prepare, Invoke); }
 
 }  // namespace lce
 }  // namespace micro

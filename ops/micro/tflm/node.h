@@ -100,6 +100,17 @@ void* Init(TfLiteContext* context, const char* buffer, size_t length) {
   return state;
 }
 
+// The op with these functions, which keep a State for each node.
+template <class State>
+Op MakeOp(const char* name, TfLiteStatus (*prepare)(TfLiteContext*, TfLiteNode*),
+          TfLiteStatus (*invoke)(TfLiteContext*, TfLiteNode*)) {
+  Op op = {name, TFLMRegistration()};
+  op.registration.init = Init<State>;
+  op.registration.prepare = prepare;
+  op.registration.invoke = invoke;
+  return op;
+}
+
 inline void* DataOf(TfLiteContext* context, int tensor) {
   return GetMicroContext(context)->GetEvalTensor(tensor)->data.data;
 }

@@ -92,21 +92,9 @@ TfLiteStatus Dequantize(TfLiteContext* context, TfLiteNode* node) {
 
 }  // namespace
 
-Op QuantizeOp() {
-  Op op = {contract::kQuantize, TFLMRegistration()};
-  op.registration.init = Init<Signs>;
-  op.registration.prepare = PrepareQuantize;
-  op.registration.invoke = Quantize;
-  return op;
-}
+Op QuantizeOp() { return MakeOp<Signs>(contract::kQuantize, PrepareQuantize, Quantize); }
 
-Op DequantizeOp() {
-  Op op = {contract::kDequantize, TFLMRegistration()};
-  op.registration.init = Init<Signs>;
-  op.registration.prepare = PrepareDequantize;
-  op.registration.invoke = Dequantize;
-  return op;
-}
+Op DequantizeOp() { return MakeOp<Signs>(contract::kDequantize, PrepareDequantize, Dequantize); }
 
 }  // namespace lce
 }  // namespace micro
