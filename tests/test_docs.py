@@ -17,7 +17,7 @@ from bench.rules.page import ISAS, PAGE, rewritten
 from bench.rules.pairs import pairs
 from litebnn import cli, contract
 from litebnn.frontends.files import file_to_tflite
-from litebnn.report import rules
+from litebnn.report import guidelines
 from tests.runtimes.environments import ENVIRONMENTS
 from tests.support.documents import (
     DOCUMENTS,
@@ -258,9 +258,9 @@ def test_the_peer_is_the_one_that_is_installed() -> None:
 
 
 def test_rules_and_their_prices() -> None:
-    prices = rules.read_prices(rules.FILE.read_text(encoding="utf-8"))
+    prices = guidelines.read_prices(guidelines.FILE.read_text(encoding="utf-8"))
     assert rewritten(PAGE.read_text(encoding="utf-8"), prices) == PAGE.read_text(encoding="utf-8")
-    assert [pair.rule for pair in pairs()] == [rule.name for rule in rules.RULES]
+    assert [pair.rule for pair in pairs()] == [rule.name for rule in guidelines.GUIDELINES]
     assert {*ISAS, "sme2"} == set(isas())
 
 
