@@ -1,5 +1,5 @@
-"""Renders the HTML page on a model from an inspection (the ops and their costs), and from the conversion report if
-there is one.
+"""The report as one HTML page that needs no network: figures, layers, graph and broken guidelines of an inspected model,
+and the conversion report if there is one.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from litebnn.report.units import amount, shape_text, share
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
+
+__all__ = ["Steps", "Times", "report_page"]
 
 _FOLDER = Path(__file__).parent
 _SCRIPTS = ("vendor/dagre.min.js", "vendor/panzoom.min.js", "page.js")

@@ -18,6 +18,10 @@ from litebnn.contract import LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS, BConv2DOption
 from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
 from litebnn.options import DEFAULTS, ConvertOptions
 
+# What a conversion came to. INT8_ONLY: no layer is binary, but training with fake quantization made some int8.
+CONVERTED, ALREADY_CONVERTED, NO_BINARY_LAYER = "converted", "already converted", "no binary layer"
+INT8_ONLY = "converted to int8"
+
 
 @dataclass(eq=False)
 class Layer:
@@ -112,7 +116,7 @@ class Notes:
             self._said.append((layer, reason))
         return False
 
-    def settle(self) -> None:
+    def keep_reasons(self) -> None:
         """Keeps the reasons, recorded so far, why layers are not binary or not fused further. The rules that gave these
         reasons do not run again, so the reasons stay in the report."""
         self._said.clear()
