@@ -1,5 +1,5 @@
-"""The report as one HTML page that needs no network: figures, layers, graph and broken guidelines of an inspected model,
-and the conversion report if there is one.
+"""The report as one HTML page that needs no network: figures, layers, graph and broken guidelines of a model, and
+the conversion report if there is one.
 """
 
 from __future__ import annotations
