@@ -1,12 +1,14 @@
 import json
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from litebnn import cli
 from litebnn.report.units import amount
+from tests.support.commands import refused
 from tests.support.float_models import any_size_model
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
@@ -92,47 +94,47 @@ def test_a_page_shows_what_was_measured(tmp_path: Path) -> None:
     assert re.fullmatch(r"[\d.]+ [mµn]?s", shown[1])
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    try:
-        code = cli.main(["benchmark", *map(str, arguments)])
-    except SystemExit as ended:
-        code = ended.code
-    printed = capsys.readouterr()
-    assert (code, printed.out) == (1, "")
-    [line] = printed.err.splitlines()
-    return line
-
-
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = partial(refused, capsys, "benchmark")
     text = tmp_path / "text.tflite"
     text.write_text("hello" * 100)
-    assert f"{text}: not a .tflite file" in refused(capsys, text)
-    assert "No such file" in refused(capsys, tmp_path / "none.tflite")
-    assert "--target is for a board: name it with --host" in refused(capsys, RESIDUAL, "--target", "rpi4")
-    assert "--isa is for this machine" in refused(capsys, RESIDUAL, "--host", "pi", "--isa", "portable")
+    assert f"{text}: not a .tflite file" in told(text)
+    assert "No such file" in told(tmp_path / "none.tflite")
+    assert "--target is for a board: name it with --host" in told(RESIDUAL, "--target", "rpi4")
+    assert "--isa is for this machine" in told(RESIDUAL, "--host", "pi", "--isa", "portable")
     free = tmp_path / "free.tflite"
     free.write_bytes(any_size_model())
-    assert "takes inputs of any size, [(1, -1, -1, 3)]: give their shapes (--input-shape)" in refused(capsys, free)
-    assert "takes inputs [(1, -1, -1, 3)], not [(1, 9, 9, 4)]" in refused(capsys, free, "--input-shape=1,9,9,4")
-    assert "a,b is no shape" in refused(capsys, free, "--input-shape=a,b")
-    assert "--input-shape is for this machine" in refused(capsys, free, "--host", "pi", "--input-shape=1,9,9,3")
+    assert "takes inputs of any size, [(1, -1, -1, 3)]: give their shapes (--input-shape)" in refused(
+        capsys, "benchmark", free
+    )
+    assert "takes inputs [(1, -1, -1, 3)], not [(1, 9, 9, 4)]" in refused(
+        capsys, "benchmark", free, "--input-shape=1,9,9,4"
+    )
+    assert "a,b is no shape" in told(free, "--input-shape=a,b")
+    assert "--input-shape is for this machine" in refused(
+        capsys, "benchmark", free, "--host", "pi", "--input-shape=1,9,9,3"
+    )
     for threads in ("0", "2-1", "257", "a", "1,,2", ""):
-        assert "expected 4, 1,2,4 or 1-4" in refused(capsys, RESIDUAL, "--threads", threads)
-    assert "no whole number" in refused(capsys, RESIDUAL, "--runs", "0")
-    assert "--peer" in refused(capsys, RESIDUAL, "--float", RESIDUAL)
+        assert "expected 4, 1,2,4 or 1-4" in told(RESIDUAL, "--threads", threads)
+    assert "no whole number" in told(RESIDUAL, "--runs", "0")
+    assert "--peer" in told(RESIDUAL, "--float", RESIDUAL)
     page = tmp_path / "report.html"
-    assert "--report is for one model" in refused(capsys, RESIDUAL, RESIDUAL, "--report", page)
-    assert "expected another name" in refused(capsys, text, "--report", text)
-    assert "expected another name" in refused(capsys, RESIDUAL, "--report", page, "--model-explorer", page)
-    assert "expected another name" in refused(capsys, text, "--model-explorer", text)
+    assert "--report is for one model" in told(RESIDUAL, RESIDUAL, "--report", page)
+    assert "expected another name" in told(text, "--report", text)
+    assert "expected another name" in told(RESIDUAL, "--report", page, "--model-explorer", page)
+    assert "expected another name" in told(text, "--model-explorer", text)
     with_float = (RESIDUAL, "--peer", "--float", text)
-    assert "expected another name" in refused(capsys, *with_float, "--model-explorer", text)
-    assert "1 times, expected once for each of 2" in refused(capsys, RESIDUAL, text, "--peer", "--float", RESIDUAL)
-    assert f"there is no {tmp_path / 'text.float.tflite'}" in refused(capsys, text, "--peer")
+    assert "expected another name" in told(*with_float, "--model-explorer", text)
+    assert "1 times, expected once for each of 2" in refused(
+        capsys, "benchmark", RESIDUAL, text, "--peer", "--float", RESIDUAL
+    )
+    assert f"there is no {tmp_path / 'text.float.tflite'}" in told(text, "--peer")
     where = tmp_path / "nowhere" / "times.json"
-    assert "is no folder to write times.json to" in refused(capsys, RESIDUAL, "--model-explorer", where)
-    assert "for one model, not 2" in refused(capsys, RESIDUAL, RESIDUAL, "--model-explorer", tmp_path / "times.json")
+    assert "is no folder to write times.json to" in told(RESIDUAL, "--model-explorer", where)
+    assert "for one model, not 2" in refused(
+        capsys, "benchmark", RESIDUAL, RESIDUAL, "--model-explorer", tmp_path / "times.json"
+    )
     assert not (tmp_path / "times.json").exists()
     with_peer = (RESIDUAL, "--peer", "--peer-python")
-    assert "cannot be started" in refused(capsys, *with_peer, tmp_path / "python")
-    assert "has no larq-compute-engine" in refused(capsys, *with_peer, "/bin/false")
+    assert "cannot be started" in told(*with_peer, tmp_path / "python")
+    assert "has no larq-compute-engine" in told(*with_peer, "/bin/false")

@@ -9,6 +9,7 @@ from litebnn import cli
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Op, OpCode, Options, Signature, Tensor
 from tests.support import lce_models
+from tests.support.commands import refused
 from tests.support.float_models import FloatModel
 
 GOLDEN = sorted((Path(__file__).resolve().parents[3] / "tests" / "golden").glob("*.tflite"))
@@ -20,21 +21,20 @@ def test_sound_models_pass(path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.startswith(f"{path}: nothing unsound was found in 1 subgraphs, ")
 
 
-def refused(capsys: pytest.CaptureFixture[str], path: Path, content: bytes) -> str:
+def unsound(capsys: pytest.CaptureFixture[str], path: Path, content: bytes) -> str:
     path.write_bytes(content)
-    assert cli.main(["check", str(path)]) == 1
-    [line] = capsys.readouterr().err.splitlines()
+    line = refused(capsys, "check", path)
     assert line.startswith(f"litebnn: {path}: ")
     return line
 
 
 def test_damage_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, sound = tmp_path / "model.tflite", GOLDEN[0].read_bytes()
-    assert "truncated" in refused(capsys, path, sound[:-1000])
-    assert 'not a .tflite file: it does not have "TFL3"' in refused(capsys, path, b"PK\x03\x04" + bytes(100))
+    assert "truncated" in unsound(capsys, path, sound[:-1000])
+    assert 'not a .tflite file: it does not have "TFL3"' in unsound(capsys, path, b"PK\x03\x04" + bytes(100))
     model = FloatModel()
     shape = model.const([3, 8], np.int32)
-    assert "op 0 (RESHAPE): " in refused(
+    assert "op 0 (RESHAPE): " in unsound(
         capsys, path, model.finish(model.op("RESHAPE", [model.input(4, 8), shape], (3, 8)))
     )
 
@@ -48,7 +48,7 @@ def test_ops_of_litebnn_are_looked_at(tmp_path: Path, capsys: pytest.CaptureFixt
     ):
         model = read_model((GOLDEN[0].parent / "1x1.lce.tflite").read_bytes())
         damage(next(op for op in model.graphs[0].ops if op.name == "LceBconv2d"))
-        line = refused(capsys, path, write_model(model))
+        line = unsound(capsys, path, write_model(model))
         assert "(LceBconv2d): " in line
         assert reason in line
 
@@ -58,9 +58,8 @@ def test_a_file_of_an_outdated_converter_is_named_as_such(tmp_path: Path, capsys
     x, y = graph.tensor((1, 8), "float32"), graph.tensor((1, 8), "float32")
     graph.custom("LqceBsign", [x], [y])
     path.write_bytes(graph.build([x], [y]))
-    for command in (["check"], ["convert", "-o", str(tmp_path / "new.tflite")], ["benchmark"]):
-        assert cli.main([command[0], str(path), *command[1:]]) == 1
-        [line] = capsys.readouterr().err.splitlines()
+    for command, *options in (["check"], ["convert", "-o", str(tmp_path / "new.tflite")], ["benchmark"]):
+        line = refused(capsys, command, path, *options)
         assert line.startswith(f"litebnn: {path}: op 0 (LqceBsign): of a converter before Larq Compute Engine 0.4, ")
 
 
@@ -90,8 +89,8 @@ def test_the_state_of_a_loop_may_grow(tmp_path: Path, capsys: pytest.CaptureFixt
     path.write_bytes(growing())
     assert cli.main(["check", str(path)]) == 0
     reason = "has shape [1, 4], and [2, 4] is computed"
-    assert reason in refused(capsys, path, growing((1, 4)))
-    assert reason in refused(capsys, path, growing(is_signature=True))
+    assert reason in unsound(capsys, path, growing((1, 4)))
+    assert reason in unsound(capsys, path, growing(is_signature=True))
 
 
 def test_no_runtime_sees_the_model(tmp_path: Path) -> None:

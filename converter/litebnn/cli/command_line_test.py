@@ -15,6 +15,7 @@ from litebnn.cli.parsing import OneLineParser
 from litebnn.cli.progress import progress
 from litebnn.options import OPTIONS
 from tests.evaluate.data_sets import MODEL, class_folders
+from tests.support.commands import refused
 from toolchains.targets import ROOT
 
 COMMANDS = sorted(cli.command_line_parser()._subparsers._group_actions[0].choices)
@@ -110,8 +111,7 @@ def test_a_pipe_is_no_model_to_wait_for(tmp_path: Path, capsys: pytest.CaptureFi
     pipe = tmp_path / "pipe.tflite"
     os.mkfifo(pipe)
     for command in ("inspect", "summary", "check"):
-        assert cli.main([command, str(pipe)]) == 1
-        assert capsys.readouterr() == ("", f"litebnn: {pipe} is no regular file\n")
+        assert refused(capsys, command, pipe) == f"litebnn: {pipe} is no regular file"
 
 
 @pytest.mark.parametrize(
@@ -196,10 +196,7 @@ def values_taken() -> list[tuple[str, str]]:
 def test_an_empty_value_is_a_mistake(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Options that take a path or a name refuse an empty value. An empty path would mean the current folder, and an
     empty name a default."""
-    with pytest.raises(SystemExit) as ended:
-        cli.main([command, *([option] * bool(option)), "", ""])
-    assert ended.value.code == 1
-    [line] = capsys.readouterr().err.splitlines()
+    line = refused(capsys, command, *([option] * bool(option)), "", "")
     assert re.match(f"litebnn {command}: argument .*{option}", line)
 
 
@@ -237,8 +234,7 @@ def commands() -> dict[str, OneLineParser]:
     ],
 )
 def test_an_option_without_effect_is_refused(words: str, needs: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(words.split()) == 1
-    [line] = capsys.readouterr().err.splitlines()
+    line = refused(capsys, *words.split())
     option = words.split()[-1].partition("=")[0]
     assert re.match(f"litebnn: {option} .*{needs}", line)
 

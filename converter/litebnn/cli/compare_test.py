@@ -1,4 +1,5 @@
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 
 import litebnn
 from litebnn import cli
+from tests.support.commands import refused
 from tests.support.float_models import FloatModel, any_size_model
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
@@ -64,29 +66,21 @@ def test_models_of_images_of_any_size(capsys: pytest.CaptureFixture[str], tmp_pa
         assert [one["input_shapes"] for one in found["measurements"]] == [[shape], [shape]]
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    try:
-        code = cli.main(["compare", *map(str, arguments)])
-    except SystemExit as ended:
-        code = ended.code
-    printed = capsys.readouterr()
-    assert (code, printed.out) == (1, "")
-    [line] = printed.err.splitlines()
-    return line
-
-
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = partial(refused, capsys, "compare")
     text = tmp_path / "text.tflite"
     text.write_text("hello" * 100)
-    assert f"litebnn: {text}: not a .tflite file" in refused(capsys, FLOAT, text)
+    assert f"litebnn: {text}: not a .tflite file" in told(FLOAT, text)
     unsound = tmp_path / "unsound.tflite"
     model = FloatModel()
     unsound.write_bytes(model.finish(model.op("RESHAPE", [model.input(4, 8), model.const([3, 8], np.int32)], (3, 8))))
-    assert refused(capsys, FLOAT, unsound).startswith(f"litebnn: {unsound}: op 0 (RESHAPE): ")
+    assert told(FLOAT, unsound).startswith(f"litebnn: {unsound}: op 0 (RESHAPE): ")
     none = tmp_path / "none.tflite"
-    assert refused(capsys, FLOAT, none) == f"litebnn: {none}: No such file or directory"
-    assert f"{text} cannot be read as .npy or .npz" in refused(capsys, FLOAT, BINARY, "--input", text)
-    assert "different outputs" in refused(capsys, FLOAT, GOLDEN / "1x1.lce.tflite")
-    assert "no whole number" in refused(capsys, FLOAT, BINARY, "--samples", "0")
+    assert told(FLOAT, none) == f"litebnn: {none}: No such file or directory"
+    assert f"{text} cannot be read as .npy or .npz" in told(FLOAT, BINARY, "--input", text)
+    assert "different outputs" in told(FLOAT, GOLDEN / "1x1.lce.tflite")
+    assert "no whole number" in told(FLOAT, BINARY, "--samples", "0")
     for number in ("little", "-1", "nan", "inf"):
-        assert f"{number} is no number of at least 0" in refused(capsys, FLOAT, BINARY, f"--tolerance={number}")
+        assert f"{number} is no number of at least 0" in refused(
+            capsys, "compare", FLOAT, BINARY, f"--tolerance={number}"
+        )

@@ -14,20 +14,10 @@ from litebnn import cli
 from litebnn.flatbuffer import read_model
 from tests.evaluate.data_sets import class_folders
 from tests.needs import need
+from tests.support.commands import refused
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
-
-
-def fails(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """Returns the error message of a failed command, which must be one line."""
-    try:
-        status = cli.main([str(argument) for argument in arguments])
-    except SystemExit as error:
-        status = error.code
-    assert status == 1
-    [line] = capsys.readouterr().err.splitlines()
-    return line
 
 
 def archive(name: str, content: str) -> bytes:
@@ -51,20 +41,20 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     }
     for path, content in cases.items():
         path.write_bytes(content)
-        message = fails(capsys, "convert", path, "-o", out)
+        message = refused(capsys, "convert", path, "-o", out)
         assert str(path) in message
         assert "unpack" not in message
-    assert "No such file" in fails(capsys, "convert", tmp_path / "none.tflite", "-o", out)
-    assert "no saved_model.pb" in fails(capsys, "convert", tmp_path, "-o", out)
-    assert "no folder" in fails(capsys, "convert", source, "-o", tmp_path / "nowhere" / "out.tflite")
+    assert "No such file" in refused(capsys, "convert", tmp_path / "none.tflite", "-o", out)
+    assert "no saved_model.pb" in refused(capsys, "convert", tmp_path, "-o", out)
+    assert "no folder" in refused(capsys, "convert", source, "-o", tmp_path / "nowhere" / "out.tflite")
     for no_file in (tmp_path, Path("/dev/null")):
-        assert "is no file" in fails(capsys, "convert", source, "-o", no_file)
-    assert "-o/--output: expected a name, not an empty one" in fails(capsys, "convert", source, "-o", "")
-    assert "-o" in fails(capsys, "convert", source)
-    assert "invalid choice" in fails(capsys, "convert", source, "-o", out, "--inference-input-type", "int4")
-    assert "is not quantized" in fails(capsys, "convert", source, "-o", out, "--inference-input-type", "int8")
-    assert "cannot be read" in fails(capsys, "convert", source, "-o", out, "--representative-data", source)
-    assert "cannot be read: File name too long" in fails(capsys, "convert", "x" * 5000, "-o", out)
+        assert "is no file" in refused(capsys, "convert", source, "-o", no_file)
+    assert "-o/--output: expected a name, not an empty one" in refused(capsys, "convert", source, "-o", "")
+    assert "-o" in refused(capsys, "convert", source)
+    assert "invalid choice" in refused(capsys, "convert", source, "-o", out, "--inference-input-type", "int4")
+    assert "is not quantized" in refused(capsys, "convert", source, "-o", out, "--inference-input-type", "int8")
+    assert "cannot be read" in refused(capsys, "convert", source, "-o", out, "--representative-data", source)
+    assert "cannot be read: File name too long" in refused(capsys, "convert", "x" * 5000, "-o", out)
     assert out.read_bytes() == b"before"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["out.tflite", *(path.name for path in cases)])
 
@@ -77,7 +67,7 @@ def test_samples_that_are_none(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     else:
         np.save(path, samples)
     source, out = GOLDEN / "1x1.float.tflite", tmp_path / "out.tflite"
-    assert str(path) in fails(capsys, "convert", source, "-o", out, "--representative-data", path)
+    assert str(path) in refused(capsys, "convert", source, "-o", out, "--representative-data", path)
 
 
 def test_the_output_may_be_the_input_or_the_target_of_a_link(tmp_path: Path) -> None:
@@ -135,21 +125,21 @@ def test_a_report_that_cannot_be_written_leaves_nothing(
     model.write_bytes((GOLDEN / "1x1.float.tflite").read_bytes())
     before = model.read_bytes()
     arguments = ["convert", model, "-o", out, "--report"]
-    assert "no folder" in fails(capsys, *arguments, tmp_path / "nowhere" / "report.html")
+    assert "no folder" in refused(capsys, *arguments, tmp_path / "nowhere" / "report.html")
     for no_file in (tmp_path, Path("/dev/null")):
-        assert "is no file" in fails(capsys, *arguments, no_file)
-    assert "--report: expected a name, not an empty one" in fails(capsys, *arguments, "")
+        assert "is no file" in refused(capsys, *arguments, no_file)
+    assert "--report: expected a name, not an empty one" in refused(capsys, *arguments, "")
     for taken in (model, out, tmp_path / "." / "out.tflite"):
-        assert "expected another name for the .html file" in fails(capsys, *arguments, taken)
+        assert "expected another name for the .html file" in refused(capsys, *arguments, taken)
     samples = tmp_path / "samples.npz"
     samples.touch()
     data = ["convert", model, "-o", samples, "--representative-data", samples]
-    assert "expected another name for the .tflite file" in fails(capsys, *data)
+    assert "expected another name for the .tflite file" in refused(capsys, *data)
     samples.unlink()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     for name in [name for name in sys.modules if name.startswith("litebnn.report.page")]:
         monkeypatch.delitem(sys.modules, name)
-    assert "pip install 'litebnn[report]'" in fails(capsys, *arguments, tmp_path / "report.html")
+    assert "pip install 'litebnn[report]'" in refused(capsys, *arguments, tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["model.tflite"]
     assert model.read_bytes() == before
 
@@ -225,7 +215,7 @@ def test_what_assume_nonzero_says_is_verified_unless_turned_off(
     assert "; verified, the outputs differ by" in capsys.readouterr().out
     assert cli.main([*arguments, "--no-verify"]) == 0
     assert "verified" not in capsys.readouterr().out
-    line = fails(capsys, *arguments, "--no-verify", "--verify-data", "x.npy")
+    line = refused(capsys, *arguments, "--no-verify", "--verify-data", "x.npy")
     assert line == "litebnn: --no-verify and --verify-data exclude each other"
 
 
@@ -233,10 +223,10 @@ def test_what_assume_nonzero_says_is_verified_unless_turned_off(
 def test_a_report_is_no_other_kind_of_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, page = GOLDEN / "1x1.float.tflite", tmp_path / name
     message = f"litebnn: --report {page}: expected a name that ends in .html or .htm"
-    assert fails(capsys, "convert", source, "-o", tmp_path / "out.tflite", "--report", page) == message
-    assert fails(capsys, "inspect", source, "--report", page) == message
+    assert refused(capsys, "convert", source, "-o", tmp_path / "out.tflite", "--report", page) == message
+    assert refused(capsys, "inspect", source, "--report", page) == message
     times = tmp_path / "times.txt"
-    line = fails(capsys, "inspect", source, "--model-explorer", times)
+    line = refused(capsys, "inspect", source, "--model-explorer", times)
     assert line == f"litebnn: --model-explorer {times}: expected a name that ends in .json"
     assert list(tmp_path.iterdir()) == []
 
@@ -278,8 +268,8 @@ def test_mistakes_about_a_stem_are_one_line(capsys: pytest.CaptureFixture[str], 
     source, out = GOLDEN / "1x1.float.tflite", tmp_path / "out.tflite"
     command = ["convert", source, "-o", out]
     for text in ("auto", "os:getcwd", "1", "1,2,3", "1/0"):
-        line = fails(capsys, *command, "--stem=int8", f"--input-range={text}")
+        line = refused(capsys, *command, "--stem=int8", f"--input-range={text}")
         assert line.startswith(f"litebnn: --input-range is {text}, expected MIN,MAX, none, [-1,1], [0,1], zoo, or MEAN")
-    assert "expected (min, max) with min < max" in fails(capsys, *command, "--stem=int8", "--input-range=1,-1")
-    assert "stem: expected a CONV_2D" in fails(capsys, *command, "--stem=int8", "--input-range=-1,1")
+    assert "expected (min, max) with min < max" in refused(capsys, *command, "--stem=int8", "--input-range=1,-1")
+    assert "stem: expected a CONV_2D" in refused(capsys, *command, "--stem=int8", "--input-range=-1,1")
     assert not out.exists()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from litebnn import cli
+from tests.support.commands import refused
 from tests.support.float_models import FloatModel, sign_weights
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
@@ -36,10 +37,8 @@ def test_the_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["inspect", str(MODEL), "--report", str(page)]) == 0
     assert "<dt>Time, estimated</dt>" in page.read_text(encoding="utf-8")
     assert "LceBconv2d" in capsys.readouterr().out
-    assert cli.main(["inspect", str(page), "--report", str(page)]) == 1
-    assert "expected another name for the .html file" in capsys.readouterr().err
-    assert cli.main(["summary", str(page), "--report", str(page)]) == 1
-    assert "expected another name for the .html file" in capsys.readouterr().err
+    assert "expected another name for the .html file" in refused(capsys, "inspect", str(page), "--report", str(page))
+    assert "expected another name for the .html file" in refused(capsys, "summary", str(page), "--report", str(page))
 
 
 def test_weights_are_written_beside_the_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -64,10 +63,8 @@ def test_weights_are_written_beside_the_table(capsys: pytest.CaptureFixture[str]
 def test_weights_that_cannot_be_written_are_one_line(
     model: str, weights: str, said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert cli.main(["inspect", str(GOLDEN / model), "--weights", str(tmp_path / weights)]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert re.fullmatch(f"litebnn: [^\n]*{said}[^\n]*\n", err)
+    line = refused(capsys, "inspect", GOLDEN / model, "--weights", tmp_path / weights)
+    assert re.match(f"litebnn: .*{said}", line)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -75,11 +72,7 @@ def test_weights_that_cannot_be_written_are_one_line(
 def test_what_is_no_model_is_one_line(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(content)
-    assert cli.main(["inspect", "--json", str(path)]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert len(err.splitlines()) == 1
-    assert err.startswith(f"litebnn: {path}: ")
+    assert refused(capsys, "inspect", "--json", path).startswith(f"litebnn: {path}: ")
 
 
 @pytest.mark.parametrize(
@@ -102,9 +95,7 @@ def test_what_cannot_be_built_is_one_line(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "networks_of_a_test", raising=False)
-    assert cli.main(["summary", name]) == 1
-    [line] = capsys.readouterr().err.splitlines()
-    assert said in line
+    assert said in refused(capsys, "summary", name)
 
 
 def test_summary_of_a_file_is_that_of_what_it_becomes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,10 +131,10 @@ def test_shapes_are_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["summary", "a:b", "--input-shape=1,x"])
     assert "1,x is no shape" in capsys.readouterr().err
-    assert cli.main(["summary", str(MODEL), "--input-shape=1,3,32,32"]) == 1
-    assert "--input-shape is for a PyTorch module" in capsys.readouterr().err
-    assert cli.main(["summary", "fractions:Fraction", "--input-shape=1,3,32,32"]) == 1
-    assert "--input-shape is for a PyTorch module, and fractions:Fraction gives a Fraction" in capsys.readouterr().err
+    assert "--input-shape is for a PyTorch module" in refused(capsys, "summary", MODEL, "--input-shape=1,3,32,32")
+    assert "--input-shape is for a PyTorch module, and fractions:Fraction gives a Fraction" in refused(
+        capsys, "summary", "fractions:Fraction", "--input-shape=1,3,32,32"
+    )
 
 
 def test_estimated_times_are_written_for_model_explorer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,15 +142,15 @@ def test_estimated_times_are_written_for_model_explorer(tmp_path: Path, capsys: 
     assert cli.main(["inspect", str(MODEL), "--model-explorer", str(path)]) == 0
     assert json.loads(path.read_text())["results"]["0"]["value"] > 0
     path.unlink()
-    assert cli.main(["inspect", str(MODEL), "--model-explorer", str(path), "--board=moon"]) == 1
-    assert "nothing is estimated for moon: expected one of host, rpi3, rpi4, rpi5" in capsys.readouterr().err
+    assert "nothing is estimated for moon: expected one of host, rpi3, rpi4, rpi5" in refused(
+        capsys, "inspect", str(MODEL), "--model-explorer", str(path), "--board=moon"
+    )
     assert not path.exists()
     model, empty = FloatModel(), tmp_path / "empty.tflite"
     empty.write_bytes(model.finish(model.input(1, 4)))
     assert cli.main(["inspect", str(empty), "--model-explorer", str(path)]) == 0
     assert json.loads(path.read_text())["results"] == {}
-    assert cli.main(["inspect", str(MODEL), "--board=rpi4"]) == 1
-    assert "--model-explorer writes, which is not given" in capsys.readouterr().err
+    assert "--model-explorer writes, which is not given" in refused(capsys, "inspect", str(MODEL), "--board=rpi4")
 
 
 def test_the_times_for_model_explorer_do_not_replace_the_model(
@@ -167,6 +158,7 @@ def test_the_times_for_model_explorer_do_not_replace_the_model(
 ) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(MODEL.read_bytes())
-    assert cli.main(["inspect", str(model), "--model-explorer", str(model)]) == 1
-    assert "expected another name for the .json file" in capsys.readouterr().err
+    assert "expected another name for the .json file" in refused(
+        capsys, "inspect", str(model), "--model-explorer", str(model)
+    )
     assert model.read_bytes() == MODEL.read_bytes()

@@ -10,6 +10,7 @@ import numpy as np
 
 from litebnn.errors import printable
 from litebnn.graph import Array, Op, Tensor
+from litebnn.micro.folder import filled
 from litebnn.micro.placement import Placement, Step, argument_names
 from litebnn.micro.program import (
     C_TYPES,
@@ -264,23 +265,27 @@ def emit(placement: Placement, name: str, title: str, version: str) -> Emitted:
     arena = (
         _ARENA.format(words=placement.arena_bytes // 4, bytes=placement.arena_bytes) if placement.arena_bytes else ""
     )
-    source = _SOURCE.format(
-        title=title,
-        version=version,
-        name=name,
-        upper=name.upper(),
-        includes="".join(f"#include {include}\n" for include in includes),
-        aligned=_ALIGNMENT if aligned else "",
-        constants="\n".join(writer.constants.texts),
-        arena=arena,
-        prototype=prototype(placement, name),
-        body=unread + body + copies,
-    )
-    header = _header(placement, name, title, version, sum(sizes))
-    return Emitted(header, source, tuple(sizes), tuple(dict.fromkeys(file for call in calls for file in call.sources)))
+    known = {
+        "TITLE": title,
+        "VERSION": version,
+        "NAME": name,
+        "UPPER": name.upper(),
+        "PROTOTYPE": prototype(placement, name),
+    }
+    texts = {
+        "INCLUDES": "".join(f"#include {include}\n" for include in includes),
+        "ALIGNED": _ALIGNMENT if aligned else "",
+        "CONSTANTS": "\n".join(writer.constants.texts),
+        "ARENA": arena,
+        "BODY": unread + body + copies,
+    }
+    sources = tuple(dict.fromkeys(file for call in calls for file in call.sources))
+    header = filled("network.h.in", {**known, **_arguments(placement, name), "CONSTANTS": sum(sizes)})
+    return Emitted(header, filled("network.c.in", {**known, **texts}), tuple(sizes), sources)
 
 
-def _header(placement: Placement, name: str, title: str, version: str, constant_bytes: int) -> str:
+def _arguments(placement: Placement, name: str) -> dict[str, object]:
+    """What the header says of the arguments and of the arena."""
     inputs, outputs = argument_names(placement.graph)
     graph, lines, sizes = placement.graph, [], []
     for text, tensor in [*zip(inputs, graph.inputs, strict=True), *zip(outputs, graph.outputs, strict=True)]:
@@ -290,16 +295,7 @@ def _header(placement: Placement, name: str, title: str, version: str, constant_
         signs = ", signs packed to words" if tensor.type == "INT32" else ""
         lines.append(f' *   {text}: {C_TYPES[tensor.type][0]} {shape} "{in_comment(tensor.name)}"{note}{signs}\n')
         sizes.append(f"  {name.upper()}_{text.upper()}_SIZE = {int(np.prod(tensor.shape, dtype=np.int64))},\n")
-    return _HEADER.format(
-        title=title,
-        version=version,
-        upper=name.upper(),
-        arguments="".join(lines),
-        sizes="".join(sizes),
-        arena=placement.arena_bytes,
-        constants=constant_bytes,
-        prototype=prototype(placement, name),
-    )
+    return {"ARGUMENTS": "".join(lines), "SIZES": "".join(sizes), "ARENA": placement.arena_bytes}
 
 
 _ALIGNMENT = """
@@ -318,47 +314,4 @@ static union {{
   int8_t bytes[{bytes}];
   uint8_t booleans[{bytes}];
 }} arena;
-"""
-_HEADER = """/* {title}, exported by litebnn {version}.
- *
-{arguments} */
-#ifndef {upper}_H
-#define {upper}_H
-
-#include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
-/* Elements of the arguments, and bytes of the static memory and of the constants. */
-enum {{
-{sizes}  {upper}_ARENA_BYTES = {arena},
-  {upper}_CONSTANT_BYTES = {constants}
-}};
-
-/* Runs the network once. The arguments do not overlap. Two calls may not run at the same time. */
-{prototype};
-
-#ifdef __cplusplus
-}}
-#endif
-
-#endif
-"""
-_SOURCE = """/* {title}, exported by litebnn {version}. */
-#include "{name}.h"
-
-{includes}{aligned}
-/* With LITEBNN_PROFILE, the function is called after each step. */
-#ifdef LITEBNN_PROFILE
-void litebnn_profile(int32_t step);
-#define STEP(number) litebnn_profile(number);
-#else
-#define STEP(number)
-#endif
-
-{constants}{arena}
-{prototype} {{
-{body}}}
 """

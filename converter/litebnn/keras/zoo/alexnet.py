@@ -7,10 +7,40 @@ from typing import Any
 import keras
 from keras import layers, ops
 
+from litebnn.keras import math
 from litebnn.keras.layers import QuantConv2D, QuantDense
-from litebnn.keras.quantizers import DoReFa
+from litebnn.keras.quantizers import DoReFa, Quantizer, ste_sign, with_gradient
 from litebnn.keras.zoo.blocks import batch_norm, softmax
-from litebnn.keras.zoo.quantizers import LayerScaledSign, ScaledSign
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class ScaledSign(Quantizer):
+    """The sign times the mean of |x| in each output channel. Before that, x is clipped to [-1, 1].
+
+    The gradient is that of `ste_sign` times the mean, plus the gradient of the mean.
+
+    Source: Rastegari et al., "XNOR-Net", section 3.1, https://arxiv.org/abs/1603.05279
+    """
+
+    precision = 1
+
+    def quantized_values(self, inputs: Any) -> Any:
+        clipped = ops.clip(inputs, -1.0, 1.0)
+        scale = ops.mean(ops.abs(clipped), axis=tuple(range(len(inputs.shape) - 1)), keepdims=True)
+        return scale * ste_sign(clipped)
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class LayerScaledSign(Quantizer):
+    """The sign times the mean of |x| over the whole layer. The gradient passes through the quantizer unchanged.
+
+    Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
+    """
+
+    precision = 1
+
+    def quantized_values(self, inputs: Any) -> Any:
+        return with_gradient(lambda x: math.sign(x) * ops.mean(ops.abs(x)), lambda _, dy: dy, inputs)
 
 
 class BinaryAlexNet:

@@ -23,6 +23,21 @@ def _shortcut(x: Any, filters: int, pool_padding: str, norm: Any) -> Any:
     return norm(layers.Conv2D(filters, 1, kernel_initializer="glorot_normal", use_bias=False)(x))
 
 
+def _conv(x: Any, filters: int, input_quantizer: str, kernel_quantizer: str) -> Any:
+    """A binary 3×3 convolution, which halves the image size if it has other filters than channels."""
+    return QuantConv2D(
+        filters,
+        3,
+        strides=1 if x.shape[-1] == filters else 2,
+        padding="same",
+        input_quantizer=input_quantizer,
+        kernel_quantizer=kernel_quantizer,
+        kernel_initializer="glorot_normal",
+        kernel_constraint="weight_clip",
+        use_bias=False,
+    )(x)
+
+
 class BiRealNet:
     """Bi-Real Net. Source: Liu et al., "Bi-Real Net", https://arxiv.org/abs/1808.00278"""
 
@@ -35,18 +50,7 @@ class BiRealNet:
 
     def _block(self, x: Any, filters: int) -> Any:
         shortcut = _shortcut(x, filters, "same", _bireal_norm)
-        conv = QuantConv2D(
-            filters,
-            3,
-            strides=1 if x.shape[-1] == filters else 2,
-            padding="same",
-            input_quantizer="approx_sign",
-            kernel_quantizer="magnitude_aware_sign",
-            kernel_initializer="glorot_normal",
-            kernel_constraint="weight_clip",
-            use_bias=False,
-        )
-        return layers.add([_bireal_norm(conv(x)), shortcut])
+        return layers.add([_bireal_norm(_conv(x, filters, "approx_sign", "magnitude_aware_sign")), shortcut])
 
     def top(self, features: Any, num_classes: int) -> Any:
         return dense_top(features, num_classes)
@@ -92,18 +96,7 @@ class RealToBinaryNet:
     def _block(self, x: Any, filters: int) -> Any:
         shortcut = _shortcut(x, filters, "same", _real_to_binary_norm)
         inputs = _real_to_binary_norm(x)
-        conv = QuantConv2D(
-            filters,
-            3,
-            strides=1 if x.shape[-1] == filters else 2,
-            padding="same",
-            input_quantizer="ste_sign",
-            kernel_quantizer="ste_sign",
-            kernel_initializer="glorot_normal",
-            kernel_constraint="weight_clip",
-            use_bias=False,
-        )
-        scaled = layers.multiply([conv(inputs), _scales(inputs, filters)])
+        scaled = layers.multiply([_conv(inputs, filters, "ste_sign", "ste_sign"), _scales(inputs, filters)])
         return layers.add([layers.PReLU(shared_axes=[1, 2])(scaled), shortcut])
 
     def top(self, features: Any, num_classes: int) -> Any:
