@@ -167,19 +167,6 @@ def test_search_finds_pages_and_leads_to_them(browser: Any, address: str) -> Non
 
 
 @pytest.mark.deep
-def test_the_theme_is_the_readers_and_what_is_chosen_is_kept(browser: Any, address: str) -> None:
-    seen, chosen = {}, {}
-    for theme in ("light", "dark"):
-        with opened(browser, address, color_scheme=theme) as page:
-            seen[theme] = background(page)
-            page.locator(".theme-toggle:visible").click()
-            page.get_by_role("link", name="Quick start").first.click()
-            page.locator("h1", has_text="Quick start").wait_for()
-            chosen[theme] = background(page)
-    assert seen["light"] == chosen["dark"] != seen["dark"] == chosen["light"]
-
-
-@pytest.mark.deep
 def test_versions_lead_to_each_other(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         page.goto(f"{address}docs/boards/README.html")
