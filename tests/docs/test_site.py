@@ -18,7 +18,7 @@ import pytest
 
 from docs import __main__ as site
 from tests.needs import need
-from tests.report.browser import PHONE, background, opened
+from tests.report.browser import PHONE, opened
 from tests.support.documents import DOCUMENTS, read
 from toolchains.targets import ROOT, ToolkitError
 

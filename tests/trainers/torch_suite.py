@@ -3,7 +3,6 @@
 import copy
 import doctest
 import importlib
-import inspect
 import io
 import os
 import re
