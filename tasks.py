@@ -1,5 +1,6 @@
 """The project's tasks, as `invoke --list` shows them. Each calls into toolchains/, bench/, examples/ or the tests."""
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -275,10 +276,15 @@ def mutants(context: Context, count: int = 500, seed: int = 0, jobs: int = 1) ->
 
 @task
 def lint(context: Context) -> None:
-    """Check style and types: ruff, mypy, clang-format."""
+    """Check style, types and who imports whom: ruff, mypy, import-linter, clang-format."""
     _python("-m", "ruff", "check", ".")
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
+    with tempfile.TemporaryDirectory() as folder:  # without the tests, which may import anything
+        shipped = Path(folder) / "litebnn"
+        shutil.copytree(ROOT / "converter" / "litebnn", shipped, ignore=shutil.ignore_patterns("*_test.py"))
+        linter = "import sys; sys.path.insert(0, sys.argv[1]); from importlinter.cli import lint_imports"
+        _python("-c", f"{linter}; sys.exit(lint_imports(no_cache=True, no_logo=True))", folder)
     folders = [
         ROOT / name for name in ("android", "ops", "bench", "examples", "fuzz", "programs", "tests", "toolchains")
     ]

@@ -76,7 +76,6 @@ SECTIONS = {
     ),
     "Project": (
         "architecture",
-        "source-map",
         "../CONTRIBUTING",
         "extend-converter",
         "extend-library",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from litebnn.convert import convert_keras_model
-from litebnn.flatbuffer import with_metadata
+from litebnn.flatbuffer.metadata import with_metadata
 from litebnn.keras import zoo
 from litebnn.report.costs import HOST
 from litebnn.report.inspection import inspect_model

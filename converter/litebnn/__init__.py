@@ -15,17 +15,27 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from litebnn.convert import convert_keras_model, convert_saved_model, convert_tflite, convert_torch_model
-    from litebnn.errors import ConversionError
-    from litebnn.evaluate.classifier import Classifier
-    from litebnn.evaluate.data_set import DataSet
-    from litebnn.evaluate.metrics import Evaluation
-    from litebnn.evaluate.on_boards import Boards
-    from litebnn.evaluate.run import evaluate_models
-    from litebnn.micro.export import Export, export_c
-    from litebnn.report.arrays import binary_weights, intermediate_tensors
-    from litebnn.report.conversion import ConversionReport
-    from litebnn.runtime import CompiledModel, Interpreter, environment, find_library, load_delegate, register_ops
+    from litebnn.convert import convert_keras_model as convert_keras_model
+    from litebnn.convert import convert_saved_model as convert_saved_model
+    from litebnn.convert import convert_tflite as convert_tflite
+    from litebnn.convert import convert_torch_model as convert_torch_model
+    from litebnn.errors import ConversionError as ConversionError
+    from litebnn.evaluate.classifier import Classifier as Classifier
+    from litebnn.evaluate.data_set import DataSet as DataSet
+    from litebnn.evaluate.metrics import Evaluation as Evaluation
+    from litebnn.evaluate.on_boards import Boards as Boards
+    from litebnn.evaluate.run import evaluate_models as evaluate_models
+    from litebnn.micro.export import Export as Export
+    from litebnn.micro.export import export_c as export_c
+    from litebnn.report.arrays import binary_weights as binary_weights
+    from litebnn.report.arrays import intermediate_tensors as intermediate_tensors
+    from litebnn.report.conversion import ConversionReport as ConversionReport
+    from litebnn.runtime import CompiledModel as CompiledModel
+    from litebnn.runtime import Interpreter as Interpreter
+    from litebnn.runtime import environment as environment
+    from litebnn.runtime import find_library as find_library
+    from litebnn.runtime import load_delegate as load_delegate
+    from litebnn.runtime import register_ops as register_ops
 
 __version__ = "0.1.0"
 
@@ -53,29 +63,7 @@ _HOME = {
     "register_ops": "litebnn.runtime",
 }
 
-__all__ = [
-    "Boards",
-    "Classifier",
-    "CompiledModel",
-    "ConversionError",
-    "ConversionReport",
-    "DataSet",
-    "Evaluation",
-    "Export",
-    "Interpreter",
-    "binary_weights",
-    "convert_keras_model",
-    "convert_saved_model",
-    "convert_tflite",
-    "convert_torch_model",
-    "environment",
-    "evaluate_models",
-    "export_c",
-    "find_library",
-    "intermediate_tensors",
-    "load_delegate",
-    "register_ops",
-]
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,7 @@
-"""The converter's functions: each reads a model, runs the rules, and writes the result."""
+"""The converter's functions: each reads a model, runs the rules, and writes the result.
+
+Frontends, verification and the report are imported when they are used.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,20 @@ from litebnn.analysis.weights import computed_weights
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
 from litebnn.files import read_file
-from litebnn.flatbuffer import read_model, write_result
-from litebnn.frontends.files import keras_file_to_tflite
-from litebnn.frontends.keras import keras_to_tflite
-from litebnn.frontends.saved_model import saved_model_to_tflite
-from litebnn.frontends.torch import torch_to_tflite
+from litebnn.flatbuffer import read_model, with_files_of, write_model
 from litebnn.graph import Model, begin_rewriting, facts, finish_rewriting
-from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
+from litebnn.options import (
+    ConvertOptions,
+    asked_rewrites,
+    asks_for_more,
+    asks_to_verify,
+    checked,
+    shows_options,
+    verifies,
+)
 from litebnn.quantize.calibration import find_ranges
-from litebnn.report.conversion import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, NO_BINARY_LAYER, Nonzero, make_report
-from litebnn.rules.build.notes import Notes, Request
+from litebnn.rules.build.notes import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, NO_BINARY_LAYER, Notes, Request
 from litebnn.rules.phases import BINARY_PHASES, FINAL_PHASES, INT8_PHASES, PHASES_WITHOUT_BITS, run_phases
-from litebnn.safety import check_loads
-from litebnn.verify.assumption import layers_by_assumption
-from litebnn.verify.on_request import verification_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -112,6 +115,9 @@ def convert_keras_model(model: Any, **options: Unpack[ConvertOptions]) -> Any:
         >>> model = larq_zoo.sota.QuickNet(weights=None)  # doctest: +SKIP
         >>> converted = litebnn.convert_keras_model(model)  # doctest: +SKIP
     """
+    from litebnn.frontends.files import keras_file_to_tflite
+    from litebnn.frontends.keras import keras_to_tflite
+
     settings = checked(options)
     settings["progress"]("Keras's exporter")
     with boundary():
@@ -133,6 +139,8 @@ def convert_saved_model(saved_model_dir: str | os.PathLike[str], **options: Unpa
     Example:
         >>> converted = litebnn.convert_saved_model("saved_model")  # doctest: +SKIP
     """
+    from litebnn.frontends.tensorflow import saved_model_to_tflite
+
     settings = checked(options)
     settings["progress"]("TensorFlow's converter")
     with boundary():
@@ -162,6 +170,8 @@ def convert_torch_model(
         >>> module = nn.Sequential(nn.Conv2d(3, 32, 3), litebnn.torch.BinaryConv2d(32, 64, 3))  # doctest: +SKIP
         >>> converted = litebnn.convert_torch_model(module, torch.randn(1, 3, 32, 32))  # doctest: +SKIP
     """
+    from litebnn.frontends.torch import torch_to_tflite
+
     settings = checked(options)
     settings["progress"]("litert-torch")
     with boundary():
@@ -213,16 +223,19 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     if is_changed:
         options["progress"]("writing")
         with boundary():
-            result = write_result(model, source)
-        if status == CONVERTED or asks_to_verify(options):
+            result = _written(model, source)
+        if verifies(options) and (status == CONVERTED or asks_to_verify(options)):
+            from litebnn.verify.on_request import verification_of
+
             verification = verification_of(source, result, names, notes.layers, options)
     elif asks_to_verify(options):
         warn("nothing is verified: the result is the source itself", __name__)
     if not options["return_report"]:
         return result
+    from litebnn.report.conversion import make_report
+
     with boundary():
-        nonzero = Nonzero(options["assume_nonzero"], layers_by_assumption(source, notes))
-        return result, make_report(notes, model, len(source), len(result), status, verification, nonzero)
+        return result, make_report(notes, model, source, len(result), status, verification)
 
 
 def _read(source: bytes, name: str) -> Model:
@@ -232,9 +245,24 @@ def _read(source: bytes, name: str) -> Model:
         raise ConversionError(f"{name}: {error}" if name else str(error)) from error
 
 
+def _written(model: Model, source: bytes) -> bytes:
+    """The bytes of a rewritten model, followed by the files that follow its source.
+
+    Raises:
+        ConversionError: no runtime would load the result; the message says why.
+    """
+    from litebnn.safety import check_loads
+
+    result = with_files_of(source, write_model(model))
+    check_loads(read_model(result), "the converted model")
+    return result
+
+
 def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     """Runs the rules on the graph, and returns the status of the conversion for the report."""
     if any(op.name in CUSTOM_OPS for op in model.ops()):
+        from litebnn.safety import check_loads
+
         with boundary():
             check_loads(model, "the model")
         if asked := asked_rewrites(options):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litebnn.flatbuffer import ImageClassifier, with_metadata
+from litebnn.flatbuffer.metadata import ImageClassifier, with_metadata
 from tests.needs import imported
 from toolchains.targets import ROOT
 

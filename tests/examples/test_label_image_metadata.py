@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from litebnn.evaluate.recipes import automatic_recipe, open_recipe
-from litebnn.flatbuffer import ImageClassifier, read_metadata, with_metadata
+from litebnn.flatbuffer.metadata import ImageClassifier, read_metadata, with_metadata
 from litebnn.zoo.preprocessing import CROP, MEAN, STD
 from tests.support.programs import error_of, host_programs, pixels_model, run, scores
 

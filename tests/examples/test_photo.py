@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from examples.photo import __main__ as photo
-from litebnn.flatbuffer import read_metadata
+from litebnn.flatbuffer.metadata import read_metadata
 from tests.needs import imported
 
 Image = imported("PIL.Image", "photo")

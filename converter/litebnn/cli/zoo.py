@@ -153,7 +153,7 @@ def _labels(file: Path) -> tuple[str, ...]:
         ValueError: the file has no labels, or is no text in UTF-8.
     """
     from litebnn.files import read_file
-    from litebnn.flatbuffer import labels_in
+    from litebnn.flatbuffer.metadata import labels_in
 
     labels = labels_in(read_file(file), str(file))
     if not labels:

@@ -12,7 +12,7 @@ from litebnn.evaluate.batches import Array, Samples
 from litebnn.evaluate.recipes import automatic_recipe, open_recipe
 from litebnn.evaluate.scoring import Ready
 from litebnn.files import read_content
-from litebnn.flatbuffer import read_metadata
+from litebnn.flatbuffer.metadata import read_metadata
 from litebnn.runtime import Interpreter
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import ImageClassifier, with_metadata
+from litebnn.flatbuffer.metadata import ImageClassifier, with_metadata
 from tests.support.float_models import FloatModel
 from tests.support.programs import pixels_model
 

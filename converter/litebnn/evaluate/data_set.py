@@ -8,18 +8,45 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from litebnn.errors import ConversionError, check_type, reason_with_file, warn, whole_number
-from litebnn.evaluate.batches import Array
+from litebnn.evaluate.batches import Array, Batch
 from litebnn.evaluate.executors import checked_workers, executor_of
-from litebnn.evaluate.in_process import Work
 from litebnn.evaluate.recipes import Recipe, open_recipe
-from litebnn.evaluate.scoring import Result
+from litebnn.evaluate.scoring import Ready, Result
 from litebnn.evaluate.sources import open_source
+from litebnn.runtime.predictor import Predictor
 
 # Warnings skip the stack frames of these modules, so that they point at the user's code.
 _CALLERS = ("litebnn.quantize.calibration", "litebnn.verify.on_request", "litebnn.convert")
+
+
+class Job(Protocol):
+    """What conversion and verification do with a batch. It can be pickled, because each process receives it once."""
+
+    def prepared(self) -> tuple[Predictor, Callable[[list[Array]], Any]]:
+        """A model, for whose input the samples are made, and a function of the inputs of its runs over a batch. The
+        function's result can be written as JSON."""
+        ...
+
+
+@dataclass(frozen=True)
+class _OfBatches:
+    """A job as work for an executor: loads each batch and makes the model's inputs."""
+
+    job: Job
+    recipe: Recipe
+
+    def prepared(self) -> Callable[[Batch], Result]:
+        model, function = self.job.prepared()
+        ready = Ready("the model", model, self.recipe)
+
+        def run(batch: Batch) -> Result:
+            samples = batch.part.load()
+            return {"found": function(ready.runs(samples)), "left_out": [list(each) for each in samples.unreadable]}
+
+        return run
 
 
 @dataclass(frozen=True)
@@ -54,8 +81,8 @@ class DataSet:
         if self.workers is not None:
             checked_workers(self.workers)
 
-    def results(self, purpose: str, work_of: Callable[[Recipe], Work], most: int | None = None) -> list[Result]:
-        """Runs work on every batch, or on the first `most` batches, and returns the results in order. Warns of samples
+    def results(self, purpose: str, job: Job, most: int | None = None) -> list[Any]:
+        """Runs a job on every batch, or on the first `most` batches, and returns the results in order. Warns of samples
         that cannot be read.
 
         Raises:
@@ -67,14 +94,14 @@ class DataSet:
             source, recipe = open_source(self.data, folder), open_recipe(self.preprocess, folder)
             executor = executor_of(self.workers, self.scheduler, None, _warn)
             batches = islice(source.batches(self.batch_size), most)
-            found = {batch.index: one for batch, one in executor(work_of(recipe), batches)}
+            found = {batch.index: one for batch, one in executor(_OfBatches(job, recipe), batches)}
         except (ValueError, OSError, ImportError) as error:
             raise ConversionError(f"{purpose}: {reason_with_file(error)}") from error
         for name, reason in (each for index in sorted(found) for each in found[index]["left_out"]):
             _warn(f"{name} is left out: {reason}")
         if not found:
             raise ConversionError(f"{purpose}: {source.name} has no sample")
-        return [found[index] for index in sorted(found)]
+        return [found[index]["found"] for index in sorted(found)]
 
 
 def _warn(line: str) -> None:

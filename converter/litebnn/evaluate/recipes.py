@@ -12,7 +12,7 @@ from litebnn.errors import check_type, shown
 from litebnn.evaluate.batches import Array
 from litebnn.evaluate.extras import failures_named, fingerprint_of, import_function, is_function_name, name_of
 from litebnn.evaluate.images import resize, with_channels
-from litebnn.flatbuffer import ImageClassifier
+from litebnn.flatbuffer.metadata import ImageClassifier
 from litebnn.runtime.predictor import fits
 from litebnn.zoo.preprocessing import CROP, MEAN, STD, center_crop, resized_bicubic
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from litebnn.evaluate.recipes import automatic_recipe, open_recipe
-from litebnn.flatbuffer import ImageClassifier
+from litebnn.flatbuffer.metadata import ImageClassifier
 from litebnn.zoo.preprocessing import CROP, MEAN, STD, resized_bicubic
 from tests.needs import need
 

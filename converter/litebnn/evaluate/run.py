@@ -20,7 +20,7 @@ from litebnn.evaluate.recipes import Recipe, automatic_recipe, open_recipe
 from litebnn.evaluate.scoring import Model, Result, Scoring
 from litebnn.evaluate.sources import Source, open_source
 from litebnn.files import read_content
-from litebnn.flatbuffer import read_metadata
+from litebnn.flatbuffer.metadata import read_metadata
 
 if TYPE_CHECKING:
     from litebnn.evaluate.on_boards import Boards

@@ -19,9 +19,9 @@ from litebnn.errors import ConversionError, Defect
 from litebnn.flatbuffer import read_strictly
 from litebnn.flatbuffer.round_trip_test import buffer, code, operator, pack, sparsity, subgraph, tensor, unpacked
 from litebnn.flatbuffer.schema import camel_case, schema
-from litebnn.graph import FIELDS
 from litebnn.runtime.isolated import run_apart
 from litebnn.safety import check_model, check_outputs
+from litebnn.safety.fields import FIELDS
 from tests.needs import need
 from tests.support.float_models import FloatModel, sign_weights
 from tests.support.quantized_models import with_blocks

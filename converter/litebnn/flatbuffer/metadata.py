@@ -13,7 +13,6 @@ import codecs
 import io
 import unicodedata
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from litebnn.errors import ConversionError
+from litebnn.flatbuffer.archive import DAMAGES, MOST_FILE_BYTES, with_file
 from litebnn.flatbuffer.reader import read_model
 from litebnn.flatbuffer.tables import Schema
 from litebnn.flatbuffer.writer import write_model
@@ -37,13 +37,11 @@ _PARSER_VERSION = "1.5.0"  # the first with custom metadata
 _COLOR_SPACES = {1: 2, 3: 1}
 _UNKNOWN_COLOR_SPACE = 0
 _AXIS_LABELS = 2
-_MOST_FILE_BYTES = 16 << 20
 _TEXTS = ("name", "description", "author", "license")
 # Unicode's categories of characters that end a line, control a terminal, or have no encoding in UTF-8.
 _SURROGATES = "Cs"
 _NOT_IN_LABELS = frozenset({"Cc", "Zl", "Zp", _SURROGATES})
 _BYTE_ORDER_MARK = "\ufeff"
-_DAMAGES = (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
 
 SCHEMA = Schema(
     {
@@ -133,7 +131,7 @@ def with_metadata(tflite: bytes, metadata: ImageClassifier) -> bytes:
     model.buffers.append(Buffer(np.frombuffer(content, np.uint8)))
     model.metadata.append((BUFFER_NAME, model.buffers[-1]))
     text = "".join(f"{label}\n" for label in metadata.labels)
-    return _with_file(write_model(model), LABELS_FILE, text.encode("utf-8"))
+    return with_file(write_model(model), LABELS_FILE, text.encode("utf-8"))
 
 
 def read_metadata(tflite: bytes) -> ImageClassifier | None:
@@ -164,23 +162,6 @@ def read_metadata(tflite: bytes) -> ImageClassifier | None:
         std=tuple(normalization.get("std", ())),
         crop=_share(custom[CROP]) if CROP in custom else None,
     )
-
-
-def with_files_of(source: bytes, result: bytes) -> bytes:
-    """The rewritten model `result`. If files in a zip archive follow the bytes of the model `source`, they are appended
-    to the result.
-    """
-    if not zipfile.is_zipfile(io.BytesIO(source)):
-        return result
-    try:
-        with zipfile.ZipFile(io.BytesIO(source)) as archive:
-            if sum(info.file_size for info in archive.infolist()) > _MOST_FILE_BYTES:
-                raise ConversionError("the files after the model have more than 16 MiB")
-            for info in archive.infolist():
-                result = _with_file(result, info.filename, archive.read(info))
-    except _DAMAGES as error:
-        raise ConversionError(f"the files after the model cannot be read: {error}") from None
-    return result
 
 
 def labels_in(content: bytes, name: str) -> tuple[str, ...]:
@@ -297,24 +278,15 @@ def _tables(metadata: ImageClassifier, shape: list[int]) -> dict[str, Any]:
     return {**texts, "subgraph_metadata": [graph], "min_parser_version": _PARSER_VERSION}
 
 
-def _with_file(tflite: bytes, name: str, content: bytes) -> bytes:
-    """A model with a file in a zip archive after its own bytes."""
-    whole = io.BytesIO(tflite)
-    whole.seek(0, io.SEEK_END)
-    with zipfile.ZipFile(whole, "a", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
-    return whole.getvalue()
-
-
 def _labels(tflite: bytes, name: str) -> tuple[str, ...]:
     try:
         with zipfile.ZipFile(io.BytesIO(tflite)) as archive:
-            if archive.getinfo(name).file_size > _MOST_FILE_BYTES:
+            if archive.getinfo(name).file_size > MOST_FILE_BYTES:
                 raise ConversionError(f"the labels {name} in the metadata have more than 16 MiB")
             content = archive.read(name)
     except ConversionError:
         raise
-    except _DAMAGES as error:
+    except DAMAGES as error:
         reason = error.args[0] if isinstance(error, KeyError) else error
         raise ConversionError(
             f"the metadata names {name}, which cannot be read from the archive after the model: {reason}"

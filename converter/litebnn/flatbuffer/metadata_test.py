@@ -10,8 +10,16 @@ import pytest
 
 import litebnn
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import ImageClassifier, labels_in, read_metadata, read_model, with_metadata, write_model
-from litebnn.flatbuffer.metadata import BUFFER_NAME, CROP, LABELS_FILE
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.flatbuffer.metadata import (
+    BUFFER_NAME,
+    CROP,
+    LABELS_FILE,
+    ImageClassifier,
+    labels_in,
+    read_metadata,
+    with_metadata,
+)
 from tests.needs import imported
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,7 +1,7 @@
 """Reads the bytes of a .tflite file into a Model.
 
-The reader trusts nothing in a file. Python cannot read outside the bytes. The reader checks that every index is valid,
-and that every constant has the size of its shape. A flatbuffer may refer to one object many times, and the reader
+The reader trusts nothing in a file. Python cannot read outside the bytes. The reader checks that every index is valid;
+`litebnn.safety` checks the graph. A flatbuffer may refer to one object many times, and the reader
 unpacks the object each time. It therefore also checks that a small file does not become a huge model.
 """
 
@@ -13,8 +13,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 
-from litebnn.errors import ConversionError
-from litebnn.flatbuffer.constants import check_constant, check_external
+from litebnn.errors import ConversionError, boundary
 from litebnn.flatbuffer.schema import (
     OPERATOR_NAMES,
     OPTION_UNIONS,
@@ -36,11 +35,13 @@ from litebnn.graph import (
     QuantizationDetails,
     Signature,
     Tensor,
-    fields_that_hold,
 )
-from litebnn.safety import check_graph, check_subgraphs
 
 _IDENTIFIER = b"TFL3"
+# The tensors that each kind of quantization details names, and whether one may be left out.
+SCALE_TENSORS = {
+    kind: {"scales": False, "zero_points": True} for kind in ("BlockwiseQuantization", "MultiAxisQuantization")
+}
 # The exceptions that the generated code and NumPy raise for files with an invalid structure.
 _LIES = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError, struct.error)
 
@@ -70,14 +71,40 @@ def read_model(data: bytes | bytearray | memoryview) -> Model:
     view = memoryview(data).cast("B")
     if bytes(view[4:8]) != _IDENTIFIER:
         raise ConversionError('not a .tflite file: it does not have "TFL3" at byte 4')
+    from litebnn.safety import check_read
+
     try:
-        return _read(view)
+        model = _read(view)
+        check_read(model)
+        return model
     except ConversionError:
         raise
     except _LIES as error:
         raise ConversionError(
             f"not a sound .tflite file (truncated or corrupt): it refers to what its {len(view)} bytes do not hold"
         ) from error
+
+
+def read_strictly(content: bytes) -> Model:
+    """Reads a whole untrusted .tflite file. In addition to `read_model`, refuses strings that a runtime would read out
+    of bounds.
+
+    Raises:
+        ConversionError: the bytes are not a valid .tflite file, or a string extends beyond their end.
+    """
+    with boundary():
+        return read_model(_Bounded(content))
+
+
+class _Bounded(bytes):
+    """A byte string that raises an error if a slice ends beyond its end. Python itself would silently return a
+    shorter string.
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice) and key.stop is not None and key.stop > len(self):
+            raise IndexError(f"byte {key.stop} of {len(self)}")
+        return super().__getitem__(key)
 
 
 def _read(view: memoryview) -> Model:
@@ -95,7 +122,6 @@ def _read(view: memoryview) -> Model:
         tables.append(tensors)
     if not graphs:
         raise ConversionError("not a sound .tflite file: it holds no subgraph")
-    check_subgraphs(graphs)
 
     metadata = []
     for i in _counted(source.MetadataLength(), budget):
@@ -121,7 +147,6 @@ def _read(view: memoryview) -> Model:
                 _spend_on(item, budget)
                 unpacked.append(item)
             setattr(carried, field, unpacked)
-    check_external(carried, (tensor for tensors in tables for tensor in tensors))
     return Model(
         graphs=graphs,
         buffers=buffers,
@@ -227,9 +252,7 @@ def _graph(
                     f'op {number} ({op.name}): tensor "{tensor.name}" is written by another op already'
                 )
             produced.add(tensor)
-    graph = Graph(_text(source.Name(), budget) or "", tensors, inputs, outputs, ops, carried)
-    check_graph(graph)
-    return graph, tensors
+    return Graph(_text(source.Name(), budget) or "", tensors, inputs, outputs, ops, carried), tensors
 
 
 def _find_shapes(ops: list[Op]) -> None:
@@ -269,7 +292,7 @@ def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> 
         raise ConversionError(f"{what}: {len(shape)} dimensions")
     if signature is not None and len(signature) != len(shape):
         raise ConversionError(f"{what}: shape {shape} and shape signature {signature} disagree")
-    tensor = Tensor(
+    return Tensor(
         name=name,
         type=TYPE_NAMES[carried.type],
         shape=shape,
@@ -280,8 +303,6 @@ def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> 
         is_sparse=carried.sparsity is not None,
         carried=carried,
     )
-    check_constant(what, tensor)
-    return tensor
 
 
 def _details(tensor: Tensor, index: int, tensors: list[Tensor]) -> QuantizationDetails | None:
@@ -291,9 +312,9 @@ def _details(tensor: Tensor, index: int, tensors: list[Tensor]) -> QuantizationD
         return None
     table = type(q.details).__name__.removesuffix("T")
     named: dict[str, Tensor | None] = {}
-    for name, field in fields_that_hold(table, "tensors").items():
+    for name, is_optional in SCALE_TENSORS.get(table, {}).items():
         number = getattr(q.details, camel_case(name))
-        left_out = field.is_optional and number == -1
+        left_out = is_optional and number == -1
         named[name] = None if left_out else _at(tensors, number, f'tensor {index} "{tensor.name}": {name} tensor')
     if not named:
         return None

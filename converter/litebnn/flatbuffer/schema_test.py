@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from litebnn.flatbuffer.reader import SCALE_TENSORS
 from litebnn.flatbuffer.schema import camel_case, names_of, schema, snake_case
-from litebnn.graph import FIELDS, Fate
+from litebnn.safety.fields import FIELDS, Fate, fields_that_hold
 
 TABLES: dict[str, Any] = {
     name.removesuffix("T"): kind
@@ -34,6 +35,12 @@ def test_no_field_of_the_schema_is_missing_from_the_table() -> None:
 def test_the_table_has_no_field_that_the_schema_lacks() -> None:
     listed = [(table, field) for table, fields in FIELDS.items() for field in fields]
     assert [(table, field) for table, field in listed if camel_case(field) not in vars(TABLES[table]())] == []
+
+
+@pytest.mark.parametrize("table", [name for name in FIELDS if name.endswith("Quantization")])
+def test_the_reader_finds_the_tensors_of_scales(table: str) -> None:
+    found = {name: field.is_optional for name, field in fields_that_hold(table, "tensors").items()}
+    assert SCALE_TENSORS.get(table, {}) == found
 
 
 def test_every_index_of_the_schema_refers_to_something() -> None:

@@ -14,8 +14,7 @@ from typing import Any
 from litebnn.errors import ConversionError, told_by
 from litebnn.files import open_file, read_file
 from litebnn.frontends.keras import keras_to_tflite
-from litebnn.frontends.saved_model import saved_model_to_tflite
-from litebnn.frontends.tensorflow import load_tensorflow
+from litebnn.frontends.tensorflow import load_tensorflow, saved_model_to_tflite
 from litebnn.frontends.torch import program_to_tflite
 
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"

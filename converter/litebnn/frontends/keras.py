@@ -16,8 +16,7 @@ from litebnn.errors import ConversionError, told_by
 from litebnn.frontends.interface import keyed, set_interface
 from litebnn.frontends.tensor_names import Part, part_name, rename_tensors
 from litebnn.frontends.tensorflow import load_tensorflow, to_tflite, trace
-from litebnn.graph import Graph, Tensor
-from litebnn.graph.unique_names import unique_names
+from litebnn.graph import Graph, Tensor, unique_names
 
 
 def keras_to_tflite(model: Any) -> bytes:

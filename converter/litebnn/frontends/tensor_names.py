@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import Graph, Tensor, facts
-from litebnn.graph.unique_names import unique_names
+from litebnn.graph import Graph, Tensor, facts, unique_names
 
 
 class Part(NamedTuple):

@@ -17,7 +17,7 @@ from litebnn.frontends.interface import keyed, set_interface
 from litebnn.frontends.tensor_names import Part, part_name, rename_tensors
 from litebnn.frontends.unknown_batch import with_unknown_batch
 from litebnn.frontends.user_lines import Place, failing_line
-from litebnn.graph.unique_names import unique_names
+from litebnn.graph import unique_names
 
 # Advice on how to change a module. Each text is for error messages of PyTorch or litert-torch that contain its key.
 _ADVICE = {

@@ -1,8 +1,6 @@
 """A .tflite model as a graph that is easy to rewrite. This folder's code does not know the layout of the file."""
 
-from litebnn.graph.compact import compact
-from litebnn.graph.custom_ops import check_custom_ops, mistakes
-from litebnn.graph.fields import FIELDS, Fate, Field, fields_that_hold
+from litebnn.graph.custom_ops import mistakes
 from litebnn.graph.graph import (
     NUMPY_TYPES,
     Array,
@@ -19,7 +17,7 @@ from litebnn.graph.graph import (
     bits_of_type,
     packed_words,
 )
-from litebnn.graph.makers import builtin_op, constant, derived, like
+from litebnn.graph.makers import builtin_op, constant, derived, like, unique_names
 from litebnn.graph.op_facts import FACTS, Int8, facts
 from litebnn.graph.origin import (
     Counted,
@@ -31,17 +29,14 @@ from litebnn.graph.origin import (
     then,
 )
 from litebnn.graph.questions import Question
-from litebnn.graph.rewriting import begin_rewriting, finish_rewriting
+from litebnn.graph.rewriting import begin_rewriting, compact, finish_rewriting
 
 __all__ = [
     "FACTS",
-    "FIELDS",
     "NUMPY_TYPES",
     "Array",
     "Buffer",
     "Counted",
-    "Fate",
-    "Field",
     "Graph",
     "Int8",
     "Model",
@@ -60,16 +55,15 @@ __all__ = [
     "begin_rewriting",
     "bits_of_type",
     "builtin_op",
-    "check_custom_ops",
     "compact",
     "constant",
     "derived",
     "facts",
-    "fields_that_hold",
     "finish_rewriting",
     "like",
     "mistakes",
     "packed_words",
     "read_origins",
     "then",
+    "unique_names",
 ]

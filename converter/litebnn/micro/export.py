@@ -13,7 +13,7 @@ from typing import Any
 from litebnn import __version__
 from litebnn.errors import ConversionError, boundary, shown
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Array, check_custom_ops
+from litebnn.graph import Array
 from litebnn.micro.emit import Emitted, emit, in_comment, prototype
 from litebnn.micro.estimate import CYCLES, instructions_of
 from litebnn.micro.folder import MARK, check_folder, filled, license_text, sources_folder, write_folder
@@ -21,6 +21,7 @@ from litebnn.micro.packages import package_files
 from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
+from litebnn.safety import check_custom_ops
 
 # Names that a network must not have, in lower case.
 _TAKEN = re.compile(

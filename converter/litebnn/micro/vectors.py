@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from litebnn.analysis.bits import channels_of_bits
 from litebnn.contract import pack_bits
 from litebnn.errors import ConversionError
 from litebnn.graph import Array, Graph, Tensor
@@ -15,7 +16,6 @@ from litebnn.micro.emit import array_text
 from litebnn.micro.placement import Placement, argument_names
 from litebnn.micro.program import C_TYPES
 from litebnn.micro.reference import check_shapes, reference_interpreter, run_reference
-from litebnn.report.op_properties import channels_of_bits
 from litebnn.runtime.predictor import arrays_of
 
 MOST_VECTORS = 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
+from litebnn.analysis.bits import channels_of_bits
 from litebnn.contract import (
     LCE_BCONV_2D,
     LCE_BMAXPOOL_2D,
@@ -14,7 +15,6 @@ from litebnn.contract import (
     unpack_bits,
 )
 from litebnn.graph import Array, Graph, Tensor
-from litebnn.report.op_properties import channels_of_bits
 from litebnn.rules.build.bconv import channels_per_group
 
 _NAMES: dict[str, type[IntEnum]] = {

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from litebnn.analysis.quantizable import activations
 from litebnn.analysis.quantization import Range, Ranges
 from litebnn.errors import ConversionError
-from litebnn.evaluate.batches import Array, Batch
-from litebnn.evaluate.data_set import DataSet
-from litebnn.evaluate.recipes import Recipe
-from litebnn.evaluate.scoring import Ready, Result
-from litebnn.graph import Model, Tensor
+from litebnn.graph import Array, Model, Tensor
 from litebnn.options import ConvertOptions, Dataset
 from litebnn.quantize.stem import ranges_of_stem
 from litebnn.rules.build.notes import Notes
-from litebnn.runtime.intermediates import interpreter_for, with_outputs
-from litebnn.runtime.predictor import arrays_of
 
 _DATASET = "representative_dataset"
 
@@ -74,10 +69,13 @@ def _observed(model: Model, tensors: list[Tensor], dataset: Dataset) -> Iterator
     Yields for each sample or batch its name for messages, and a list for each of its runs. The list has the (min, max)
     of each input and of each of `tensors`, or None for a tensor that is not float.
     """
+    from litebnn.runtime.intermediates import interpreter_for, with_outputs
+    from litebnn.runtime.predictor import arrays_of
+
     content = with_outputs(model, tensors)
-    if isinstance(dataset, DataSet):
-        for result in dataset.results(_DATASET, lambda recipe: _ObserveBatch(content, recipe)):
-            yield _DATASET, result["limits"]
+    if hasattr(dataset, "results"):  # a litebnn.DataSet
+        for batch in dataset.results(_DATASET, _Observe(content)):
+            yield _DATASET, batch
         return
     interpreter = interpreter_for("a representative dataset", content)
     samples = dataset() if callable(dataset) else dataset
@@ -94,23 +92,19 @@ def _observed(model: Model, tensors: list[Tensor], dataset: Dataset) -> Iterator
 
 
 @dataclass(frozen=True)
-class _ObserveBatch:
-    """A job for a worker process: runs a model, and records the range of values of its input and of each output."""
+class _Observe:
+    """A job of a data set: runs a model, and records the range of values of its input and of each output."""
 
     model: bytes
-    recipe: Recipe
 
-    def prepared(self) -> Callable[[Batch], Result]:
+    def prepared(self) -> tuple[Any, Callable[[list[Array]], list[list[Range | None]]]]:
+        from litebnn.runtime.intermediates import interpreter_for
+        from litebnn.runtime.predictor import arrays_of
+
         interpreter = interpreter_for(_DATASET, self.model)
-        ready = Ready("the model", interpreter, self.recipe)
-
-        def observe(batch: Batch) -> Result:
-            samples = batch.part.load()
-            runs = [(one, *arrays_of(interpreter.predict(one))) for one in ready.runs(samples)]
-            limits = [[_limits(array) for array in arrays] for arrays in runs]
-            return {"limits": limits, "left_out": [list(each) for each in samples.unreadable]}
-
-        return observe
+        return interpreter, lambda inputs: [
+            [_limits(array) for array in (one, *arrays_of(interpreter.predict(one)))] for one in inputs
+        ]
 
 
 def _limits(array: Array) -> Range | None:

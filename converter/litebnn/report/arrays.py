@@ -10,17 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from litebnn.analysis.bits import channels_of_bits
 from litebnn.contract import LCE_BCONV_2D, unpack_bits
 from litebnn.errors import ConversionError, boundary, printable
 from litebnn.files import read_content, write_whole
 from litebnn.flatbuffer import read_model
-from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor, check_custom_ops
-from litebnn.graph.unique_names import unique_names
-from litebnn.report.op_properties import channels_of_bits, layer_name, names_layer, short_name
+from litebnn.graph import (
+    NUMPY_TYPES,
+    Array,
+    Graph,
+    Op,
+    Tensor,
+    unique_names,
+)
+from litebnn.report.op_properties import layer_name, names_layer, short_name
 from litebnn.rules.build.bconv import channels_per_group
 from litebnn.runtime.intermediates import with_outputs
 from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import arrays_of
+from litebnn.safety import check_custom_ops
 
 
 def intermediate_tensors(

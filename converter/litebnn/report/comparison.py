@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from litebnn.analysis.bits import channels_of_bits
 from litebnn.analysis.quantization import Range, numbers_of_grid
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, read_strictly
 from litebnn.graph import Array, Model
 from litebnn.report.macs import Macs, count_macs
-from litebnn.report.op_properties import channels_of_bits
 from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.isolated import run_apart
 from litebnn.runtime.predictor import arrays_of

@@ -11,12 +11,10 @@ from litebnn.graph import Model
 from litebnn.report.guidelines import advise
 from litebnn.report.op_properties import short_name
 from litebnn.report.smaller_file import smaller_file
-from litebnn.rules.build.notes import Layer, Notes
+from litebnn.rules.build.notes import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, Layer, Notes
+from litebnn.verify.assumption import layers_by_assumption
 from litebnn.verify.verification import Verification
 
-CONVERTED, ALREADY_CONVERTED, NO_BINARY_LAYER = "converted", "already converted", "no binary layer"
-# The status of a model without a binary layer whose layers became int8, because they were trained so.
-INT8_ONLY = "converted to int8"
 COLUMNS = ("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")
 
 
@@ -148,12 +146,13 @@ def reasons(layers: Iterable[Layer]) -> dict[str, list[str]]:
 def make_report(
     notes: Notes,
     model: Model,
-    bytes_before: int,
+    source: bytes,
     bytes_after: int,
     status: str,
     verification: Verification | None,
-    nonzero: Nonzero,
 ) -> ConversionReport:
+    """The report of a conversion of `source` that made `model`, whose file has `bytes_after` bytes."""
+    nonzero = Nonzero(notes.request.assume_nonzero, layers_by_assumption(source, notes))
     advice: tuple[str, ...] = ()
     if status == CONVERTED:
         notes.finish(model.graphs)
@@ -162,5 +161,5 @@ def make_report(
     if smaller is not None and status != ALREADY_CONVERTED:
         advice = (*advice, smaller)
     return ConversionReport(
-        tuple(notes.layers), tuple(notes.warnings), advice, bytes_before, bytes_after, status, verification, nonzero
+        tuple(notes.layers), tuple(notes.warnings), advice, len(source), bytes_after, status, verification, nonzero
     )

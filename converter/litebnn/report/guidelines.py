@@ -1,7 +1,7 @@
 """Rules for models that run fast. Each rule finds the ops of a graph that break the rule, and the cost of breaking it.
 
 `python -m bench.rules` measures each cost with two networks that differ in one rule, for each instruction set (ISA).
-`guidelines.json` has the figures, which docs/rules-for-models.md shows. `cost_of` states the cost of a finding in words.
+`guidelines.json` has them, docs/rules-for-models.md shows them. `cost_of` states the cost of a finding in words.
 """
 
 from __future__ import annotations

@@ -8,15 +8,17 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from litebnn.analysis.bits import channels_of_bits
 from litebnn.errors import ConversionError, boundary
 from litebnn.files import read_file
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Graph, Model, Op, Tensor, check_custom_ops
+from litebnn.graph import Graph, Model, Op, Tensor
 from litebnn.report import op_properties
 from litebnn.report.costs import boards, estimate
 from litebnn.report.guidelines import WORTH_SAYING, findings, prices
 from litebnn.report.macs import Macs, macs_by_precision, sum_of_macs
 from litebnn.runtime.claimed import claimed_ops, joined_in_place
+from litebnn.safety import check_custom_ops
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
         check_custom_ops(each)
     tensors = list(graph.all_tensors())
     index_of = {tensor: index for index, tensor in enumerate(tensors)}
-    channels = op_properties.channels_of_bits(graph)
+    channels = channels_of_bits(graph)
     additions = op_properties.fused_additions(graph)
     node = {op: index for index, op in enumerate(graph.ops)}
     delegated = claimed_ops(graph)

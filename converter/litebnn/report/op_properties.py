@@ -6,12 +6,9 @@ import math
 from collections.abc import Mapping
 
 from litebnn.contract import (
-    BITS_PER_WORD,
     CUSTOM_OPS,
     LCE_BCONV_2D,
     LCE_BMAXPOOL_2D,
-    LCE_DEQUANTIZE,
-    LCE_QUANTIZE,
     Activation,
     BMaxPool2DOptions,
     decode_options,
@@ -24,28 +21,6 @@ _TYPES = {"FLOAT32": "float"}
 
 Channels = Mapping[Tensor, int]
 """The number of channels of each tensor of packed signs in a graph."""
-
-
-def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
-    """Finds the tensors that hold packed signs, each with its number of channels."""
-    channels: dict[Tensor, int] = {}
-    for op in graph.ops:
-        data = op.inputs[0] if op.inputs else None
-        if op.name == LCE_QUANTIZE and data is not None:
-            channels[op.output] = data.channels
-        elif op.name == LCE_BCONV_2D:
-            channels.setdefault(op.input(0), bconv_options(op).channels_in)
-            if op.output.type == "INT32":
-                channels[op.output] = op.input(1).shape[0]
-        elif op.name in (LCE_BMAXPOOL_2D, LCE_DEQUANTIZE):
-            channels.setdefault(op.input(0), op.input(0).channels * BITS_PER_WORD)
-            if op.name == LCE_BMAXPOOL_2D:
-                channels[op.output] = channels[op.input(0)]
-        else:
-            sources = [tensor for tensor in op.inputs if tensor in channels]
-            if sources and facts(op).on_signs | facts(op).moves | (op.name == "CONCATENATION"):
-                channels.update((tensor, tensor.channels * BITS_PER_WORD) for tensor in op.outputs)
-    return channels
 
 
 def _is_plain(op: Op) -> bool:

@@ -166,7 +166,7 @@ def run_phases(
     for phase in phases:
         rules = rules_of(phase, notes.request)
         for graph in model.graphs:
-            notes.settle()
+            notes.keep_reasons()
             left = _ROUNDS + _ROUNDS_PER_OP * len(graph.ops)
             while _run_each(graph, rules, notes, progress):
                 changed, left = True, left - 1

@@ -10,8 +10,7 @@ import numpy as np
 
 from litebnn.errors import whole_number
 from litebnn.files import read_content
-from litebnn.graph import NUMPY_TYPES
-from litebnn.graph.unique_names import unique_names
+from litebnn.graph import NUMPY_TYPES, unique_names
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.environment import environment as make_environment
 from litebnn.runtime.environment import import_litert
@@ -80,9 +79,7 @@ class CompiledModel(Predictor):
             raise ValueError("isa and environment are both given: give isa to litebnn.environment")
         litert = import_litert("compiled_model")
         # The import is inside this function, because the module needs the schema, which is part of a runtime's package.
-        from litebnn.flatbuffer.computed_shapes import find_computed_shape
-        from litebnn.flatbuffer.signature import find_signature
-        from litebnn.flatbuffer.variables import assigns_variables
+        from litebnn.flatbuffer.accepted import assigns_variables, find_computed_shape, find_signature
 
         options = litert.Options(
             hardware_accelerators=litert.HardwareAccelerator.CPU, cpu_options=litert.CpuOptions(num_threads=num_threads)
@@ -171,7 +168,7 @@ def _details(content: bytes, signature: dict[str, Any], role: str) -> list[dict[
     """Returns the details of the signature's "Inputs" or "Outputs", in the order of the graph. `place` is the index in
     the signature.
     """
-    from litebnn.flatbuffer.signature import read_signature
+    from litebnn.flatbuffer.accepted import read_signature
 
     names = signature[role.lower()]
     tensors = read_signature(content, signature["key"], role, names)
@@ -210,7 +207,7 @@ def _reason(model: bytes | str | Path, name: str, num_threads: int, isa: str | N
         Interpreter(model, num_threads, runtime="ai-edge-litert", isa=isa)
     except ValueError as refusal:
         return str(refusal)
-    from litebnn.flatbuffer.variables import find_variable_tensor
+    from litebnn.flatbuffer.accepted import find_variable_tensor
 
     if variable := find_variable_tensor(read_content(model)[1]):
         error = ValueError(f"it keeps its state in the tensor {variable}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from litebnn.errors import whole_number
 from litebnn.files import read_content
-from litebnn.graph.unique_names import unique_names
+from litebnn.graph import unique_names
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import RUNTIMES, find_runtime
 from litebnn.runtime.predictor import FAILURES, Array, Predictor, reason

@@ -9,8 +9,8 @@ from itertools import chain
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.graph.fields import FIELDS, fields_that_hold
 from litebnn.graph.graph import Graph, Op, QuantizationDetails, Tensor
+from litebnn.safety.fields import FIELDS, fields_that_hold
 
 _BLOCKWISE = "BlockwiseQuantization"
 _BLOCK_TYPES, _SCALE_TYPES, _POINT_TYPES = ("INT4", "INT2"), ("FLOAT16",), ("INT8", "INT16", "INT32", "INT64")

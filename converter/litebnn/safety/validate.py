@@ -6,13 +6,30 @@ from itertools import chain
 
 from litebnn.contract import Padding, is_outdated
 from litebnn.errors import ConversionError
-from litebnn.graph.fields import FIELDS
-from litebnn.graph.graph import NUMPY_TYPES, Graph, Op, Tensor
+from litebnn.graph.graph import NUMPY_TYPES, Graph, Model, Op, Tensor
 from litebnn.graph.op_facts import MANY, facts
+from litebnn.safety.constants import check_constant, check_external
+from litebnn.safety.fields import FIELDS
 from litebnn.safety.kernel_needs import kernel_mistakes
 from litebnn.safety.option_counts import option_mistakes
-from litebnn.safety.references import check_details, check_operands
+from litebnn.safety.references import check_details, check_operands, check_subgraphs
 from litebnn.safety.shapes import check_outputs
+
+
+def check_read(model: Model) -> None:
+    """Checks a model that was read: its constants, ops, and references to tensors and subgraphs.
+
+    Raises:
+        ConversionError: a rewrite or a runtime would read what is not there; the message names the op or tensor.
+    """
+    tensors = [tensor for graph in model.graphs for tensor in graph.tensors]
+    for graph in model.graphs:
+        for index, tensor in enumerate(graph.tensors):
+            check_constant(f'tensor {index} "{tensor.name}"', tensor)
+    check_external(model.carried, tensors)
+    for graph in model.graphs:
+        check_graph(graph)
+    check_subgraphs(model.graphs)
 
 
 def check_graph(graph: Graph) -> None:

@@ -19,7 +19,7 @@ from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.assume_nonzero import UNPADDED, assume_nonzero
 from litebnn.verify.exact_zeros import Assumed, AssumedSign
 
-# The phases after which it is settled which layers are binary.
+# The phases after which it is known which layers are binary.
 _UP_TO_BINARY = BINARY_PHASES[: BINARY_PHASES.index("binarize") + 1]
 
 
@@ -64,12 +64,12 @@ def layers_by_assumption(source: bytes, notes: Notes) -> int:
     others = Notes(model, Request(assume_nonzero=not notes.request.assume_nonzero))
     run_phases(model, _UP_TO_BINARY, others)
     if others.request.assume_nonzero:
-        _settle_advice(notes, others)
+        _replace_advice(notes, others)
     binary = [sum(layer.binary for layer in each.layers) for each in (notes, others)]
     return abs(binary[0] - binary[1])
 
 
-def _settle_advice(notes: Notes, with_option: Notes) -> None:
+def _replace_advice(notes: Notes, with_option: Notes) -> None:
     """Gives each float layer the reasons that remain with the option; if none remains, the option is the only one."""
     found = {layer.name: layer for layer in with_option.layers}
     for layer in (each for each in notes.layers if not each.binary and each.name in found):

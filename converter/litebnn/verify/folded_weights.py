@@ -8,7 +8,7 @@ import numpy as np
 from litebnn.errors import ConversionError, printable
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Op, Tensor, facts
-from litebnn.rules.build.constants import fold_computed
+from litebnn.rules.build.ops import fold_computed
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 from litebnn.verify.divergence import TOLERANCE, difference
 from litebnn.verify.samples import run, samples_for

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from litebnn.errors import ConversionError, boundary, warn
-from litebnn.evaluate.batches import Array, Batch
-from litebnn.evaluate.data_set import DataSet
-from litebnn.evaluate.recipes import Recipe
-from litebnn.evaluate.scoring import Ready, Result
-from litebnn.options import ConvertOptions, asks_to_verify, verifies
+from litebnn.graph import Array
+from litebnn.options import ConvertOptions, asks_to_verify
 from litebnn.rules.build.notes import Layer
 from litebnn.runtime.predictor import arrays_of
 from litebnn.verify.assumption import as_assumed
@@ -38,14 +35,12 @@ def verification_of(
     """Verifies a conversion on the given inputs, else on the calibration samples, else on random inputs.
 
     Random inputs lie in the range that the option `input_range` states. `names` are the names of the source's inputs.
-    `layers` are the source's layers, for the report. If `verify` is neither given nor turned off, a conversion with
-    `assume_nonzero` is verified; a warning says so if that is not possible.
+    `layers` are the source's layers, for the report. If `verify` is not given, a warning says so if the conversion
+    cannot be verified, and None is returned.
 
     Raises:
         ConversionError: a difference was found, or a verification that the caller asks for is not possible.
     """
-    if not verifies(options):
-        return None
     options["progress"]("verifying")
     with boundary():
         assumed = as_assumed(source, layers) if options["assume_nonzero"] else None
@@ -69,9 +64,12 @@ def _verified(
 ) -> Verification:
     inputs, dataset = options["verify"], options["representative_dataset"]
     is_given = inputs is not None and inputs is not True
-    large = next((each for each in (inputs, dataset) if isinstance(each, DataSet)), None)
-    if large is not None and (inputs is large or not is_given):
-        return _verify_data_set(source, result, large, assumed, most=None if inputs else 1)
+    given = inputs if is_given else dataset
+    if given is not None and hasattr(
+        given, "results"
+    ):  # a litebnn.DataSet, of which one batch is enough unless the caller asks for more
+        found = given.results("verify", _VerifyBatch(source, result, assumed), None if inputs else 1)
+        return of_some(joined([*map(as_verification, found)]))
     arrays: list[Array] | None = None
     if is_given:
         arrays = arrays_of(inputs, names)
@@ -88,34 +86,14 @@ def _warn(line: str) -> None:
 
 @dataclass(frozen=True)
 class _VerifyBatch:
-    """A task for a data set's executor: to run a model and its conversion on one batch, and compare the outputs."""
+    """A job of a data set: runs a model and its conversion on a batch, and compares the outputs."""
 
     source: bytes
     converted: bytes
-    recipe: Recipe
     assumed: Assumed | None
 
-    def prepared(self) -> Callable[[Batch], Result]:
-        comparison = SideBySide(self.source, self.converted, self.assumed)
-        ready = Ready("the model", comparison.models[0], self.recipe)
-
-        def verify(batch: Batch) -> Result:
-            samples = batch.part.load()
-            runs = [[one] for one in ready.runs(samples)]
-            found = comparison.compare(runs) if runs else Verification(0.0, 0)
-            return {**asdict(found), "left_out": [list(each) for each in samples.unreadable]}
-
-        return verify
-
-
-def _verify_data_set(
-    source: bytes, converted: bytes, dataset: DataSet, assumed: Assumed | None, most: int | None
-) -> Verification:
-    """Runs `verify_conversion` on all samples of a data set, or on at most `most` batches, with the data set's
-    executor.
-
-    Raises:
-        ConversionError: `verify_conversion` found a difference, or a batch cannot be run.
-    """
-    work = partial(_VerifyBatch, source, converted, assumed=assumed)
-    return of_some(joined([as_verification(result) for result in dataset.results("verify", work, most)]))
+    def prepared(self) -> tuple[Any, Callable[[list[Array]], dict[str, Any]]]:
+        models = SideBySide(self.source, self.converted, self.assumed)
+        return models.models[0], lambda inputs: asdict(
+            models.compare([[one] for one in inputs]) if inputs else Verification(0.0, 0)
+        )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from litebnn.analysis.bits import channels_of_bits
 from litebnn.analysis.few_values import FewValues, few_values
 from litebnn.analysis.signs import find_sign
 from litebnn.analysis.values import values_of
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE, pack_bits, unpack_bits
 from litebnn.graph import Array, Graph, Origin, Tensor, facts
-from litebnn.report.op_properties import channels_of_bits
 
 _TYPES_OF_NUMBERS = ("FLOAT32", "INT8")
 _NUMBERS, _BITS = "numbers", "bits"

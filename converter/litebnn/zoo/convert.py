@@ -8,7 +8,7 @@ from typing import Any
 
 from litebnn.convert import convert_keras_model
 from litebnn.errors import boundary
-from litebnn.flatbuffer import ImageClassifier, with_metadata
+from litebnn.flatbuffer.metadata import ImageClassifier, with_metadata
 from litebnn.report.conversion import ConversionReport
 from litebnn.zoo.labels import imagenet_classes
 from litebnn.zoo.networks import Network, find_network

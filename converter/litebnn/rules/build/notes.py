@@ -17,6 +17,10 @@ from litebnn.analysis.quantization import Ranges, unrounded
 from litebnn.contract import LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS, BConv2DOptions, Padding, PadValues, decode_options
 from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
 
+# What a conversion came to. INT8_ONLY: no layer is binary, but training with fake quantization made some int8.
+CONVERTED, ALREADY_CONVERTED, NO_BINARY_LAYER = "converted", "already converted", "no binary layer"
+INT8_ONLY = "converted to int8"
+
 
 @dataclass(frozen=True)
 class Request:
@@ -125,7 +129,7 @@ class Notes:
             self._said.append((layer, reason))
         return False
 
-    def settle(self) -> None:
+    def keep_reasons(self) -> None:
         """Keeps the reasons, recorded so far, why layers are not binary or not fused further. The rules that gave these
         reasons do not run again, so the reasons stay in the report."""
         self._said.clear()

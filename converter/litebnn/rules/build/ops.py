@@ -1,4 +1,4 @@
-"""Makes new tensors, and ops that move, pool or join tensors."""
+"""Makes new tensors, ops that move, pool or join tensors, and constants of what ops compute from constants."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from litebnn.analysis.affine import per_channel
+from litebnn.analysis.constants import evaluate
 from litebnn.analysis.layouts import Layout, channels_moved
 from litebnn.analysis.match import are_equal, fused_activation, transpose_order
 from litebnn.analysis.quantization import same_parameters
+from litebnn.analysis.weights import computed_weights
 from litebnn.contract import (
     BITS_PER_WORD,
     LCE_BMAXPOOL_2D,
@@ -289,3 +291,18 @@ def layout_op(layout: Layout, source: Tensor, output: Tensor) -> Op:
     if len(source.dims) > len(output.dims):
         return builtin_op("SQUEEZE", [source], output, squeeze_dims=axis.reshape(1))
     return builtin_op("EXPAND_DIMS", [source, constant(derived(output.name, "/axis"), axis)], output)
+
+
+def fold_input(graph: Graph, op: Op, index: int) -> bool:
+    """Replaces an op's input by a constant if its value can be computed."""
+    value = evaluate(graph, op.input(index))
+    if value is None:
+        return False
+    graph.set_input(op, index, constant(op.input(index).name, value))
+    return True
+
+
+def fold_computed(graph: Graph, layer: Op) -> bool:
+    """Replaces weights and a bias that ops compute from constants by their values, if the file does not grow."""
+    folded = [fold_input(graph, layer, index) for index in computed_weights(graph, layer)]
+    return any(folded)

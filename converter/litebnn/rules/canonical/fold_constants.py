@@ -13,8 +13,8 @@ from litebnn.analysis.padding import without_zeros
 from litebnn.analysis.transfers import SELECTS
 from litebnn.analysis.weights import BINARY_LAYERS
 from litebnn.graph import Graph, Op, Tensor, facts
-from litebnn.rules.build.constants import fold_input
 from litebnn.rules.build.notes import Notes
+from litebnn.rules.build.ops import fold_input
 from litebnn.rules.build.signs import holds_signs
 
 

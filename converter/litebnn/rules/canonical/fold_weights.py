@@ -7,8 +7,8 @@ Folding them pays even for a model without binary layers.
 from __future__ import annotations
 
 from litebnn.graph import Graph, Op
-from litebnn.rules.build.constants import fold_computed
 from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import fold_computed
 
 
 @each()

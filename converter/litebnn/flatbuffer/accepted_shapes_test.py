@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from litebnn.flatbuffer import write_model
-from litebnn.flatbuffer.computed_shapes import SHAPE_OPERANDS, find_computed_shape
+from litebnn.flatbuffer.accepted import SHAPE_OPERANDS, find_computed_shape
 from litebnn.flatbuffer.schema import OPERATOR_NAMES
 from litebnn.graph import Graph, Model, Op, OpCode, Tensor, constant
 

@@ -1,6 +1,6 @@
 import pytest
 
-from litebnn.flatbuffer.variables import assigns_variables, find_variable_tensor
+from litebnn.flatbuffer.accepted import assigns_variables, find_variable_tensor
 from tests.support.float_models import FloatModel, counting_model, recurrent_model
 
 

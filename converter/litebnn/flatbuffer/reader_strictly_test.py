@@ -1,8 +1,7 @@
 import pytest
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import write_model
-from litebnn.flatbuffer.strict import read_strictly
+from litebnn.flatbuffer import read_strictly, write_model
 from litebnn.graph import Graph, Model, Tensor
 
 NAME = "the only tensor"

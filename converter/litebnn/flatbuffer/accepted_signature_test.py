@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from litebnn.flatbuffer import write_model
-from litebnn.flatbuffer.signature import SignatureTensor, find_signature, read_signature
+from litebnn.flatbuffer.accepted import SignatureTensor, find_signature, read_signature
 from litebnn.graph import Graph, Model, Op, OpCode, Options, Quantization, Signature, Tensor
 
 GRID = Quantization(np.array([0.5], np.float32), np.array([3]))
