@@ -1,7 +1,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +34,6 @@ KINDS = st.sampled_from(
 )
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=40)
 @given(
     source=st.sampled_from(["sign", "two values", "levels"]),
