@@ -27,6 +27,7 @@ TERNARY = "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign
 # The same with that option, which leaves signs of likely zeros as they are.
 STAYS_TERNARY = "its input is sign(x), which stays 0 where x is 0, with assume_nonzero too: use ste_sign"
 _SCALED = "its scale, computed when the model runs, differs between the inputs of a sum"
+_OF_CHANNELS = "the values of its input differ between channels or pixels"
 _SEVERAL = "its input takes several levels (as of a DoReFa quantizer), not ±1"
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
 # The ops between a quantizer (a sign) and a layer that compute other values. Ops that only move values may occur there
@@ -138,6 +139,8 @@ def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
         return f"its input is {value:g}, whatever the model's is"
     if find_scaled_step(graph, tensor) is not None:
         return _SCALED
+    if op.name in SELECTS and all(picked is not None and picked.is_constant for picked in op.inputs[1:]):
+        return _OF_CHANNELS
     return _why_levels_are_none(graph, tensor)
 
 

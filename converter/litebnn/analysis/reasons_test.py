@@ -18,6 +18,9 @@ def test_the_quantizer_is_named() -> None:
     levels = model.elementwise("MUL", model.op("ROUND", [x], x.dims), model.const(1 / 3))
     heaviside = model.elementwise("SIGN", model.elementwise("RELU", x))
     flag = model.op("CAST", [model.elementwise("LESS", x, model.const(0), type="BOOL")], x.dims)
+    scales = np.arange(1, 33)
+    condition = model.elementwise("GREATER", x, model.const(0), type="BOOL")
+    scaled = model.op("SELECT_V2", [condition, model.const(scales), model.const(-scales)], x.dims)
     # The constants differ between channels, so their SIGN is not known to take only two numbers.
     constants = model.const(np.arange(-256, 256).reshape(x.dims) % 100, np.int8)
     constants.quantization = parameters(1.0, 0)
@@ -27,6 +30,8 @@ def test_the_quantizer_is_named() -> None:
         (model.pad(model.elementwise("SIGN", x), [(1, 1), (1, 1)]), "ternary"),
         (model.elementwise("SIGN", model.op("DEQUANTIZE", [constants], x.dims)), "ternary"),
         (flag, "two values"),
+        (scaled, "differ between channels"),
+        (model.transpose(scaled, 0, 2, 1, 3), "differ between channels"),
         (
             model.elementwise("ROUND", model.elementwise("RELU", model.elementwise("MINIMUM", x, model.const(0.2)))),
             "is 0,",

@@ -58,7 +58,7 @@ def _values(graph: Graph, tensor: Tensor, kind: str) -> Values:
         return Values(tensor, np.zeros(1, np.float32), np.array([-1.0, 1.0]))
     op = graph.producer(tensor)
     result = None if op is None or None in op.inputs or not _followed(op, kind) else _after(graph, op, kind)
-    if result is None or _steps_without_constants(result) or len(result.linear_terms) > _MOST_TERMS:
+    if result is None or not _is_kept(result):
         levels = numbers_of_grid(tensor) if kind == "levels" else None
         return unknown(tensor) if levels is None else Values(tensor, levels[1:], levels.astype(np.float64))
     return result
@@ -199,6 +199,12 @@ def _at_levels(graph: Graph, part: Values) -> Values:
     own, *others = parts
     added = (factors * term.values for factors, term in zip(own.linear_terms.values(), others, strict=True))
     return replace(own, values=sum(added, own.values), linear_terms={})
+
+
+def _is_kept(function: Values) -> bool:
+    are_constant = {tensor.is_constant for tensor in function.linear_terms}
+    shifts = len(function.edges) == 0 and len(are_constant) > 1  # x + b for each channel is a tensor of its own
+    return not shifts and not _steps_without_constants(function) and len(function.linear_terms) <= _MOST_TERMS
 
 
 def _steps_without_constants(function: Values) -> bool:

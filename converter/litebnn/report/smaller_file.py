@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from litebnn.analysis.quantization import undequantized
-from litebnn.analysis.weights import PACKABLE, packed_weights, ternary_weights, weight_values
+from litebnn.analysis.weights import PACKABLE, layer_weights, packed_weights, ternary_weights
 from litebnn.graph import Graph, Model, Op, bits_of_type
 
 # A smaller share of the file is not worth a line.
@@ -32,8 +32,8 @@ def _saved_bytes(graph: Graph, op: Op) -> int:
     if op.name not in (*PACKABLE, "FULLY_CONNECTED") or op.output.type != "FLOAT32":
         return 0
     stored = undequantized(graph, op.input(1))
-    weights = weight_values(stored) if stored.is_constant else None
-    if weights is None or not weights.size or weights.ndim < 2:
+    weights = layer_weights(graph, op) if stored.is_constant else None
+    if weights is None or not weights.size:
         return 0
     if op.name != "FULLY_CONNECTED":
         packed = packed_weights(op, weights)

@@ -155,6 +155,7 @@ _BOUNDS: dict[str, _Bounds] = {
     # A CAST of a quantized tensor reads its integers.
     "CAST": lambda op, of: of[0] if op.input(0).quantization is None else UNBOUNDED,
     "DIV": _quotient,
+    "LOG": lambda op, of: _rounded(*(math.log(each) if each > 0 else -math.inf for each in of[0])),
     "HARD_SWISH": lambda op, of: (0.0 if of[0][0] >= 0 else -0.5, max(of[0][1], 0.0)),
     "MAXIMUM": lambda op, of: (max(of[0][0], of[1][0]), max(of[0][1], of[1][1])),
     "MINIMUM": lambda op, of: (min(of[0][0], of[1][0]), min(of[0][1], of[1][1])),

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +65,8 @@ def test_bounds_of_single_ops() -> None:
         (model.op("PRELU", [x, model.const(np.full((1, 1, 8), 0.5))], x.dims), UNBOUNDED),
         (model.max_pool(model.pad(positive, ring, -np.inf), 3, 2), (0, INF)),
         (model.max_pool(model.pad(positive, ring, -np.inf), 1, 1), (-INF, INF)),
+        (model.elementwise("LOG", model.elementwise("ADD", model.elementwise("EXP", x), model.const(1))), (0, INF)),
+        (model.elementwise("LOG", positive), UNBOUNDED),
         (model.elementwise("DIV", positive, model.elementwise("EXP", x)), (0, INF)),
         (model.elementwise("DIV", model.const(1), model.elementwise("NEG", positive)), (-INF, 0)),
         (model.elementwise("ADD", positive, model.const(1)), (1, INF)),

@@ -133,6 +133,25 @@ def test_other_sums_with_relus_stay(activations: tuple[str, str]) -> None:
     assert find_clamp(model.graph, model.graph.ops[-1]) is None
 
 
+@pytest.mark.parametrize("name", ["ADD", "SUB", "MUL"])
+def test_magnitudes_behind_a_batch_norm_are_clamps(name: str) -> None:
+    model = FloatModel()
+    x = model.elementwise(name, model.input(1, 8), model.const(np.arange(8) + 1))
+    both = model.elementwise(
+        "SUB", model.elementwise("ABS", x), model.elementwise("ABS", model.elementwise("SUB", x, model.const(6)))
+    )
+    pact = model.elementwise("MUL", model.elementwise("ADD", both, model.const(6)), model.const(0.5))
+    assert ops_of(model, pact) == [name, "RELU6"]
+
+
+def test_a_clamp_of_the_larger_of_two_tensors() -> None:
+    model = FloatModel()
+    x, y = model.input(1, 8), model.input(1, 8)
+    larger = model.op("SELECT_V2", [model.elementwise("GREATER", x, y, type="BOOL"), x, y], x.dims)
+    clamped = limited(model, limited(model, larger, "GREATER", 1), "LESS", -1, compared=larger)
+    assert ops_of(model, clamped) == ["MAXIMUM", "RELU_N1_TO_1"]
+
+
 def test_a_clamp_of_a_sum_keeps_the_sum() -> None:
     model = FloatModel()
     total = model.elementwise("ADD", model.input(1, 8), model.input(1, 8))

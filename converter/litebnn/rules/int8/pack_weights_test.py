@@ -144,6 +144,23 @@ def test_without_the_option_a_line_says_how_small_the_file_could_be(kind: str) -
     assert any("needs litebnn's library" in each for each in with_option.warnings)
 
 
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("kind", ["conv", "dense"])
+def test_float16_weights_have_such_a_line_too(kind: str) -> None:
+    model = FloatModel()
+    shape = (128, 3, 3, 128) if kind == "conv" else (128, 1152)
+    halves = model.const(RNG.choice([-0.5, 0.5], shape), np.float16)
+    weights = model.op("DEQUANTIZE", [halves], shape)
+    x = model.input(1, *(8, 8, 128) if kind == "conv" else (1152,))
+    source = model.finish(model.conv(x, weights) if kind == "conv" else model.dense(x, weights))
+    _, report = convert(source)
+    small, _ = convert(source, low_bit_weights="int2")
+    [line] = report.warnings
+    found = re.match(r"low_bit_weights would make the file (\d+) kB instead of", line)
+    assert found is not None
+    assert int(found[1]) == pytest.approx(len(small) / 1000, abs=2)
+
+
 def test_a_model_of_other_weights_has_no_such_line() -> None:
     model = FloatModel()
     source = model.finish(model.conv(model.input(1, 8, 8, 128), RNG.standard_normal((128, 3, 3, 128))))
