@@ -18,7 +18,7 @@ from litebnn.analysis.match import SIGNS, THRESHOLD, fused_activation
 from litebnn.analysis.padding import PADS, without_zeros
 from litebnn.analysis.quantizable import activations
 from litebnn.analysis.signs import find_sign
-from litebnn.analysis.sums import middle_of_padded, values_read
+from litebnn.analysis.sums import padded_values, values_read
 from litebnn.analysis.weights import PACKABLE, uneven_weights
 from litebnn.build.bconv import bconv_options, is_float_bconv
 from litebnn.build.notes import Notes, Rule
@@ -253,7 +253,7 @@ MEASURES: dict[str, Measure] = {
     "ops on constants": _work_on_constants,
     "ops on unpacked signs": _ops_on_unpacked_signs,
     "padded values with an offset": lambda graph: sum(
-        op.name == "CONV_2D" and middle_of_padded(graph, op) is not None for op in live(graph)
+        op.name == "CONV_2D" and padded_values(graph, op) is not None for op in live(graph)
     ),
     "reads of dequantized levels": _read("DEQUANTIZE"),
     "reads of padding": _read(*PADS, "MIRROR_PAD"),
