@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from litebnn.model_files import write_whole
-
 from litebnn.boards.board import Board
 from litebnn.boards.host_keys import BoardError
+from litebnn.files import write_whole
 from toolchains.boards.table import State, changes, states
 from toolchains.bundle import MODEL, bundle
 from toolchains.command_line import parser, run

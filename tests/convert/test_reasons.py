@@ -153,7 +153,9 @@ FORMS: list[tuple[str, Build]] = [
     ("is padded with 0.5, which is neither", lambda m: conv(m, m.pad(m.sign(image(m)), [(1, 1), (1, 1)], 0.5))),
     (
         "takes 1 and 3 and is padded with 0",
-        lambda m: conv(m, m.pad(m.max_pool(m.two_values(image(m), 1, 3), 2, 1), [(1, 1), (1, 1)])),
+        lambda m: conv(
+            m, m.pad(m.elementwise("MAXIMUM", *(m.two_values(image(m), 1, 3) for _ in "ab")), [(1, 1), (1, 1)])
+        ),
     ),
     ("of which it takes maxima against a sign", opposite_pooled),
     ("ELU stands between the sign and it", far_sign),
@@ -211,6 +213,10 @@ def with_a_bias_of_the_models_input(model: FloatModel) -> Tensor:
     y = model.conv(model.sign(image(model)), WEIGHTS)
     model.graph.set_input(model.graph.ops[-1], 2, model.input(8))
     return y
+
+
+def one_and_three(model: FloatModel) -> list[Tensor]:
+    return [model.two_values(image(model), 1, 3) for _ in range(2)]
 
 
 def with_weights_of_the_models_input(model: FloatModel) -> Tensor:

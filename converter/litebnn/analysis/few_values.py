@@ -113,6 +113,13 @@ class FewValues:
         return self.first.x
 
     @property
+    def is_moved_only(self) -> bool:
+        """True if each op selects elements of the output of the op before it, and the first op of the one source."""
+        moved = [*self.sources, *(op.output for op in self.ops)]
+        is_one = len(self.sources) == 1 and all(picked_from(op) == (0,) and len(op.outputs) == 1 for op in self.ops)
+        return is_one and all(op.input(0) is tensor for op, tensor in zip(self.ops, moved, strict=False))
+
+    @property
     def are_levels(self) -> bool:
         return len(self.numbers) > 2
 
@@ -286,13 +293,13 @@ def sum_of_signs(graph: Graph, few: FewValues, *, rather_falling: bool = False) 
     )
 
 
-def middle_of_padded(graph: Graph, layer: Op) -> float | None:
-    """Returns the middle of the few values of a convolution's input, if zeros that are none of them pad the input. None
-    if the input has no such values, or if signs represent the values and the zeros as they are.
+def padded_values(graph: Graph, layer: Op) -> tuple[FewValues, float] | None:
+    """Returns the few values of a convolution's input, and their middle, if zeros that are none of them pad the input.
+    None if the input has no such values, or if signs represent the values and the zeros as they are.
     """
     source, zeros = unpadded_input(graph, layer)
     own, few = layer_padding(layer), values_read(graph, layer, source)
-    if few is None or few.ops or few.step or layer.output.type != "FLOAT32" or own is None:
+    if few is None or not few.is_moved_only or few.step or layer.output.type != "FLOAT32" or own is None:
         return None
     if not np.any(zeros + np.asarray(own)) or min(*source.dims[1:3], *layer.output.dims[1:3]) < 1:
         return None
@@ -300,7 +307,7 @@ def middle_of_padded(graph: Graph, layer: Op) -> float | None:
         return None
     signs = sum_of_signs(graph, replace(few, pads=()))
     is_exact = sum_of_signs(graph, replace(few, pads=(0.0,))) is not None
-    return None if signs is None or is_exact else signs.middle
+    return None if signs is None or is_exact else (few, signs.middle)
 
 
 def _sums_of_levels(levels: Values) -> list[SignSum]:

@@ -10,26 +10,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.analysis.few_values import middle_of_padded
+from litebnn.analysis.few_values import padded_values
 from litebnn.analysis.padding import layer_padding, unpadded_input
 from litebnn.analysis.weights import binary_parts
 from litebnn.contract import Activation
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
 from litebnn.rules.build.notes import Notes, each
+from litebnn.rules.build.ops import copy_of
 from litebnn.rules.build.signs import pad_with
 
 
 @each("CONV_2D")
 def center_padded_values(graph: Graph, op: Op, notes: Notes) -> bool:
-    middle = middle_of_padded(graph, op)
-    parts = None if middle is None else binary_parts(graph, op, assume_nonzero=notes.options["assume_nonzero"])
-    if middle is None or parts is None or isinstance(parts, str):
+    found = padded_values(graph, op)
+    parts = None if found is None else binary_parts(graph, op, assume_nonzero=notes.options["assume_nonzero"])
+    if found is None or parts is None or isinstance(parts, str):
         return False
-    (source, zeros), own = unpadded_input(graph, op), layer_padding(op)
+    (few, middle), (source, zeros), own = found, unpadded_input(graph, op), layer_padding(op)
     name, activation = op.output.name, op.options.fused_activation_function
-    inputs = [source, constant(derived(source.name, "/middle"), np.asarray(middle, np.float32))]
-    shift = builtin_op("SUB", inputs, like(source, derived(source.name, "/centered")))
+    [first] = few.sources
+    inputs = [first, constant(derived(first.name, "/middle"), np.asarray(middle, np.float32))]
+    shift = builtin_op("SUB", inputs, like(first, derived(first.name, "/centered")))
     centered = graph.insert(shift, before=op).output
+    for move in few.ops:
+        centered = copy_of(graph, move, centered, "/centered", before=op)
     result, output = like(op.output, derived(name, "/of_centered")), op.output
     graph.set_input(op, 0, pad_with(graph, centered, zeros, 0.0, before=op))
     graph.set_output(op, result)

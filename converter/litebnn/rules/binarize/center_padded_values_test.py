@@ -30,6 +30,13 @@ def test_padded_values_with_an_offset_are_signs(data: st.DataObject) -> None:
     model = FloatModel()
     x = model.input(1, draw(st.integers(4, 7)), draw(st.integers(4, 7)), 32)
     values = with_offset(model, x, draw(st.sampled_from([1, 2, 3])), 0.3, draw(st.sampled_from([-0.35, 0.1, 1])))
+    moves = draw(st.sampled_from(["", "pooled", "transposed", "reshaped"]))
+    if moves == "pooled":
+        values = model.max_pool(values, 2, 1)
+    elif moves == "transposed":
+        values = model.transpose(values, 0, 2, 1, 3)
+    elif moves == "reshaped":
+        values = model.reshape(values, 1, x.dims[2], x.dims[1], 32)
     before = [draw(st.tuples(st.integers(0, 2), st.integers(0, 2))) for _ in range(2)]
     values = model.pad(values, before) if draw(st.booleans()) else values
     options: dict[str, Any] = {"same": draw(st.booleans()), "stride": draw(st.sampled_from([(1, 1), (2, 1), (2, 2)]))}
@@ -53,13 +60,14 @@ def test_what_the_middle_contributes_is_small_in_the_file() -> None:
     assert max(t.buffer.data.nbytes for t in constants if t.buffer.data is not None) <= 64 * 9 * 64 // 8
 
 
-@pytest.mark.parametrize("kind", ["valid", "an offset of no effect", "other weights", "unknown size", "pooled"])
+@pytest.mark.parametrize("kind", ["valid", "an offset of no effect", "other weights", "unknown size", "joined"])
 def test_other_layers_stay(kind: str) -> None:
     model = FloatModel()
     x = model.input(1, 6, 6, 32, signature=[1, -1, 6, 32] if kind == "unknown size" else None)
     values = with_offset(model, x, 1, 0.5, -0.25 if kind == "an offset of no effect" else 0.1)
-    if kind == "pooled":
-        values = model.max_pool(values, 2, 1)
-    weights = RNG.normal(size=(8, 3, 3, 32)) if kind == "other weights" else sign_weights(RNG, 8, 3, 3, 32)
+    if kind == "joined":
+        values = model.concatenated(values, values)
+    weights = sign_weights(RNG, 8, 3, 3, values.channels)
+    weights = RNG.normal(size=weights.shape) if kind == "other weights" else weights
     source = model.finish(model.conv(values, weights, same=kind != "valid"))
     assert op_names(rewritten(source, center_padded_values)) == op_names(source)

@@ -10,7 +10,7 @@ import copy
 
 import numpy as np
 
-from litebnn.analysis.few_values import middle_of_padded, sum_of_signs, values_read
+from litebnn.analysis.few_values import padded_values, sum_of_signs, values_read
 from litebnn.analysis.padding import unpadded_input
 from litebnn.analysis.weights import uneven_weights
 from litebnn.contract import Activation
@@ -51,4 +51,4 @@ def _reads_few_values(graph: Graph, layer: Op) -> bool:
     few = values_read(graph, layer, source, is_padded=bool(np.any(zeros)))
     if few is None:
         return holds_signs(graph, source)
-    return sum_of_signs(graph, few) is not None or middle_of_padded(graph, layer) is not None
+    return sum_of_signs(graph, few) is not None or padded_values(graph, layer) is not None

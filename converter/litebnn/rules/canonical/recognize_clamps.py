@@ -53,9 +53,8 @@ def find_clamp(graph: Graph, op: Op) -> Clamp | None:
         return None
     function = values_of(graph, op.output)
     clamp = _clamp(op, with_own_term(graph, function))
-    if clamp is None and any(_rectifies(graph, tensor) for tensor in function.linear_terms):
-        clamp = _clamp(op, lines_of(graph, op.output))
-    return clamp
+    is_sum = op.name in ("ADD", "SUB") and any(_rectifies(graph, tensor) for tensor in function.linear_terms)
+    return _clamp(op, lines_of(graph, op.output)) if clamp is None and is_sum else clamp
 
 
 def _clamp(op: Op, function: Values) -> Clamp | None:
