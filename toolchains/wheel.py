@@ -7,6 +7,7 @@ Usage:
 The wheel serves every Python version and every board of its platform.
 """
 
+import copy
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from litebnn.doctor.finding import pip_install
 from litebnn.micro.folder import source_files
 from toolchains.build import build
 from toolchains.choice import find_compiler
@@ -93,7 +95,7 @@ def build_wheel(target: str, toolchain: str = "zig") -> Path:
         The path of the wheel in dist/. An existing wheel is unchanged if the build fails.
 
     Raises:
-        ToolkitError: the target is unknown, or the build failed.
+        ToolkitError: the target is unknown, the build failed, or the package deflate is missing.
 
     Example:
         >>> build_wheel("rpi4")  # doctest: +SKIP
@@ -110,7 +112,33 @@ def build_wheel(target: str, toolchain: str = "zig") -> Path:
         if run.returncode or len(wheels) != 1:
             lines = run.stderr.strip().splitlines()
             raise ToolkitError(lines[-1].removeprefix("error: ") if lines else "hatchling made no wheel")
-        return wheels[0].replace(dist / wheels[0].name)
+        return _compressed(wheels[0], Path(folder) / "compressed").replace(dist / wheels[0].name)
+
+
+def _compressed(wheel: Path, result: Path) -> Path:
+    """Writes the files of a wheel to another one. libdeflate makes them 3 % smaller than zlib, and always the same."""
+    try:
+        from deflate import deflate_compress
+    except ImportError as error:
+        raise ToolkitError(f"a wheel is compressed by deflate: {pip_install('deflate')}") from error
+
+    class Compressor:
+        """What zipfile asks of a compressor: the data comes at once, and leaves at the end."""
+
+        def compress(self, data: bytes) -> bytes:
+            self.data = data
+            return b""
+
+        def flush(self) -> bytes:
+            return bytes(deflate_compress(self.data, compresslevel=12))
+
+    with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(result, "w") as target:
+        for info in source.infolist():
+            content = source.read(info)
+            with target.open(copy.copy(info), "w") as file:
+                file._compressor = Compressor()  # type: ignore[attr-defined]
+                file.write(content)
+    return result
 
 
 def main(arguments: list[str] | None = None) -> int:
