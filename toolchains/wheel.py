@@ -110,7 +110,18 @@ def build_wheel(target: str, toolchain: str = "zig") -> Path:
         if run.returncode or len(wheels) != 1:
             lines = run.stderr.strip().splitlines()
             raise ToolkitError(lines[-1].removeprefix("error: ") if lines else "hatchling made no wheel")
-        return wheels[0].replace(dist / wheels[0].name)
+        return _compressed(wheels[0], Path(folder) / "compressed").replace(dist / wheels[0].name)
+
+
+def _compressed(wheel: Path, result: Path) -> Path:
+    """Writes the files of a wheel to another one, compressed as well as zlib can; hatchling takes its default level."""
+    with (
+        zipfile.ZipFile(wheel) as source,
+        zipfile.ZipFile(result, "w") as target,
+    ):
+        for info in source.infolist():
+            target.writestr(info, source.read(info), compresslevel=9)
+    return result
 
 
 def main(arguments: list[str] | None = None) -> int:

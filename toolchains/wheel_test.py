@@ -1,5 +1,6 @@
 import hashlib
 import shutil
+import zipfile
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
@@ -68,6 +69,19 @@ def test_an_installed_package_has_the_c_sources_of_the_checkout(
     shutil.copy(archive, tmp_path)
     monkeypatch.setattr(folder, "__file__", str(tmp_path / "folder.py"))
     assert sources.__wrapped__() == expected
+
+
+def test_a_compressed_wheel_has_the_same_files(tmp_path: Path) -> None:
+    files = {"litebnn/lib/liblitebnn.so": bytes(range(256)) * 9, "litebnn/__init__.py": b"one\n" * 99, "py.typed": b""}
+    with zipfile.ZipFile(tmp_path / "wheel", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name, (2020, 2, 2, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
+        before = archive.infolist()
+    with zipfile.ZipFile(wheel._compressed(tmp_path / "wheel", tmp_path / "compressed")) as archive:
+        assert archive.testzip() is None
+        assert {info.filename: archive.read(info) for info in archive.infolist()} == files
+        for old, new in zip(before, archive.infolist(), strict=True):
+            assert (new.date_time, new.external_attr) == (old.date_time, old.external_attr)
 
 
 def test_a_library_that_asks_for_more_than_the_tag_promises(set_required_glibc) -> None:

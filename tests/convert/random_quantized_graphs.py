@@ -172,7 +172,8 @@ def trained_graphs(draw: Draw) -> Case:
     kernel = model.fake_weights(rng.integers(-3, 4, (channels, 3, 3, sizes[2])), rng.choice([0.5, 1.0], channels))
     bias = dyadic(rng, channels, step=1 / 16)
     grid = (1 / 32, int(rng.integers(-20, 20)))
-    x = model.fake(model.conv(x, kernel, bias, same=True, activation=draw(ACTIVATIONS)), grid)
+    x = model.conv(x, kernel, bias, same=True, activation=draw(ACTIVATIONS))
+    x = model.fake(model.max_pool(x, 2, 1) if draw(st.integers(0, 3)) == 0 else x, grid)
     for _ in range(draw(st.integers(1, 2))):
         before, before_grid = x, grid
         if draw(st.integers(0, 2)) == 0 and min(x.dims[1:3]) > 1:

@@ -192,6 +192,12 @@ def ends_within(tensor: Tensor, low: float, high: float) -> bool:
     return limits is not None and low - half <= limits[0] and limits[1] <= high + half
 
 
+def covers(tensor: Tensor, low: float, high: float) -> bool:
+    """True if the quantization of a tensor clips no number in [low, high] by more than half a quantization step."""
+    limits, half = grid_range(tensor), step_of(tensor) / 2
+    return limits is not None and limits[0] - half <= low and high <= limits[1] + half
+
+
 def numbers_of_grid(tensor: Tensor) -> Array | None:
     """Returns all values that a tensor with a single scale and zero point can take, float32 [levels], ascending;
     None for other tensors.

@@ -203,6 +203,17 @@ const Int8ConvKernel& Neon32Int8Conv();
 // The average_int8_window of AVX2, which the ISAs of AVX-512 have too.
 void Avx2AverageInt8Window(const Int8Window& window, int8_t* output);
 
+// Functions of avx512 that avx512_vbmi has too.
+void Avx512PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output);
+void Avx512PackInt8Signs(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output);
+void Avx512PackInt8Comparisons(const int8_t* input, int64_t rows, int32_t channels, const int8_t* thresholds,
+                               const uint32_t* inverted, uint32_t* output, int64_t output_words);
+void Avx512PackAffineSigns(const float* input, const float* multiplier, const float* addend, int64_t rows,
+                           int32_t channels, uint32_t* output, int64_t output_words);
+void Avx512MaxWindow(const FloatWindow& window, float floor, float* output);
+void Avx512MaxInt8Window(const Int8Window& window, int8_t* output);
+void Avx512GatePixels(const GatedPixels& pixels, int64_t count);
+
 // All ISAs. An ISA is defined only in builds for its processor architecture.
 extern const Isa kPortableIsa;
 extern const Isa kAvx512VbmiIsa;

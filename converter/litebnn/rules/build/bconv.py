@@ -208,20 +208,27 @@ def channels_upstream(op: Op) -> list[Tensor]:
 def is_of_binary_convs(
     graph: Graph, tensor: Tensor, upstream: Callable[[Op], list[Tensor]] = channels_upstream
 ) -> bool:
-    """True if all elements of a float tensor are outputs of binary convolutions, and nothing else reads these outputs.
+    """`is_of_layers` for binary convolutions."""
+    return is_of_layers(graph, tensor, lambda op: op.name == LCE_BCONV_2D, upstream)
+
+
+def is_of_layers(
+    graph: Graph, tensor: Tensor, is_layer: Callable[[Op], bool], upstream: Callable[[Op], list[Tensor]]
+) -> bool:
+    """True if all elements of a float tensor are outputs of certain layers, and nothing else reads these outputs.
 
     Args:
+        is_layer: True for these layers.
         upstream: the function that returns the inputs from which an op takes its elements. It decides which ops may be
-        between the convolutions and the tensor.
+            between the layers and the tensor.
     """
-
     waiting, between = [tensor], 0
     while waiting:
         tensor = waiting.pop()
         op = graph.producer(tensor)
         if op is None or tensor.type != "FLOAT32" or graph.sole_consumer(tensor) is None:
             return False
-        if op.name != LCE_BCONV_2D:
+        if not is_layer(op):
             sources, between = upstream(op), between + 1
             if not sources or between > MOST_OPS:
                 return False

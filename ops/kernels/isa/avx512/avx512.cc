@@ -293,19 +293,45 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 
 }  // namespace
 
+// Floats and int8 values are packed in vectors of eight lanes. The speed of memory limits this packing, so sixteen
+// lanes would be hardly faster.
+void Avx512PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
+  PackFloat32Signs<EightLanes>(input, rows, channels, output);
+}
+
+void Avx512PackInt8Signs(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
+  PackInt8Signs<EightLanes>(input, rows, channels, zero_point, output);
+}
+
+void Avx512PackInt8Comparisons(const int8_t* input, int64_t rows, int32_t channels, const int8_t* thresholds,
+                               const uint32_t* inverted, uint32_t* output, int64_t output_words) {
+  PackInt8Comparisons<EightLanes>(input, rows, channels, thresholds, inverted, output, output_words);
+}
+
+void Avx512PackAffineSigns(const float* input, const float* multiplier, const float* addend, int64_t rows,
+                           int32_t channels, uint32_t* output, int64_t output_words) {
+  PackAffineSigns<SixteenLanes>(input, multiplier, addend, rows, channels, output, output_words);
+}
+
+void Avx512MaxWindow(const FloatWindow& window, float floor, float* output) {
+  MaxWindow<SixteenLanes>(window, floor, output);
+}
+
+void Avx512MaxInt8Window(const Int8Window& window, int8_t* output) { MaxInt8Window(window, output); }
+
+void Avx512GatePixels(const GatedPixels& pixels, int64_t count) { GatePixels<SixteenLanes>(pixels, count); }
+
 const Isa kAvx512Isa = {
     .name = "avx512",
     .available = CpuHasAvx512Popcount,
-    // Floats and int8 values are packed in vectors of eight lanes. The speed of memory limits this packing, so sixteen
-    // lanes would be hardly faster.
-    .pack_float32_signs = PackFloat32Signs<EightLanes>,
-    .pack_int8_signs = PackInt8Signs<EightLanes>,
-    .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,
-    .pack_affine_signs = PackAffineSigns<SixteenLanes>,
-    .max_window = MaxWindow<SixteenLanes>,
-    .max_int8_window = MaxInt8Window,
+    .pack_float32_signs = Avx512PackFloat32Signs,
+    .pack_int8_signs = Avx512PackInt8Signs,
+    .pack_int8_comparisons = Avx512PackInt8Comparisons,
+    .pack_affine_signs = Avx512PackAffineSigns,
+    .max_window = Avx512MaxWindow,
+    .max_int8_window = Avx512MaxInt8Window,
     .average_int8_window = Avx2AverageInt8Window,
-    .gate_pixels = GatePixels<SixteenLanes>,
+    .gate_pixels = Avx512GatePixels,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
     .macs_per_cycle = 340,

@@ -1,11 +1,9 @@
 // The AVX-512 instruction set with VBMI: popcounts are computed by table lookups (inner_loop.h). Tables are made for
 // four pixels at a time (strips.h). The weights of all channels are indices into these tables.
-#include "kernels/isa/shared/int8/max_window.h"
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
 
-#include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx512/lanes.h"
 #include "kernels/isa/avx512/levels.h"
 #include "kernels/isa/avx512_vbmi/chunks.h"
@@ -13,9 +11,7 @@
 #include "kernels/isa/avx512_vbmi/strips.h"
 #include "kernels/isa/avx512_vbmi/tile_weights.h"
 #include "kernels/isa/isa.h"
-#include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/output.h"
-#include "kernels/isa/shared/pack_signs.h"
 
 namespace litebnn {
 namespace {
@@ -372,15 +368,14 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512VbmiIsa = {
     .name = "avx512_vbmi",
     .available = CpuHasAvx512Vbmi,
-    // Memory limits the speed of packing floats and int8 values. Sixteen lanes would be hardly faster than eight.
-    .pack_float32_signs = PackFloat32Signs<EightLanes>,
-    .pack_int8_signs = PackInt8Signs<EightLanes>,
-    .pack_int8_comparisons = PackInt8Comparisons<EightLanes>,
-    .pack_affine_signs = PackAffineSigns<SixteenLanes>,
-    .max_window = MaxWindow<SixteenLanes>,
-    .max_int8_window = MaxInt8Window,
+    .pack_float32_signs = Avx512PackFloat32Signs,
+    .pack_int8_signs = Avx512PackInt8Signs,
+    .pack_int8_comparisons = Avx512PackInt8Comparisons,
+    .pack_affine_signs = Avx512PackAffineSigns,
+    .max_window = Avx512MaxWindow,
+    .max_int8_window = Avx512MaxInt8Window,
     .average_int8_window = Avx2AverageInt8Window,
-    .gate_pixels = GatePixels<SixteenLanes>,
+    .gate_pixels = Avx512GatePixels,
     .tile_pixels = kLanePixels,
     .tile_channels = kVectorChannels,
     .macs_per_cycle = 600,
