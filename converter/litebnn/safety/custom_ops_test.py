@@ -9,19 +9,12 @@ import litebnn
 from litebnn.contract import LITEBNN_UNPACK_WEIGHTS
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import (
-    Buffer,
-    Graph,
-    Op,
-    Tensor,
-    constant,
-    mistakes,
-)
+from litebnn.graph import Buffer, Graph, Op, Tensor, constant
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.build.ops import custom_op
 from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.runtime.find import find_runtime
-from litebnn.safety import check_custom_ops
+from litebnn.safety import check_custom_ops, mistakes
 from tests.support import lce_models
 from tests.support.float_models import FloatModel, sign_weights
 from tests.support.lce_models import Conv
