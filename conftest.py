@@ -99,6 +99,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         need(*marker.args)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[object]:
+    """Skips a test that runs a binary model if the op library is missing."""
+    try:
+        return (yield)
+    except Exception as raised:
+        from litebnn.runtime.find import LIBRARY_NAME
+
+        error: BaseException | None = raised
+        while error is not None:
+            if isinstance(error, FileNotFoundError) and str(error).startswith(f"{LIBRARY_NAME} not found"):
+                pytest.skip(str(error))
+            error = error.__cause__ or error.__context__
+        raise
+
+
 # The name in pytest's cache of the list of tests that passed in the last run.
 PASSED = "litebnn/passed"
 
@@ -173,7 +189,7 @@ def are_deep(pytestconfig: pytest.Config) -> bool:
 
 @pytest.fixture(scope="session")
 def library() -> None:
-    """Skips tests that run binary models in Python if the op library is missing."""
+    """Skips tests that run binary models in other processes, or build for long first, if the op library is missing."""
     from tests.needs import need
 
     need("library")

@@ -24,7 +24,7 @@ from litebnn.flatbuffer import read_model
 from litebnn.runtime import Interpreter
 from tests.needs import need
 from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
-from toolchains.targets import ROOT, Target, ToolkitError, find_target
+from toolchains.targets import ROOT, ToolkitError, find_target
 
 
 def run(module: str, *arguments: str) -> str:
@@ -182,48 +182,6 @@ def test_what_was_measured_is_printed_and_written(
         "litebnn": {"median_ms": 2.0, "best_ms": 1.0, "runs": 6, "peak_bytes": 2**20},
         "xnnpack": {"median_ms": 4.0, "best_ms": 4.0, "runs": 2, "peak_bytes": 2**20},
     }
-
-
-def test_a_network_that_the_peer_cannot_convert_is_measured_and_drawn_without_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    need("bench")
-    from matplotlib.figure import Figure
-
-    from bench.zoo import chart
-
-    asked: list[Contender] = []
-
-    def measure(contenders: list[Contender], **options: object) -> list[Measurement]:
-        asked.extend(contenders)
-        return [Measurement(each, 1, 1e-3, dict.fromkeys((50, 90, 99), 2e-3), 0.0, 0, 0, ()) for each in contenders]
-
-    monkeypatch.setattr(models, "measure", measure)
-    monkeypatch.setattr(models, "PEER_PYTHON", Path(sys.executable))
-    monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
-    for name, error in (("A", None), ("B", "too large")):
-        model = FloatModel()
-        (tmp_path / f"{name}.float.tflite").write_bytes(model.finish(model.elementwise("ABS", model.input(1, 2))))
-        (tmp_path / f"{name}.json").write_text(json.dumps({"lce_error": error}))
-    (tmp_path / "A.lce.tflite").touch()
-    models.compare_all([], [], peer=True, threads=1, rounds=1, output=tmp_path / "times.json", all=True)
-    ours, peers, floats = "litebnn", ["lce", "lce"], "float"
-    forms = [each.model.name.split(".")[1] for each in asked]
-    assert forms == [ours, *peers, floats, ours, floats]
-    times = json.loads((tmp_path / "times.json").read_text())
-    assert list(times["models"]["B"]) == ["litebnn", "xnnpack"]
-    assert chart.table(times).splitlines()[-1] == "| B | 2.0 | – | – | 2.0 | – | 1.0 |"
-    figure = Figure()
-    chart.draw(times, figure)
-    assert [text.get_text() for text in figure.axes[0].texts].count("cannot convert it") == 1
-
-
-def test_kinds_are_runtimes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(models, "model_file", lambda name, form: tmp_path / form)
-    assert models.contender("litebnn-avx2", "QuickNet", 2) == Contender(tmp_path / "litebnn", LITEBNN, 2, "avx2")
-    for kind, runtime in (("lce-best", LARQ), ("lce-default", LARQ_DEFAULT)):
-        expected = Contender(tmp_path / "lce", runtime, 1, python=str(bench.zoo.PEER_PYTHON))
-        assert models.contender(kind, "QuickNet", 1) == expected
 
 
 @pytest.mark.usefixtures("library")
@@ -386,37 +344,6 @@ def test_the_zoo_is_a_table(
     monkeypatch.setattr(bench.zoo, "ZOO", tmp_path / "empty")
     with pytest.raises(ToolkitError, match=r"there is no network in .*empty: bench/zoo/make_models.py writes them"):
         zoo.measure_all([], "host", "", 1)
-
-
-def test_the_zoo_is_counted_with_float_and_with_int8_layers(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from bench.zoo import __main__ as zoo
-    from bench.zoo.floor import BinaryWork
-
-    # In int8 files, litebnn's delegate claims the first convolution too. Therefore the file without binary layers
-    # ("int8-floor") is also counted in a runtime with the delegate.
-    counts = {("litebnn", True): 60e6, ("floor", False): 10e6, ("int8", True): 50e6, ("int8-floor", True): 5e6}
-    counts["quantized", False] = 900e6
-
-    def count_network(target: Target, isa: str, model: bytes, *, delegated: bool) -> float:
-        assert (target.name, isa) == ("rpi5", "neon64_tbl")
-        if model == b"float":
-            raise ToolkitError("the runtime does not know SIGN")
-        return counts[model.decode(), delegated]
-
-    for form in ("float", "litebnn", "floor", "int8", "int8-floor", "quantized"):
-        (tmp_path / f"A.{form}.tflite").write_text(form)
-    monkeypatch.setattr(zoo, "quantize_network", lambda name: None)
-    monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
-    monkeypatch.setattr(zoo, "count_network", count_network)
-    monkeypatch.setattr(zoo, "prepare", lambda name, int8: BinaryWork(macs=2e9, outputs=0, moved=0, weights=0))
-    monkeypatch.setattr(zoo, "inner_loop_instructions", lambda target, isa: 0.02)
-    zoo.measure_all(["A"], "rpi5", "neon64_tbl", 1)
-    assert capsys.readouterr().out.splitlines()[-2:] == [
-        "| A | 60.00 | – | – | 50.00 | – | 1.20 | – | – | – |",
-        "| A, int8 | 50.00 | – | 900.00 | 45.00 | – | 1.11 | – | – | 18.0 |",
-    ]
 
 
 def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

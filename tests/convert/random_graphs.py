@@ -1,7 +1,5 @@
 """Makes random float graphs with the patterns of ops that exporters write."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Makes random graphs that TensorFlow has quantized, or that were trained with fake quantization."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Tests the option `assume_nonzero`: weights that are exactly 0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

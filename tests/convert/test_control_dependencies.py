@@ -30,7 +30,6 @@ def names(model: bytes) -> list[str]:
     return [name for name, _ in read_model(model).metadata]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("options", [{}, {"representative_dataset": [SAMPLES]}])
 def test_the_result_has_none(options: dict[str, Any]) -> None:
     source = (GOLDEN / "residual.float.tflite").read_bytes()

@@ -1,8 +1,6 @@
 """Tests Keras 2 with larq, Keras 3, SavedModels and files as sources, through the functions and through the command
 line."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

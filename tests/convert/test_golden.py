@@ -30,10 +30,6 @@ def converted(name: str) -> bytes:
     return bytes(litebnn.convert_tflite(GOLDEN / f"{name}.float.tflite"))
 
 
-def test_there_are_26() -> None:
-    assert len(NAMES) == 26
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("library")
 def test_outputs_are_those_of_keras(name: str) -> None:

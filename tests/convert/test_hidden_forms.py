@@ -1,8 +1,6 @@
 """Tests binary layers that exporters write in forms that are hard to recognize. Source and result must agree bit for
 bit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +12,6 @@ from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Tensor
 from litebnn.rules.build.bconv import bconv_options
 from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
-
-pytestmark = pytest.mark.usefixtures("library")
-
 
 BATCHES = pytest.mark.parametrize("batch", [1, 4, -1])
 BINARY_OPS = {"LceQuantize", "LceBconv2d", "LceBMaxPool2d", "RESHAPE", "EXPAND_DIMS", "SQUEEZE"}

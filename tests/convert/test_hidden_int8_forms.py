@@ -2,8 +2,6 @@
 each int8 level.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -15,8 +13,6 @@ from litebnn.graph import Op, OpCode, Options, Tensor
 from litebnn.rules.build.int8 import int8_constant
 from tests.support.float_models import sign_weights
 from tests.support.quantized_models import EXACT_GRID, NO_MINUS_GRID, USUAL_GRID, Grid, Int8Model
-
-pytestmark = pytest.mark.usefixtures("library")
 
 SHAPE = (1, 6, 6, 32)
 Form = Callable[[Int8Model, Tensor, Grid], Tensor]

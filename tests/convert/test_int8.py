@@ -38,7 +38,6 @@ def test_a_trained_quantization_becomes_int8_all_through() -> None:
         assert ours.output.per_tensor_quantization == theirs.output.per_tensor_quantization
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("dataset", [samples(), lambda: iter(samples()), [[sample] for sample in samples()]])
 def test_after_training_the_float_rest_becomes_int8(dataset: Any) -> None:
     converted = litebnn.convert_tflite(RESIDUAL, representative_dataset=dataset)
@@ -62,7 +61,6 @@ def digits_like() -> tuple[FloatModel, Tensor]:
     return model, model.op("SOFTMAX", [x], (1, 10), beta=1.0)
 
 
-@pytest.mark.usefixtures("library")
 def test_a_whole_network_becomes_int8() -> None:
     model, result = digits_like()
     source = model.finish(result)
@@ -82,7 +80,6 @@ def test_a_whole_network_becomes_int8() -> None:
     assert np.mean(np.abs(actual - expected)) < 0.03
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("interface", ["float32", "int8", "uint8"])
 def test_inputs_and_outputs_of_one_shape_keep_their_places_and_names(interface: str) -> None:
     rng = np.random.default_rng(0)
@@ -124,7 +121,6 @@ def test_inputs_and_outputs_of_one_shape_keep_their_places_and_names(interface: 
             assert np.sqrt(np.mean((values - expected[place]) ** 2)) < 0.3 * np.std(expected[place])
 
 
-@pytest.mark.usefixtures("library")
 def test_a_layer_that_is_zero_on_all_samples_is_loaded_and_said() -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -140,7 +136,6 @@ def test_a_layer_that_is_zero_on_all_samples_is_loaded_and_said() -> None:
     np.testing.assert_allclose(result[0], offset, atol=np.ptp(offset) / 100)
 
 
-@pytest.mark.usefixtures("library")
 def test_a_pruned_channel_keeps_its_bias() -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -156,7 +151,6 @@ def test_a_pruned_channel_keeps_its_bias() -> None:
     np.testing.assert_allclose(result[..., 5:7], np.broadcast_to(bias[5:7], (1, 4, 4, 2)), atol=np.ptp(result) / 200)
 
 
-@pytest.mark.usefixtures("library")
 def test_a_bias_that_32_bits_do_not_hold_leaves_its_layer_float() -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -171,7 +165,6 @@ def test_a_bias_that_32_bits_do_not_hold_leaves_its_layer_float() -> None:
     np.testing.assert_allclose(actual, expected, atol=np.ptp(expected) / 100)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("once", [False, True])
 def test_an_int8_result_is_verified_on_the_samples_as_long_as_there_are_any(once: bool) -> None:
     model, result = digits_like()
@@ -204,7 +197,6 @@ def quantized_training() -> bytes:
     return model.finish(fake(x, 1 / 4, 120))
 
 
-@pytest.mark.usefixtures("library")
 def test_fake_quantization_of_kernels_and_activations() -> None:
     source = quantized_training()
     converted = litebnn.convert_tflite(source)
@@ -267,7 +259,6 @@ def int8_graph(one: float) -> tuple[bytes, bytes]:
     return model.finish(y), reference
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("one", [1.0, -1.0])
 def test_a_graph_that_is_int8_already_gets_int8_binary_ops(one: float) -> None:
     source, reference = int8_graph(one)
@@ -293,7 +284,6 @@ def test_a_graph_that_is_int8_already_gets_int8_binary_ops(one: float) -> None:
         ({"experimental_default_int8_range": (1, 1)}, "min < max"),
     ],
 )
-@pytest.mark.usefixtures("library")
 def test_options_that_do_not_fit(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         litebnn.convert_tflite(RESIDUAL, **options)
@@ -310,7 +300,6 @@ def test_an_output_that_is_listed_twice_becomes_int8() -> None:
     assert [tensor.type for tensor in read_model(converted).graphs[0].outputs] == ["INT8", "INT8"]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("form", ["where_gt", "where_le"])
 def test_zeros_of_a_relu_stay_below_a_strict_threshold(form: str) -> None:
     rng = np.random.default_rng(0)

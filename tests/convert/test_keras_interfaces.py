@@ -1,8 +1,6 @@
 """Tests that the inputs and outputs of converted Keras models keep Keras's order and names, in lists and in
 dictionaries."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests source files that TensorFlow's converter has quantized."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Tests random graphs with the patterns that exporters write: the converted model computes the same values as its
 source."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -188,7 +186,6 @@ KINDS: dict[str, tuple[Any, Callable[[Case], None]]] = {
 }
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_converted_graph_computes_what_its_source_does(kind: str, are_deep: bool) -> None:
     cases, check = KINDS[kind]
@@ -210,7 +207,6 @@ def test_many_converted_graphs_compute_what_their_sources_do(kind: str, part: in
     seed(len(KINDS) * (PARTS * first + part) + list(KINDS).index(kind))(checked)()
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("strict", ["where_ge", "where_gt"])
 def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> None:
     model = FloatModel()
@@ -227,7 +223,6 @@ def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> 
         np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("pool", [False, True])
 @pytest.mark.parametrize("layer", [False, True])
 @pytest.mark.parametrize("direction", [1.0, -1.0])

@@ -1,8 +1,6 @@
 """Tests every reason that a report gives for a layer that is not binary, each with a model for which the reason is
 true."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -16,8 +14,6 @@ from litebnn.rules.build.int8 import int8_constant
 from tests.support.float_models import FloatModel, dyadic, sign_weights
 from tests.support.quantized_models import USUAL_GRID, Int8Model
 from tests.support.reasons import check_reasons
-
-pytestmark = pytest.mark.usefixtures("library")
 
 Build = Callable[[Int8Model], Tensor]
 RNG = np.random.default_rng(0)

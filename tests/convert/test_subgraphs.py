@@ -1,7 +1,6 @@
 """Tests binary layers inside the body of a loop, in a model with a signature."""
 
 import numpy as np
-import pytest
 
 import litebnn
 from litebnn.flatbuffer import read_model, write_model
@@ -36,7 +35,6 @@ def loop() -> bytes:
     return write_model(built)
 
 
-@pytest.mark.usefixtures("library")
 def test_a_loop_computes_the_same_with_a_binary_body() -> None:
     source = loop()
     converted = litebnn.convert_tflite(source)

@@ -4,8 +4,6 @@ binary.
 The scripts in `tests/golden_trainers/` wrote these files; docs/idioms.md has the table of results.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -48,11 +48,3 @@ def test_examples(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
     )
     assert result.failed == 0
-
-
-def test_what_is_skipped_is_little() -> None:
-    texts = [(PACKAGE.parent / Path(*name.split("."))).with_suffix(".py") for name in modules()]
-    lines = [line for path in texts if path.is_file() for line in path.read_text(encoding="utf-8").splitlines()]
-    examples = [line for line in lines if ">>> " in line]
-    assert len(examples) > 30
-    assert sum("doctest: +SKIP" in line for line in examples) < len(examples) / 3

@@ -18,7 +18,7 @@ import pytest
 
 from docs import __main__ as site
 from tests.needs import need
-from tests.report.browser import PHONE, background, opened
+from tests.report.browser import PHONE, opened
 from tests.support.documents import DOCUMENTS, read
 from toolchains.targets import ROOT, ToolkitError
 
@@ -164,19 +164,6 @@ def test_search_finds_pages_and_leads_to_them(browser: Any, address: str) -> Non
         page.goto(f"{address}search.html?q=zyxwv")
         page.get_by_text("did not match any documents").wait_for()
         assert found.count() == 0
-
-
-@pytest.mark.deep
-def test_the_theme_is_the_readers_and_what_is_chosen_is_kept(browser: Any, address: str) -> None:
-    seen, chosen = {}, {}
-    for theme in ("light", "dark"):
-        with opened(browser, address, color_scheme=theme) as page:
-            seen[theme] = background(page)
-            page.locator(".theme-toggle:visible").click()
-            page.get_by_role("link", name="Quick start").first.click()
-            page.locator("h1", has_text="Quick start").wait_for()
-            chosen[theme] = background(page)
-    assert seen["light"] == chosen["dark"] != seen["dark"] == chosen["light"]
 
 
 @pytest.mark.deep

@@ -6,8 +6,6 @@ The script needs Keras 3.15, and torch 2.13 with litert-torch 0.10 or TensorFlow
 folder.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

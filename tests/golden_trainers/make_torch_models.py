@@ -8,8 +8,6 @@ The script needs torch 2.13 and litert-torch 0.10, and no TensorFlow. It writes 
 the tests need neither package.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable

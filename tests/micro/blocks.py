@@ -4,8 +4,6 @@ A branch is a convolution, a binary convolution, a pool or another op. Therefore
 whose shortcut is a convolution, sums of two convolutions, and concatenations of convolutions with different kernels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiles exported networks with the host's compiler and runs their self-tests."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from functools import cache

@@ -1,7 +1,5 @@
 """Random networks of every op that an export can hold, in float and in int8 around binary layers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Tests the estimates of flash, RAM, instructions and cycles of exported networks, and the commands that print them."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Tests that exported networks compute the same bits as TensorFlow Lite's reference kernels and the portable ISA."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

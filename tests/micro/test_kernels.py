@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from litebnn.micro.fixed_output import fixed_output
-from litebnn.micro.pack import KERNELS, pack_bconv2d
+from litebnn.micro.pack import pack_bconv2d
 from tests.micro.host import HOST_KERNELS, Pool, guarded, micro_library, pointer, run_layer
 from tests.micro.layers import case_of, geometry_of
 from tests.ops.test_properties import convs
 from tests.support import lce_models, reference
-from tests.support.documents import code, table
 
 pytestmark = pytest.mark.usefixtures("built")
 
@@ -126,8 +125,3 @@ def test_max_pools(size: Any, filter_size: Any, stride: Any, words: int, seed: i
     )
     np.testing.assert_array_equal(output[: expected.size].view(np.int32).reshape(expected.shape), expected)
     assert np.all(output[expected.size :] == 0xA5A5A5A5)
-
-
-def test_the_document_lists_the_kernels() -> None:
-    rows = {code(name)[0]: int(lanes) for name, lanes, *_ in table("docs/micro-kernels.md", "kernel")}
-    assert rows == {name: kernel.lanes for name, kernel in KERNELS.items()}

@@ -1,7 +1,5 @@
 """Tests exported networks on emulated Cortex-M4, M7, M55 and RV32IMC: equal bits, no heap and little stack."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import warnings

@@ -1,7 +1,5 @@
 """Tests that the wrappers of an exported network follow the rules of Arduino, PlatformIO, Zephyr and ESP-IDF."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -36,16 +36,6 @@ def test_option_names() -> None:
     assert options == {field.name for kind in OPTIONS.values() for field in fields(kind)}
 
 
-def test_documented_ops() -> None:
-    rows = re.findall(
-        r"^\| `((?:Lce|Litebnn)\w+)` \|.*\|([^|]*)\|$", (ROOT / "docs" / "ops.md").read_text(encoding="utf-8"), re.M
-    )
-    documented = {op: set(re.findall(r"`(\w+)`", options)) for op, options in rows}
-    assert documented == {
-        op: {field.name for field in fields(OPTIONS[op])} if op in OPTIONS else set() for op in contract.CUSTOM_OPS
-    }
-
-
 @pytest.mark.usefixtures("library")
 def test_registered_ops() -> None:
     class Op(ctypes.Structure):

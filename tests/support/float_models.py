@@ -4,8 +4,6 @@ For exact comparisons, values are small multiples of powers of two. Every float 
 source and result agree to the last bit, including ties.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -17,6 +15,7 @@ from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import FACTS, Array, Graph, Model, Op, OpCode, Options, Signature, Tensor, builtin_op, constant
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.build.ops import custom_op, packed_like
+from litebnn.rules.phases import BINARY_PHASES, run_phases
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu1": 2, "relu6": 3}
 SIGN_FORMS = (
@@ -448,6 +447,14 @@ def _ops(graph: Graph) -> list[Any]:
         )
         for op in graph.ops
     ]
+
+
+def binarized(model: FloatModel | Model, *outputs: Tensor) -> tuple[Model, Notes]:
+    """Applies the rules of all binary phases to a model, with these outputs; returns it and the notes."""
+    built = model.model(*outputs) if isinstance(model, FloatModel) else model
+    notes = Notes(built)
+    run_phases(built, BINARY_PHASES, notes)
+    return built, notes
 
 
 def rewritten(source: bytes, *passes: Any) -> Model:

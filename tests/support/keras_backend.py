@@ -8,8 +8,6 @@ The check is a separate program, because a process has only one backend. It rais
 `model.keras` into the folder.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -7,8 +7,6 @@ Usage:
 The check is a separate program, because a process has only one version of Keras, with one backend.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

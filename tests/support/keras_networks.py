@@ -11,8 +11,6 @@ Usage:
     python -m tests.support.keras_networks larq|keras FOLDER FIRST_SEED SEEDS
 """
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -1,8 +1,6 @@
 """Quantizers with few levels, as exporters write them and as people write them by hand, and parts of quantizers with
 what NumPy computes for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

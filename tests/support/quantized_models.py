@@ -1,7 +1,5 @@
 """Small models with quantized activations and weights, as TensorFlow's converter and ai-edge-quantizer write them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Checks the reasons that reports give for layers that are not binary, by running the models."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

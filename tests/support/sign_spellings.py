@@ -1,7 +1,5 @@
 """Signs as users write them by hand. Each function adds ops to a model that give ±1."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

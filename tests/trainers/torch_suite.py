@@ -3,7 +3,6 @@
 import copy
 import doctest
 import importlib
-import inspect
 import io
 import os
 import re
@@ -246,14 +245,6 @@ def test_examples_in_the_docstrings_run() -> None:
         assert result.failed == 0
         attempted += result.attempted
     assert attempted > 20
-
-
-def test_everything_public_says_what_it_does() -> None:
-    for name in litebnn.torch.__all__:
-        public = getattr(litebnn.torch, name)
-        text = inspect.getdoc(public) if callable(public) else "Example:"
-        assert text, name
-        assert "Example:" in text or name in ("BinaryLayer", "EstimatedSign"), name
 
 
 def converted(module: nn.Module, *examples: Tensor, **options):

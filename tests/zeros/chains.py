@@ -1,7 +1,5 @@
 """Chains of float ops as they occur in front of a sign: activations, pads, pools, scales, and joins of two chains."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -30,7 +30,6 @@ def reduced(model: FloatModel, name: str, keep: bool) -> Tensor:
 
 @pytest.mark.parametrize("name", ["MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"])
 @pytest.mark.parametrize("keep", [False, True])
-@pytest.mark.usefixtures("library")
 def test_a_reduction_is_what_the_runtime_computes(name: str, keep: bool) -> None:
     assert_as_in_runtime(lambda model: reduced(model, name, keep))
 
@@ -38,13 +37,11 @@ def test_a_reduction_is_what_the_runtime_computes(name: str, keep: bool) -> None
 @pytest.mark.parametrize(
     "name", ["ABS", "CEIL", "EXP", "FLOOR", "NEG", "RELU", "RELU6", "RELU_N1_TO_1", "ROUND", "SIGN", "SQUARE", "TANH"]
 )
-@pytest.mark.usefixtures("library")
 def test_a_function_of_one_constant_is_what_the_runtime_computes(name: str) -> None:
     assert_as_in_runtime(lambda model: model.elementwise(name, model.const(VALUES)))
 
 
 @pytest.mark.parametrize("name", ["ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM"])
-@pytest.mark.usefixtures("library")
 def test_a_function_of_two_constants_is_what_the_runtime_computes(name: str) -> None:
     activation = "relu6" if name in ("ADD", "SUB", "MUL", "DIV") else "none"
     divisor = np.array([0.5, -1, 3, 7, 0.1, -0.3])
@@ -53,7 +50,6 @@ def test_a_function_of_two_constants_is_what_the_runtime_computes(name: str) -> 
     )
 
 
-@pytest.mark.usefixtures("library")
 def test_a_select_by_a_vector_picks_rows() -> None:
     def rows(model: FloatModel) -> Tensor:
         condition = model.elementwise("GREATER", model.const([1, -1, 0, 2]), model.const(0), type="BOOL")

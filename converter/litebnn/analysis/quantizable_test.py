@@ -3,9 +3,7 @@ import pytest
 
 from litebnn.analysis.quantizable import activations
 from litebnn.contract import LCE_BCONV_2D
-from litebnn.rules.build.notes import Notes
-from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, sign_weights
+from tests.support.float_models import FloatModel, binarized, sign_weights
 
 
 def ops_with_int8_results(activation: str, *, binary: bool = True, read_by_layer: bool = False) -> set[str]:
@@ -22,8 +20,7 @@ def ops_with_int8_results(activation: str, *, binary: bool = True, read_by_layer
     constants = [] if activation == "LEAKY_RELU" else [model.const(rng.uniform(size=32))]
     x = model.elementwise("ADD", model.elementwise(activation, x, *constants), stem)
     outputs = [model.conv(x, rng.standard_normal((4, 1, 1, 32)))] if read_by_layer else []
-    built = model.model(model.max_pool(x, 2, 2), *outputs)
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.max_pool(x, 2, 2), *outputs)
     graph = built.graphs[0]
     producers = [graph.producer(tensor) for tensor in activations(graph)]
     return {op.name for op in producers if op is not None}

@@ -43,7 +43,6 @@ def known(array: Array | None) -> Array:
     return array
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", ["ADD", "SUB", "MUL"])
 @pytest.mark.parametrize("result", GRIDS)
 def test_pairs_of_levels_are_computed_as_the_runtime_does(name: str, result: Grid) -> None:
@@ -51,7 +50,6 @@ def test_pairs_of_levels_are_computed_as_the_runtime_does(name: str, result: Gri
         check(name, [left, GRIDS[GRIDS.index(left) - 1]], result)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("result", GRIDS)
 def test_levels_are_moved_to_another_grid_as_the_runtime_does(result: Grid) -> None:
     for grid in GRIDS:

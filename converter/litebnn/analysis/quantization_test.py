@@ -42,7 +42,6 @@ def test_a_constant_operand_is_quantized_over_its_own_range() -> None:
     np.testing.assert_allclose(back, values, atol=8 / 255)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("comparison", ["GREATER_EQUAL", "GREATER", "EQUAL"])
 def test_levels_are_compared_as_the_runtime_does(comparison: str) -> None:
     rng = np.random.default_rng(0)

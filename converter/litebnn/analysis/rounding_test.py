@@ -1,7 +1,5 @@
 """Tests the steps that are found in random compositions of roundings, clamps, casts and lines, against NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -71,7 +69,6 @@ def test_what_is_known_of_random_compositions_is_true(data: st.DataObject) -> No
         np.testing.assert_allclose(found, now[1], rtol=1e-6, atol=1e-5)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", ["ROUND", "FLOOR", "CEIL", "TRUNC", "CAST", "FLOOR_DIV"])
 @pytest.mark.parametrize("step", [0.37, 1 / 3, 0.1])
 @pytest.mark.parametrize("clamps_first", [False, True])

@@ -9,12 +9,12 @@ import pytest
 import litebnn
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import write_model
-from litebnn.graph import Graph, Model, Op, OpCode, Options, Signature, Tensor, constant
+from litebnn.graph import Options, Signature, Tensor, constant
 from litebnn.runtime.find import RUNTIMES
 from litebnn.runtime.interpreter import Interpreter
 from tests.needs import need
 from tests.support.float_models import FloatModel, sign_weights
-from tests.support.programs import pixels_model
+from tests.support.programs import one_op_model, pixels_model
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 _TASKS = Path("/proc/self/task")
@@ -130,13 +130,6 @@ def test_wrong_input_is_an_error(interpreter: litebnn.Interpreter) -> None:
         interpreter.predict(image[:, 1:])
     with pytest.raises(ValueError, match="2 inputs given, expected 1"):
         interpreter.predict([image, image])
-
-
-def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: Options) -> bytes:
-    code = OpCode(builtin)
-    op = Op(code, list(inputs), [output], options)
-    graph = Graph("main", [*inputs, output], [t for t in inputs if not t.is_constant], [output], [op])
-    return write_model(Model([graph], [], [code], [], None, None, 3, None))
 
 
 def add_model(*shapes: tuple[int, ...]) -> bytes:

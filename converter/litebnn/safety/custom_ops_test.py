@@ -10,13 +10,11 @@ from litebnn.contract import LITEBNN_UNPACK_WEIGHTS
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Buffer, Graph, Op, Tensor, constant
-from litebnn.rules.build.notes import Notes
 from litebnn.rules.build.ops import custom_op
-from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.runtime.find import find_runtime
 from litebnn.safety import check_custom_ops, mistakes
 from tests.support import lce_models
-from tests.support.float_models import FloatModel, sign_weights
+from tests.support.float_models import FloatModel, binarized, sign_weights
 from tests.support.lce_models import Conv
 
 GOLDEN = Path(__file__).parents[3] / "tests" / "golden"
@@ -291,8 +289,7 @@ def test_more_values_than_are_counted_whatever_the_batch() -> None:
 def test_a_window_reaches_as_far_as_its_taps_are_apart(dilation: int, size: int) -> None:
     model = FloatModel()
     signs, weights = model.sign(model.input(1, 9, 9, 32)), sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
-    built = model.model(model.conv(signs, weights, dilation=(dilation, dilation)))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.conv(signs, weights, dilation=(dilation, dilation)))
     check_custom_ops(built.graphs[0])
     layer = built.graphs[0].ops[-1]
     assert (layer.name, layer.output.dims) == ("LceBconv2d", (1, size, size, 8))

@@ -1,7 +1,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,7 +28,6 @@ def layer(model: FloatModel, x: Tensor, rng: np.random.Generator, kind: str) -> 
 KINDS = st.sampled_from(["plain", "equal", "padded", "biased", "ternary", "depthwise"])
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=40)
 @given(
     source=st.sampled_from(["sign", "two values", "levels"]),

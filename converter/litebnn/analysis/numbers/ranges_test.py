@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +13,6 @@ INF = float("inf")
 CHAINS = chains(*CHAIN, *SHIFTS)
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=60)
 @given(first=CHAINS, second=CHAINS, join=st.sampled_from(["", *JOINS]), seed=st.integers(0, 99))
 def test_no_value_is_out_of_bounds(first: list[str], second: list[str], join: str, seed: int) -> None:

@@ -18,7 +18,6 @@ def with_channels(model: FloatModel, x: Tensor, before: int, after: int, ring: i
     return model.op("PAD", [x, model.const(amounts, np.int32)], shape)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("same", [False, True])
 def test_a_convolution_reads_signs_without_the_zeros_beside_them(same: bool) -> None:
     model = FloatModel()
@@ -30,7 +29,6 @@ def test_a_convolution_reads_signs_without_the_zeros_beside_them(same: bool) -> 
     assert_same_values(source, read_model(converted))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("before", "after"), [(4, 10), (0, 14)])
 def test_a_dense_layer_of_padded_features(before: int, after: int) -> None:
     model = FloatModel()

@@ -24,7 +24,6 @@ def absorbed(source: bytes) -> Op:
     return rewritten(source, *BINARIZE, absorb_one_padding).graphs[0].ops[-1]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("amounts", "stride"), [([(1, 1), (1, 1)], 1), ([(0, 1), (0, 1)], 2)])
 def test_padding_that_is_same_becomes_an_option(amounts: list[tuple[int, int]], stride: int) -> None:
     source = padded_conv(1.0, amounts, stride)
@@ -37,7 +36,6 @@ def test_padding_that_is_same_becomes_an_option(amounts: list[tuple[int, int]], 
     assert_same_values(source, model)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("amounts", "stride"), [([(1, 1), (1, 1)], 2), ([(2, 0), (1, 1)], 1)])
 def test_other_padding_is_explicit(amounts: list[tuple[int, int]], stride: int) -> None:
     source = padded_conv(1.0, amounts, stride)

@@ -11,9 +11,8 @@ from litebnn.rules.binarize.binarize_layers import binarize_layers
 from litebnn.rules.build.bconv import bconv_options
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
-from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, binarized, op_names, rewritten, sign_weights
 from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 RNG = np.random.default_rng(0)
@@ -122,7 +121,6 @@ def padded_conv(value: float | None, amounts: list[tuple[int, int]], *, same: bo
     return model.finish(model.conv(x, weights, same=same, stride=(stride, stride)))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
     ("amounts", "same", "stride", "explicit"),
     [
@@ -186,9 +184,7 @@ def test_a_dense_layer_is_a_1x1_convolution() -> None:
 )
 def test_other_dense_layers_stay_float(weights: np.ndarray, reason: str) -> None:  # type: ignore[type-arg]
     model = FloatModel()
-    built = model.model(model.dense(model.sign(model.input(2, 100)), weights))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    built, notes = binarized(model, model.dense(model.sign(model.input(2, 100)), weights))
     assert "FULLY_CONNECTED" in op_names(built)
     assert reason in " ".join(notes.layers[0].reasons)
 
@@ -198,15 +194,13 @@ def test_each_row_of_a_layer_that_keeps_its_axes_is_a_pixel(batch: int) -> None:
     model = FloatModel()
     x = model.sign(model.input(2, 5, 32, signature=(batch, 5, 32)))
     weights = model.const(sign_weights(np.random.default_rng(0), 8, 32))
-    built = model.model(model.op("FULLY_CONNECTED", [x, weights, None], (batch, 5, 8), keep_num_dims=True))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.op("FULLY_CONNECTED", [x, weights, None], (batch, 5, 8), keep_num_dims=True))
     [layer] = [op for op in built.ops() if op.name == "LceBconv2d"]
     rows = 10 if batch == 2 else -1
     assert (layer.input(0).dims, layer.output.dims) == ((rows, 1, 1, 1), (rows, 1, 1, 8))
     assert built.graphs[0].outputs[0].dims == (batch, 5, 8)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("transposed", [False, True])
 def test_a_product_with_a_constant_matrix_is_a_dense_layer(transposed: bool) -> None:
     weights = sign_weights(RNG, 10, 64)
@@ -228,9 +222,7 @@ def test_a_product_with_a_constant_matrix_is_a_dense_layer(transposed: bool) -> 
 def test_a_kernel_whose_sign_is_left_as_ops_becomes_binary() -> None:
     model = FloatModel()
     kernel = model.sign(model.const(RNG.standard_normal((64, 10))))
-    built = model.model(model.op("BATCH_MATMUL", [model.sign(model.input(1, 64)), kernel], (1, 10)))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    built, notes = binarized(model, model.op("BATCH_MATMUL", [model.sign(model.input(1, 64)), kernel], (1, 10)))
     assert op_names(built) == ["LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
     assert notes.layers[0].binary
     assert notes.layers[0].macs == 640

@@ -16,12 +16,11 @@ from litebnn.rules.binarize.undo_space_to_batch import undo_space_to_batch
 from litebnn.rules.build.bconv import bconv_options
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
-from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.lower_thresholds import lower_thresholds
 from litebnn.rules.thresholds.merge_signs import merge_signs
 from litebnn.rules.thresholds.work_on_bits import work_on_bits
 from litebnn.verify.divergence import LayerComparison
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, binarized, op_names, rewritten, sign_weights
 from tests.support.level_spellings import LEVELS, booleans, dorefa, ternary
 
 RNG = np.random.default_rng(0)
@@ -30,7 +29,6 @@ TO_BITS = (read_as_signs, work_on_bits, remove_dead_ops, binarize_layers, absorb
 TO_BITS_AND_LOWERED = (*TO_BITS, merge_signs, lower_thresholds, remove_dead_ops)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("spelling", LEVELS)
 @pytest.mark.parametrize("same", [False, True])
 def test_a_layer_of_levels_is_one_of_signs(spelling: str, same: bool) -> None:
@@ -46,7 +44,6 @@ def test_a_layer_of_levels_is_one_of_signs(spelling: str, same: bool) -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_zeros_that_an_op_puts_around_levels_are_ones_around_signs() -> None:
     model = FloatModel()
     padded = model.pad(dorefa(model, model.input(1, 5, 6, 32)), [(2, 0), (1, 1)])
@@ -58,7 +55,6 @@ def test_zeros_that_an_op_puts_around_levels_are_ones_around_signs() -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("padded", "cropped"), [(2, 0), (2, 1), (0, 1)])
 def test_dilations_that_are_written_as_a_space_to_batch_pair(padded: int, cropped: int) -> None:
     model = FloatModel()
@@ -73,7 +69,6 @@ def test_dilations_that_are_written_as_a_space_to_batch_pair(padded: int, croppe
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", ["dense", "matrix", "transposed matrix"])
 def test_dense_layers_after_pooled_and_flattened_levels(kind: str) -> None:
     model = FloatModel()
@@ -92,7 +87,6 @@ def test_dense_layers_after_pooled_and_flattened_levels(kind: str) -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_layers_of_the_same_levels_read_the_same_bits() -> None:
     model = FloatModel()
     pooled = model.max_pool(ternary(model, model.input(1, 8, 8, 32)), 2, 2)
@@ -105,7 +99,6 @@ def test_layers_of_the_same_levels_read_the_same_bits() -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_weights_that_are_computed_from_constants() -> None:
     model = FloatModel()
     kernel = model.sign(model.const(RNG.standard_normal((8, 3, 3, 32))))
@@ -145,9 +138,7 @@ def test_products_of_levels_with_other_than_one_matrix_stay_float(kind: str, row
     weights = sign_weights(RNG, 8, 64 if kind.startswith("larger") else 32).T
     weights = np.stack([weights, weights]) if kind.startswith("batch") else weights
     options = {"adj_x": kind.startswith("turned"), "adj_y": False}
-    built = model.model(model.op("BATCH_MATMUL", [x, model.const(weights)], (*rows, 8), **options))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    built, notes = binarized(model, model.op("BATCH_MATMUL", [x, model.const(weights)], (*rows, 8), **options))
     is_binary = kind == "matrix" and rows != (-1, -1)
     assert ("LceBconv2d" in op_names(built)) == is_binary
     why = "more than one" if kind == "matrix" else "rows of 64" if kind.startswith("larger") else "no product with a"
@@ -197,7 +188,6 @@ def network(thirds: bool, channels_first: bool, seed: int) -> bytes:
     return model.finish(model.dense(flat, np.float32(0.3) * sign_weights(rng, 8, 160)))
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=10)
 @given(thirds=st.booleans(), channels_first=st.booleans(), seed=st.integers(0, 2**16))
 def test_a_converted_network_is_verified_and_compared_layer_by_layer(
@@ -216,7 +206,6 @@ def test_a_converted_network_is_verified_and_compared_layer_by_layer(
     assert len(names) == 3
 
 
-@pytest.mark.usefixtures("library")
 def test_levels_of_other_values_are_found_by_comparing() -> None:
     source = network(thirds=False, channels_first=False, seed=1)
     built = read_model(litebnn.convert_tflite(source))
@@ -233,7 +222,6 @@ def test_levels_of_other_values_are_found_by_comparing() -> None:
     assert not divergence.by_rounding
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", ["net/levels", "net/levels/Round"])
 def test_a_layer_that_is_called_levels_is_compared_as_any(name: str) -> None:
     """If a float layer reads a quantizer's levels too, the converted model still has the tensor of the levels, with its
@@ -258,7 +246,6 @@ def centered(model: FloatModel, x: Tensor) -> Tensor:
     return model.elementwise("SUB", dorefa(model, x), model.const(1.5))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("levels", "values"), [(dorefa, PadValues.ONE), (centered, PadValues.ZERO)])
 def test_the_padding_of_two_ops_is_the_padding_of_one(levels: Any, values: PadValues) -> None:
     """The source pads levels with zeros. For DoReFa's levels, all signs are +1 at zero, so the result pads with ones.
@@ -273,7 +260,6 @@ def test_the_padding_of_two_ops_is_the_padding_of_one(levels: Any, values: PadVa
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("spelling", LEVELS)
 def test_a_transposed_convolution_of_levels_is_binary(spelling: str) -> None:
     model = FloatModel()
@@ -288,8 +274,6 @@ def test_a_transposed_convolution_of_levels_is_binary(spelling: str) -> None:
 def test_same_padding_of_an_unknown_size(stride: int, is_binary: bool) -> None:
     model = FloatModel()
     x = dorefa(model, model.input(1, 8, 8, 32, signature=(1, -1, -1, 32)))
-    built = model.model(model.conv(x, sign_weights(RNG, 8, 3, 3, 32), same=True, stride=(stride, stride)))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    built, notes = binarized(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 32), same=True, stride=(stride, stride)))
     assert ("LceBconv2d" in op_names(built)) == is_binary
     assert is_binary or "depends on a size that is not known" in " ".join(notes.layers[0].reasons)

@@ -25,7 +25,6 @@ def zero_or_one(model: FloatModel, x: Tensor, rounding: str) -> Tensor:
     return model.elementwise(rounding, clipped)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("rounding", ["ROUND", "FLOOR", "CEIL", "SIGN"])
 def test_rounding_to_two_values_is_binary(rounding: str) -> None:
     model = FloatModel()
@@ -55,7 +54,6 @@ def lsq(model: FloatModel, x: Tensor, most: int, form: str) -> Tensor:
 FORMS = [f"{order} {clamp}" for order in ("first", "last", "estimated") for clamp in ("RELU", "MAXIMUM", "SELECT")]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("most", [1, 3])
 def test_rounding_before_a_clamp_is_as_good_as_rounding_after_it(form: str, most: int) -> None:
@@ -69,7 +67,6 @@ def test_rounding_before_a_clamp_is_as_good_as_rounding_after_it(form: str, most
     np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("layer", ["float", "binary", "dense", "sum", "pool"])
 @pytest.mark.parametrize(("activation", "most"), [("relu", 1.0), ("relu6", 3.0), ("relu6", 6.0), ("relu1", 1.0)])
 def test_the_clamp_of_a_quantizer_may_be_fused_into_the_layer_before(layer: str, activation: str, most: float) -> None:
@@ -100,7 +97,6 @@ def test_the_clamp_of_a_quantizer_may_be_fused_into_the_layer_before(layer: str,
     np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.filterwarnings("ignore:no binary layer")
 @settings(max_examples=20)
 @given(st.data())
@@ -132,7 +128,6 @@ def test_layers_of_random_roundings_compute_the_same(data: st.DataObject) -> Non
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("zero_point", [-128, 3])
 def test_rounding_of_levels_is_binary_from_layer_to_layer(zero_point: int) -> None:
     model = Int8Model()

@@ -11,9 +11,17 @@ from litebnn.graph import Array, Buffer, Model, OpCode, Tensor
 from litebnn.rules.binarize.read_as_signs import read_as_signs
 from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.build.notes import Notes
-from litebnn.rules.phases import BINARY_PHASES, rules_of, run_phases
+from litebnn.rules.phases import rules_of
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
+from tests.support.float_models import (
+    FloatModel,
+    assert_same_values,
+    binarized,
+    op_names,
+    rewritten,
+    run_pass,
+    sign_weights,
+)
 from tests.support.level_spellings import dorefa
 from tests.support.quantized_models import EXACT_GRID, Int8Model
 from tests.support.sign_spellings import SPELLINGS
@@ -86,9 +94,7 @@ def test_a_zero_is_a_sign_and_where_possible_plus_one(layer: Layer, pad: float) 
 def test_values_that_are_padded_with_a_third_one_are_left_alone(layer: Layer) -> None:
     model = FloatModel()
     x = model.two_values(model.input(1, 8, 8, 32), 1.0, 3.0)
-    built = model.model(layer(model, x))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    built, notes = binarized(model, layer(model, x))
     assert "CONV_2D" in op_names(built)
     assert "takes 1 and 3 and is padded with 0, which is neither" in "; ".join(notes.layers[0].reasons)
 
@@ -98,13 +104,10 @@ def test_values_that_are_padded_with_infinity_are_left_alone(value: float) -> No
     """PyTorch pads the input of a max pool with -inf."""
     model = FloatModel()
     x = model.pad(model.two_values(model.input(1, 8, 8, 32)), [(1, 1), (1, 1)], value)
-    built = model.model(model.conv(model.max_pool(x, 3, 2), WEIGHTS))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    _, notes = binarized(model, model.conv(model.max_pool(x, 3, 2), WEIGHTS))
     assert list(notes.layers[0].reasons) == [f"its input takes 0 and 1 and is padded with {value}, which is neither"]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("levels", [lambda m, x: m.two_values(x), dorefa])
 def test_the_rounding_of_straight_through_weights_is_not_scaled(levels: Layer) -> None:
     """Exporters write binary weights as (w - c) + c, which has rounding errors. The converter accepts small errors, but
@@ -124,8 +127,7 @@ def test_the_rounding_of_straight_through_weights_is_not_scaled(levels: Layer) -
 
 def test_opposite_values_may_be_padded_with_zero() -> None:
     model = FloatModel()
-    built = model.model(same(model, model.two_values(model.input(1, 8, 8, 32), 0.5, -0.5)))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, same(model, model.two_values(model.input(1, 8, 8, 32), 0.5, -0.5)))
     assert "CONV_2D" not in op_names(built)
 
 
@@ -133,12 +135,10 @@ def test_opposite_values_may_be_padded_with_zero() -> None:
 def test_a_scaled_sign_is_one_with_other_weights(scale: float) -> None:
     model = FloatModel()
     x = model.elementwise("MUL", model.sign(model.input(1, 8, 8, 32)), model.const(scale))
-    built = model.model(same(model, x))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, same(model, x))
     assert op_names(built) == ["LceQuantize", "LceBconv2d"]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("layer", [same, padded_with_one])
 def test_a_sign_of_a_negated_sign_is_one_with_other_weights(layer: Layer, spelling: str) -> None:
@@ -160,13 +160,10 @@ def test_a_layer_of_other_weights_keeps_its_values() -> None:
 def test_the_padding_of_an_unknown_size_is_named() -> None:
     model = FloatModel()
     x = model.two_values(model.input(1, 8, 8, 32, signature=(1, -1, -1, 32)))
-    built = model.model(model.conv(x, WEIGHTS, same=True, stride=(2, 2)))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    _, notes = binarized(model, model.conv(x, WEIGHTS, same=True, stride=(2, 2)))
     assert "depends on a size that is not known" in "; ".join(notes.layers[0].reasons)
 
 
-@pytest.mark.usefixtures("library")
 def test_values_on_the_long_way_round_to_a_dilation() -> None:
     model = FloatModel()
     x = model.space_to_batch(model.two_values(model.input(1, 8, 8, 32)), [2, 2], [(2, 2), (0, 4)])
@@ -201,9 +198,7 @@ def test_products_of_two_values_are_within_float32(value: float, is_binary: bool
 def test_a_maximum_of_negated_values_is_left_alone() -> None:
     model = FloatModel()
     x = model.elementwise("MUL", model.sign(model.input(1, 8, 8, 32)), model.const(-2.0))
-    built = model.model(model.conv(model.max_pool(x, 2, 2), WEIGHTS))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    built, notes = binarized(model, model.conv(model.max_pool(x, 2, 2), WEIGHTS))
     assert "CONV_2D" in op_names(built)
     assert "takes maxima against a sign" in "; ".join(notes.layers[0].reasons)
 
@@ -250,7 +245,6 @@ def int8_conv(kernel: Array, grid: tuple[float, int], *, same: bool = False, act
     return model.finish(quantized(model, layer, sign, kernel, 4, zero_point))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
 def test_a_layer_of_an_int8_sign_is_a_float_one_that_is_quantized(grid: tuple[float, int], same: bool) -> None:
@@ -262,7 +256,6 @@ def test_a_layer_of_an_int8_sign_is_a_float_one_that_is_quantized(grid: tuple[fl
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_the_end_of_the_grid_is_clamp_enough() -> None:
     source = int8_conv(WEIGHTS, GRIDS["neither"], activation="relu")
     result = rewritten(source, read_as_signs, recognize_signs)
@@ -280,8 +273,6 @@ def test_an_int8_layer_of_other_weights_stays_and_says_so() -> None:
     assert list(notes.layers[0].reasons) == ["its weights are not ±alpha in each output channel"]
 
 
-@pytest.mark.usefixtures("library")
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("batch", [1, -1])
 def test_an_int8_sign_that_is_broadcast(batch: int) -> None:
     model = Int8Model()
@@ -309,8 +300,7 @@ def test_what_stands_between_an_int8_sign_and_its_layer_is_done_to_the_sign() ->
     padded = model.op("PADV2", [pooled, pads, one], (1, 5, 5, 32), type="INT8", version=2)
     padded.quantization = sign.quantization
     source = model.finish(quantized(model, model.conv(padded, WEIGHTS), padded, WEIGHTS, 4, -3))
-    result = rewritten(source, read_as_signs)
-    run_phases(result, BINARY_PHASES, Notes(result))
+    result, _ = binarized(rewritten(source, read_as_signs))
     assert op_names(result)[-2:] == ["LceBconv2d", "QUANTIZE"]
     assert_same_values(source, result)
 
@@ -321,12 +311,10 @@ def test_a_sign_that_a_float_model_rounds_to_a_grid_is_one_with_other_weights(la
     sign = model.sign(model.input(1, 8, 8, 32))
     levels = model.op("QUANTIZE", [sign], sign.dims, type="INT8")
     levels.quantization = parameters(2 / 255, -1)
-    built = model.model(layer(model, model.op("DEQUANTIZE", [levels], sign.dims, version=2)))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, layer(model, model.op("DEQUANTIZE", [levels], sign.dims, version=2)))
     assert "CONV_2D" not in op_names(built)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("positive", "at_border"), [(0.5, 1), (0.95, 4)])
 def test_zeros_around_a_sign_of_an_uneven_grid_take_borders_off_by_their_weights(
     positive: float, at_border: int
@@ -347,7 +335,6 @@ def test_zeros_around_a_sign_of_an_uneven_grid_take_borders_off_by_their_weights
     assert np.max(difference) <= at_border
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("shape", [(1, 64), (2, 3, 64)])
 @pytest.mark.parametrize("values", [(0.0, 1.0), (-2.0, 2.0), (1.0, 0.0)])
 def test_a_product_of_two_values_with_a_matrix_is_binary(values: tuple[float, float], shape: tuple[int, ...]) -> None:
@@ -362,7 +349,6 @@ def test_a_product_of_two_values_with_a_matrix_is_binary(values: tuple[float, fl
     assert_same_values(source, read_model(converted))
 
 
-@pytest.mark.usefixtures("library")
 def test_a_product_that_is_a_float_dense_layer_in_the_end_keeps_its_axes() -> None:
     """The input of the layer takes the values -2 and 2, but is padded with zeros, so the layer stays float."""
     rng = np.random.default_rng(0)
@@ -385,8 +371,6 @@ def test_a_product_of_two_values_with_other_numbers_stays_and_says_why() -> None
         (x, model.const(zero), "weights are 0"),
         (x, model.input(64, 10), "both inputs are computed when the model runs"),
     ):
-        built = model.model(model.op("BATCH_MATMUL", [source, matrix], (1, 10), adj_x=False, adj_y=False))
-        notes = Notes(built)
-        run_phases(built, BINARY_PHASES, notes)
+        built, notes = binarized(model, model.op("BATCH_MATMUL", [source, matrix], (1, 10), adj_x=False, adj_y=False))
         assert "BATCH_MATMUL" in op_names(built)
         assert any(reason in each for each in notes.layers[-1].reasons), notes.layers[-1].reasons

@@ -11,8 +11,6 @@ from litebnn.graph import Tensor
 from litebnn.rules.binarize.scale_behind_layers import scale_behind_layers
 from tests.support.float_models import FloatModel, dyadic, op_names, run_pass, sign_weights
 
-pytestmark = pytest.mark.usefixtures("library")
-
 RNG = np.random.default_rng(0)
 Layer = Callable[[FloatModel, Tensor], Tensor]
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 
@@ -34,7 +32,6 @@ from tests.support.quantized_models import (
 )
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=60)
 @given(
     st.tuples(st.integers(1, 6), st.integers(1, 6)),
@@ -147,7 +144,6 @@ def test_what_is_no_plain_convolution_of_bits_stays(source: bytes, reason: str) 
     assert reason in found
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", [Int8Model, Int16Model])
 @pytest.mark.parametrize("taps", [(2, 2), (3, 3)])
 @pytest.mark.parametrize(("form", "grid"), [("where", EXACT_GRID), ("where", USUAL_GRID), ("heaviside", NO_MINUS_GRID)])
@@ -191,7 +187,6 @@ def test_two_values_are_binary_where_zeros_around_them_are_among_them(
     assert any("padded with 0, which is neither" in reason for reason in report.layers[0].reasons) == padded
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("same", [True, False])
 def test_a_batch_that_is_computed_as_the_model_runs(same: bool) -> None:
     """In the output shape of this TRANSPOSE_CONV, the batch size is computed from the input's shape, as TensorFlow
@@ -231,7 +226,6 @@ def test_without_a_sign_or_a_known_size_it_stays() -> None:
     assert split(model.finish(y))[1] == ["its output's size is computed when the model runs"]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("pools", range(4, 20))
 def test_the_layer_is_binary_if_all_phases_are(pools: int) -> None:
     """The rule splits a transposed convolution into several convolutions, its phases. If a phase pads its input, more

@@ -7,7 +7,7 @@ from litebnn.graph import Model, constant
 from litebnn.rules.build.bconv import bconv_options
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, binarized, op_names, sign_weights
 from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
@@ -44,8 +44,7 @@ def dilated(pads: Any, crops: Any, *, sign: bool = True) -> Model:
     ],
 )
 def test_the_pair_becomes_a_dilation(pads: Any, crops: Any, padding: int) -> None:
-    model = dilated(pads, crops)
-    run_phases(model, BINARY_PHASES, Notes(model))
+    model, _ = binarized(dilated(pads, crops))
     assert op_names(model) == ["LceQuantize", "LceBconv2d"]
     options = bconv_options(model.graphs[0].ops[-1])
     assert (options.dilation_height_factor, options.dilation_width_factor, options.padding) == (2, 2, padding)
@@ -59,8 +58,7 @@ def test_the_pair_becomes_a_dilation(pads: Any, crops: Any, padding: int) -> Non
     ],
 )
 def test_padding_and_crops_that_are_not_same_are_explicit(pads: Any, crops: Any, explicit: Any) -> None:
-    model = dilated(pads, crops)
-    run_phases(model, BINARY_PHASES, Notes(model))
+    model, _ = binarized(dilated(pads, crops))
     assert op_names(model) == ["LceQuantize", "LceBconv2d"]
     assert bconv_options(model.graphs[0].ops[-1]).explicit_padding == explicit
 
@@ -77,8 +75,7 @@ def test_a_pair_around_a_quantized_layer_becomes_a_dilation() -> None:
 
 
 def test_to_crop_more_than_is_padded_is_to_crop_the_bits() -> None:
-    model = dilated([(2, 0), (0, 0)], [(0, 1), (2, 1)])
-    run_phases(model, BINARY_PHASES, Notes(model))
+    model, _ = binarized(dilated([(2, 0), (0, 0)], [(0, 1), (2, 1)]))
     assert op_names(model) == ["LceQuantize", "STRIDED_SLICE", "LceBconv2d"]
     assert bconv_options(model.graphs[0].ops[-1]).explicit_padding == ((2, 0), (0, 0))
 
@@ -88,15 +85,12 @@ def test_padding_that_is_computed_is_named() -> None:
     x = model.sign(model.input(1, 8, 8, 32))
     pads = model.input(2, 2, type="INT32")
     x = model.op("SPACE_TO_BATCH_ND", [x, model.const([2, 2], np.int32), pads], (4, 6, 6, 32))
-    built = model.model(model.batch_to_space(model.conv(x, WEIGHTS), [2, 2], [(0, 0), (0, 0)]))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    _, notes = binarized(model, model.batch_to_space(model.conv(x, WEIGHTS), [2, 2], [(0, 0), (0, 0)]))
     assert "its space-to-batch padding is computed when the model runs" in notes.layers[0].reasons
 
 
 def test_a_float_pair_stays() -> None:
-    model = dilated([(0, 0), (0, 0)], [(0, 0), (0, 0)], sign=False)
-    run_phases(model, BINARY_PHASES, Notes(model))
+    model, _ = binarized(dilated([(0, 0), (0, 0)], [(0, 0), (0, 0)], sign=False))
     assert op_names(model) == ["SPACE_TO_BATCH_ND", "CONV_2D", "BATCH_TO_SPACE_ND"]
 
 
@@ -135,7 +129,6 @@ def test_bits_of_a_size_that_is_not_known_are_cropped_to_another() -> None:
     )
     x = model.conv(x, sign_weights(np.random.default_rng(0), 8, 1, 1, 32))
     crops = model.const([(2, 0), (0, 0)], np.int32)
-    built = model.model(model.op("BATCH_TO_SPACE_ND", [x, model.const([2, 2], np.int32), crops], (1, -1, 8, 8)))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.op("BATCH_TO_SPACE_ND", [x, model.const([2, 2], np.int32), crops], (1, -1, 8, 8)))
     [cropped] = [op.output for op in built.ops() if op.name == "STRIDED_SLICE"]
     assert cropped.dims == (1, -1, 8, 1)

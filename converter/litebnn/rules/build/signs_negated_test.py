@@ -3,10 +3,8 @@ import pytest
 
 from litebnn.contract import unpack_bits
 from litebnn.graph import Graph, Op
-from litebnn.rules.build.notes import Notes
 from litebnn.rules.build.signs import can_negate_channels, negate_channels
-from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, sign_weights
+from tests.support.float_models import FloatModel, binarized, sign_weights
 
 RNG = np.random.default_rng(0)
 
@@ -15,8 +13,7 @@ def binary_graph(groups: int = 1, *, ones: bool = False, taps: int = 3) -> tuple
     model = FloatModel()
     x = model.sign(model.input(1, 8, 8, 64))
     x = model.pad(x, [(1, 1), (1, 1)], 1.0) if ones else x
-    built = model.model(model.conv(x, sign_weights(RNG, 8, taps, taps, 64 // groups)))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.conv(x, sign_weights(RNG, 8, taps, taps, 64 // groups)))
     return built.graphs[0], built.graphs[0].ops[-1]
 
 

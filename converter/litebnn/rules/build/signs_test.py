@@ -62,7 +62,6 @@ def pad_with_ones(model: FloatModel, x: Tensor) -> Tensor:
     return model.pad(reflect(model, x), [(1, 0), (0, 1)], -1.0)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("move", [*MOVES, join, split_and_multiply, pad_with_ones])
 def test_a_layer_of_moved_signs_is_binary(move: Move) -> None:
     model = FloatModel()
@@ -74,7 +73,6 @@ def test_a_layer_of_moved_signs_is_binary(move: Move) -> None:
     assert_same_values(source, read_model(converted))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("read", [False, True])
 @pytest.mark.parametrize("channels", [40, 64])
 def test_signs_that_are_padded_and_shuffled_come_to_an_end(channels: int, read: bool) -> None:
@@ -91,7 +89,6 @@ def test_signs_that_are_padded_and_shuffled_come_to_an_end(channels: int, read: 
     assert_same_values(source, read_model(converted))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("move", MOVES)
 def test_a_layer_of_moved_levels_is_binary(move: Move) -> None:
     model = Int8Model()

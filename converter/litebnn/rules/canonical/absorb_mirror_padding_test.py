@@ -18,7 +18,6 @@ def mirrored_pool(size: int, taps: int, stride: int, pads: tuple[int, int], mode
     return model.finish(model.max_pool(padded, taps, stride))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
     ("size", "taps", "stride", "pads", "mode"),
     [

@@ -4,8 +4,7 @@ import pytest
 from litebnn.graph import Graph
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.fold_constants import fold_constants
-from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, op_names, run_pass
+from tests.support.float_models import FloatModel, binarized, op_names, run_pass
 
 RNG = np.random.default_rng(0)
 
@@ -15,8 +14,7 @@ def test_a_kernel_whose_sign_is_left_as_ops_is_folded() -> None:
     latent = model.const(RNG.standard_normal((3, 3, 32, 8)))
     kernel = model.sign(latent)
     turned = model.op("TRANSPOSE", [kernel, model.const([3, 0, 1, 2], np.int32)], (8, 3, 3, 32))
-    built = model.model(model.conv(model.sign(model.input(1, 8, 8, 32)), turned))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.conv(model.sign(model.input(1, 8, 8, 32)), turned))
     assert op_names(built) == ["LceQuantize", "LceBconv2d"]
 
 
@@ -30,8 +28,7 @@ def test_half_precision_weights_are_folded_for_binary_layers_only() -> None:
 
     binary = model.conv(model.sign(x), kernel(RNG.choice([-0.5, 0.5], (8, 3, 3, 32))))  # type: ignore[arg-type]
     other = model.conv(x, kernel(RNG.standard_normal((8, 3, 3, 32))))  # type: ignore[arg-type]
-    built = model.model(binary, other)
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, binary, other)
     assert sorted(op_names(built)) == ["CONV_2D", "DEQUANTIZE", "LceBconv2d", "LceQuantize"]
 
 
@@ -40,8 +37,7 @@ def test_a_value_that_is_read_twice_over_and_over_is_computed_once() -> None:
     kernel = model.const(RNG.choice([-1.0, 1.0], (8, 3, 3, 32)))
     for _ in range(30):
         kernel = model.elementwise("ADD", kernel, kernel)
-    built = model.model(model.conv(model.sign(model.input(1, 8, 8, 32)), kernel))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.conv(model.sign(model.input(1, 8, 8, 32)), kernel))
     assert op_names(built) == ["LceQuantize", "LceBconv2d"]
     assert built.graphs[0].ops[1].input(2).array.max() == 2.0**30
 
@@ -92,8 +88,7 @@ def test_weights_of_half_precision_are_folded_after_signs_that_are_moved() -> No
     begin, size = (model.const(numbers, np.int32) for numbers in ([0, 2, 2, 0], [1, 4, 4, 32]))
     moved = model.op("SLICE", [model.sign(model.input(1, 8, 8, 32)), begin, size], (1, 4, 4, 32))
     weights = model.const(RNG.choice([-1.0, 1.0], (8, 3, 3, 32)), np.float16)
-    built = model.model(model.conv(moved, model.op("DEQUANTIZE", [weights], weights.shape)))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.conv(moved, model.op("DEQUANTIZE", [weights], weights.shape)))
     assert "LceBconv2d" in op_names(built)
 
 

@@ -28,7 +28,6 @@ def flattened(shape: tuple[int, ...], signature: tuple[int, ...], flat: tuple[in
     return model.finish(model.op("RESHAPE", [x, target], flat))
 
 
-@pytest.mark.usefixtures("library")
 def test_one_unknown_size_is_minus_one() -> None:
     source = flattened((1, 3, 3, 32), (-1, 3, 3, 32), (-1, 288))
     result = rewritten(source, fold_reshape_shapes, remove_dead_ops)
@@ -42,7 +41,6 @@ def test_two_unknown_sizes_stay_computed() -> None:
     assert op_names(rewritten(source, fold_reshape_shapes, remove_dead_ops))[0] == "SHAPE"
 
 
-@pytest.mark.usefixtures("library")
 def test_the_columns_of_a_dense_layer_are_those_of_its_weights() -> None:
     """For a dense layer with three input dimensions and an unknown batch size, TensorFlow's converter writes a
     reshape with a computed number of columns.

@@ -55,7 +55,6 @@ def test_weights_whose_constants_stay_for_another_reader_are_not_stored_beside_t
     assert run_pass(fold_weights, model.model(*outputs))[0] == (reader == "none")
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.filterwarnings("ignore:no binary layer")
 def test_a_model_without_a_binary_layer_has_its_weights_folded_all_the_same() -> None:
     model = FloatModel()

@@ -1,12 +1,10 @@
 import numpy as np
-import pytest
 
 from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.canonical.merge_constants import merge_constants
 from tests.support.float_models import FloatModel, assert_same_values, rewritten, run_pass
 
 
-@pytest.mark.usefixtures("library")
 def test_equal_constants_become_one() -> None:
     model = FloatModel()
     product = model.elementwise("MUL", model.input(1, 4), model.const(np.full(4, 2)))

@@ -18,7 +18,7 @@ def flat(model: FloatModel) -> Tensor:
     return model.reshape(turned, 1, 24)
 
 
-def test_the_columns_of_dense_layers_are_permuted(library: None) -> None:
+def test_the_columns_of_dense_layers_are_permuted() -> None:
     model = FloatModel()
     x = flat(model)
     shifted = model.elementwise("ADD", model.elementwise("MUL", x, model.const(2)), model.const(dyadic(RNG, 24)))
@@ -46,7 +46,7 @@ def test_features_that_are_read_in_their_order_keep_it(reader: str) -> None:
     assert not changed
 
 
-def test_constants_of_more_axes_are_permuted_too(library: None) -> None:
+def test_constants_of_more_axes_are_permuted_too() -> None:
     model = FloatModel()
     shifted = model.elementwise("ADD", flat(model), model.const(dyadic(RNG, 1, 24)))
     source = model.finish(model.dense(shifted, dyadic(RNG, 3, 24)))

@@ -19,7 +19,7 @@ def transpose(model: FloatModel, x: Tensor, *order: int) -> Tensor:
 
 
 @pytest.mark.parametrize("axis", [1, 2, 3])
-def test_padding_goes_after_the_transpose(axis: int, library: None) -> None:
+def test_padding_goes_after_the_transpose(axis: int) -> None:
     model = FloatModel()
     source = model.finish(transpose(model, pad(model, model.input(1, 4, 6, 8), axis), 0, 2, 3, 1))
     result = rewritten(source, raise_layouts, *rules_of("tidy"))
@@ -27,7 +27,7 @@ def test_padding_goes_after_the_transpose(axis: int, library: None) -> None:
     assert_same_values(source, result)
 
 
-def test_padding_and_the_axis_of_a_conv1d_go_after_the_transpose(library: None) -> None:
+def test_padding_and_the_axis_of_a_conv1d_go_after_the_transpose() -> None:
     model = FloatModel()
     padded = model.reshape(pad(model, model.input(2, 4, 6), 2), 2, 4, 1, 9)
     source = model.finish(transpose(model, padded, 0, 2, 3, 1))
@@ -36,7 +36,7 @@ def test_padding_and_the_axis_of_a_conv1d_go_after_the_transpose(library: None) 
     assert_same_values(source, result)
 
 
-def test_an_axis_that_alone_is_moved_needs_no_transpose(library: None) -> None:
+def test_an_axis_that_alone_is_moved_needs_no_transpose() -> None:
     model = FloatModel()
     source = model.finish(transpose(model, model.reshape(model.input(2, 4, 6), 2, 4, 1, 6), 0, 2, 1, 3))
     result = rewritten(source, raise_layouts, *rules_of("tidy"))
@@ -44,7 +44,7 @@ def test_an_axis_that_alone_is_moved_needs_no_transpose(library: None) -> None:
     assert_same_values(source, result)
 
 
-def test_an_axis_is_taken_away_after_both_transposes(library: None) -> None:
+def test_an_axis_is_taken_away_after_both_transposes() -> None:
     model = FloatModel()
     squeezed = model.reshape(transpose(model, model.input(2, 1, 6, 4), 0, 3, 1, 2), 2, 4, 6)
     source = model.finish(model.elementwise("RELU", transpose(model, squeezed, 0, 2, 1)))
@@ -54,7 +54,7 @@ def test_an_axis_is_taken_away_after_both_transposes(library: None) -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
-def test_any_axis_is_taken_away_after_the_transpose(axis: int, library: None) -> None:
+def test_any_axis_is_taken_away_after_the_transpose(axis: int) -> None:
     model = FloatModel()
     shape = list(np.insert([2, 4, 6], axis, 1))
     squeezed = model.reshape(model.elementwise("RELU", model.input(*shape)), 2, 4, 6)

@@ -7,8 +7,7 @@ from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.raise_layouts import raise_layouts
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.canonical.sink_layouts import sink_layouts
-from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
+from tests.support.float_models import FloatModel, binarized, op_names, run_pass, sign_weights
 from tests.support.quantized_models import Int8Model
 
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 1, 3, 32)
@@ -18,8 +17,7 @@ WEIGHTS = sign_weights(np.random.default_rng(0), 8, 1, 3, 32)
 def test_a_causal_convolution_pads_before(size: int) -> None:
     model = FloatModel()
     x = model.input(1, 10, 32, signature=(-1, size, 32))
-    built = model.model(model.conv(model.expand(model.pad(model.sign(x), [(2, 0)]), 1), WEIGHTS))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.conv(model.expand(model.pad(model.sign(x), [(2, 0)]), 1), WEIGHTS))
     assert "CONV_2D" not in op_names(built)
     options = bconv_options(next(op for op in built.graphs[0].ops if op.name == "LceBconv2d"))
     assert options.explicit_padding == ((0, 0), (2, 0))

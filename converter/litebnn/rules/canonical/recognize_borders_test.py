@@ -20,8 +20,6 @@ from tests.support.float_models import (
     sign_weights,
 )
 
-pytestmark = pytest.mark.usefixtures("library")
-
 Amounts = Sequence[tuple[int, int]]
 
 

@@ -61,7 +61,7 @@ def test_two_selects_are_one_activation(above: str, below: str, form: str, compa
         (1.5, 1.5, ["MAXIMUM", "MINIMUM"]),
     ],
 )
-def test_any_limits(low: float, high: float, names: list[str], library: None) -> None:
+def test_any_limits(low: float, high: float, names: list[str]) -> None:
     model = FloatModel()
     x = y = model.input(1, 64)
     y = y if np.isinf(high) else limited(model, y, "GREATER", high)
@@ -111,7 +111,6 @@ def test_a_jump_is_no_clamp(compared: float, picked: float) -> None:
 _LIMITS = np.arange(8) / 4
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("comparison", sorted(_OPPOSITE))
 @pytest.mark.parametrize("shapes", [((8,), (8,)), ((8,), (1, 1, 8)), ((1, 3, 8), (3, 8)), None])
 @pytest.mark.parametrize("form", ["", "not", "swapped"])
@@ -152,7 +151,6 @@ def test_selects_of_others_than_what_is_compared_stay(kind: str) -> None:
     assert find_extreme(model.graph, model.graph.ops[-1]) is None
 
 
-@pytest.mark.usefixtures("library")
 def test_a_threshold_includes_a_clamp_of_each_channel() -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
@@ -168,7 +166,6 @@ def test_a_threshold_includes_a_clamp_of_each_channel() -> None:
     np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("form", ["", "not", "spread"])
 @pytest.mark.parametrize("compared", ["clamped", "source"])
 def test_layers_exchange_bits_when_clamps_of_selects_precede_signs(form: str, compared: str) -> None:

@@ -22,7 +22,6 @@ def dense_prelu(second: float = -1.0, activation: str = "relu", sign: bool = Fal
     return model.finish(model.dense(model.sign(y), sign_weights(rng, 4, 16)) if sign else y)
 
 
-@pytest.mark.usefixtures("library")
 def test_a_prelu_after_a_dense_layer_is_one_op() -> None:
     source = dense_prelu()
     result = rewritten(source, recognize_prelu, recognize_prelu)
@@ -31,7 +30,6 @@ def test_a_prelu_after_a_dense_layer_is_one_op() -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_the_layer_is_one_in_the_report_and_its_prelu_a_threshold() -> None:
     source = dense_prelu(sign=True)
     converted, report = litebnn.convert_tflite(source, return_report=True)

@@ -21,7 +21,7 @@ def spelled_out(model: FloatModel, x: Tensor, slopes: object, form: str) -> Tens
 
 @pytest.mark.parametrize("form", ["fused", "neg", "mul"])
 @pytest.mark.parametrize("slopes", [0.25, np.arange(8).reshape(1, 1, 1, 8) / 4])
-def test_what_it_is_written_as_is_one_op(form: str, slopes: object, library: None) -> None:
+def test_what_it_is_written_as_is_one_op(form: str, slopes: object) -> None:
     model = FloatModel()
     source = model.finish(spelled_out(model, model.input(1, 3, 3, 8), slopes, form))
     result = rewritten(source, recognize_prelu, *rules_of("tidy"))
@@ -29,7 +29,7 @@ def test_what_it_is_written_as_is_one_op(form: str, slopes: object, library: Non
     assert_same_values(source, result)
 
 
-def test_slopes_may_carry_the_minus(library: None) -> None:
+def test_slopes_may_carry_the_minus() -> None:
     model = FloatModel()
     x = model.input(1, 3, 3, 8)
     below = model.elementwise("MUL", model.elementwise("RELU", model.elementwise("NEG", x)), model.const(-0.25))

@@ -28,7 +28,7 @@ def conv1d(model: FloatModel, between: str) -> Tensor:
 
 
 @pytest.mark.parametrize("between", ["number", "norm", "padding"])
-def test_nothing_is_left_of_the_layout_between_two_conv1ds(between: str, library: None) -> None:
+def test_nothing_is_left_of_the_layout_between_two_conv1ds(between: str) -> None:
     model = FloatModel()
     source = model.finish(model.max_pool(conv1d(model, between), 1, 1))
     passes = (sink_layouts, sink_layouts)
@@ -37,7 +37,7 @@ def test_nothing_is_left_of_the_layout_between_two_conv1ds(between: str, library
     assert_same_values(source, result)
 
 
-def test_a_reshape_of_a_boolean_goes_after_the_select(library: None) -> None:
+def test_a_reshape_of_a_boolean_goes_after_the_select() -> None:
     model = FloatModel()
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
     flat = model.op("RESHAPE", [condition, model.const((1, 24), np.int32)], (1, 24), type="BOOL")
@@ -47,7 +47,7 @@ def test_a_reshape_of_a_boolean_goes_after_the_select(library: None) -> None:
     assert_same_values(source, result)
 
 
-def test_a_reshape_before_an_int8_select_leaves_its_values_on_their_grid(library: None) -> None:
+def test_a_reshape_before_an_int8_select_leaves_its_values_on_their_grid() -> None:
     model = Int8Model()
     signs = model.sign8(model.input8((1 / 16, -40), 1, 6, 6, 32), "where_flat", EXACT_GRID)
     weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
@@ -58,7 +58,7 @@ def test_a_reshape_before_an_int8_select_leaves_its_values_on_their_grid(library
     assert_same_values(source, read_model(converted))
 
 
-def test_a_reshape_of_a_boolean_goes_after_all_that_makes_a_sign_of_it(library: None) -> None:
+def test_a_reshape_of_a_boolean_goes_after_all_that_makes_a_sign_of_it() -> None:
     model = FloatModel()
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 14, 4), model.const(0), type="BOOL")
     folded = model.op("RESHAPE", [condition, model.const((2, 7, 4), np.int32)], (2, 7, 4), type="BOOL")
@@ -70,7 +70,7 @@ def test_a_reshape_of_a_boolean_goes_after_all_that_makes_a_sign_of_it(library: 
     assert_same_values(source, result)
 
 
-def test_a_reshape_of_a_boolean_goes_after_all_that_makes_an_int8_sign_of_it(library: None) -> None:
+def test_a_reshape_of_a_boolean_goes_after_all_that_makes_an_int8_sign_of_it() -> None:
     """In a Conv1D that TensorFlow has quantized, the sign has the form 2 · cast - 1 of a boolean. Every op has its
     own scale and zero point.
     """

@@ -44,7 +44,7 @@ def body(model: FloatModel, kind: str) -> Tensor:
 
 
 @pytest.mark.parametrize("kind", ["scalar", "channels", "two", "slopes", "select", "concatenation", "padding", "gate"])
-def test_what_is_computed_channels_first_is_computed_channels_last(kind: str, library: None) -> None:
+def test_what_is_computed_channels_first_is_computed_channels_last(kind: str) -> None:
     model = FloatModel()
     source = model.finish(model.max_pool(transpose(model, body(model, kind), TO_CHANNELS_LAST), 2, 1))
     passes = (sink_layouts,)
@@ -53,7 +53,7 @@ def test_what_is_computed_channels_first_is_computed_channels_last(kind: str, li
     assert_same_values(source, result)
 
 
-def test_a_mean_of_positions_needs_no_transpose(library: None) -> None:
+def test_a_mean_of_positions_needs_no_transpose() -> None:
     model = FloatModel()
     source = model.finish(model.op("MEAN", [first(model), model.const([2, -1], np.int32)], (1, 8)))
     result = rewritten(source, sink_layouts, *rules_of("tidy"))
@@ -95,7 +95,7 @@ def test_a_transpose_of_more_axes_than_there_are_stays() -> None:
     assert run_pass(sink_layouts, built) == (False, ["TRANSPOSE", "RESHAPE"])
 
 
-def test_two_that_are_smaller_than_their_sum_do_not_take_turns(library: None) -> None:
+def test_two_that_are_smaller_than_their_sum_do_not_take_turns() -> None:
     model = FloatModel()
     rows = transpose(model, model.input(1, 3, 1, 8), TO_CHANNELS_FIRST)
     total = model.op("ADD", [rows, model.input(1, 8, 1, 2)], (1, 8, 3, 2))
@@ -128,7 +128,7 @@ def test_reductions_over_axes_that_cannot_be_named_otherwise_stay(kind: str) -> 
 
 
 @pytest.mark.parametrize("keep_dims", [True, False])
-def test_a_reduction_keeps_its_axes_where_it_did(keep_dims: bool, library: None) -> None:
+def test_a_reduction_keeps_its_axes_where_it_did(keep_dims: bool) -> None:
     model = FloatModel()
     shape = (1, 1, 4, 6) if keep_dims else (1, 4, 6)
     source = model.finish(model.op("SUM", [first(model), model.const(-3, np.int32)], shape, keep_dims=keep_dims))

@@ -19,7 +19,7 @@ def estimated(model: FloatModel, x: Tensor, form: str, name: str = "ROUND") -> T
 
 @pytest.mark.parametrize("form", ["(r - x) + x", "x + (r - x)", "r - (x - x)"])
 @pytest.mark.parametrize("name", ["ROUND", "FLOOR", "CEIL"])
-def test_what_is_left_is_the_rounding(form: str, name: str, library: None) -> None:
+def test_what_is_left_is_the_rounding(form: str, name: str) -> None:
     model = FloatModel()
     x = model.input(1, 64)
     source = model.finish(model.elementwise("NEG", estimated(model, x, form, name)))

@@ -17,7 +17,6 @@ def padded(model: FloatModel, x: Tensor, before: int, behind: int, value: float 
     return model.op("PAD" if value is None else "PADV2", inputs, (*x.dims[:-1], before + x.channels + behind))
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=20)
 @given(st.integers(0, 2), st.booleans(), st.sampled_from([None, 0.0]))
 def test_only_the_part_that_something_is_added_to_changes(place: int, is_first: bool, zero: float | None) -> None:

@@ -65,7 +65,6 @@ def test_signs_are_charged_for_each_part(signs: int, is_too_many: bool) -> None:
         assert run_pass(compute_before_moving, built)[1].count("LceQuantize") == 64 * signs
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=20)
 @given(
     st.lists(st.sampled_from([32, 64, 40]), min_size=1, max_size=4),

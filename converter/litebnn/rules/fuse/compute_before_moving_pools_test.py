@@ -3,8 +3,8 @@ import pytest
 
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.fuse.compute_before_moving import compute_before_moving
-from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
+from litebnn.rules.phases import run_phases
+from tests.support.float_models import FloatModel, binarized, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)
 
@@ -14,8 +14,7 @@ def pooled(bias: float, *, fused: bool, activation: str = "RELU") -> tuple[list[
     weights = sign_weights(RNG, 8, 3, 3, 32, alpha=False)
     x = model.conv(model.sign(model.input(1, 8, 8, 32)), weights, np.full(8, bias))
     x = model.max_pool(x, 2, 2, activation=activation.lower() if fused else "none")
-    built = model.model(x if fused else model.elementwise(activation, x))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, x if fused else model.elementwise(activation, x))
     return op_names(built), [op.output.dims for op in built.graphs[0].ops]
 
 

@@ -6,10 +6,16 @@ import pytest
 import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.rules.build.notes import Notes
 from litebnn.rules.fuse.compute_before_moving import compute_before_moving
-from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
+from tests.support.float_models import (
+    FloatModel,
+    assert_same_values,
+    binarized,
+    dyadic,
+    op_names,
+    run_pass,
+    sign_weights,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -21,8 +27,7 @@ def test_a_flatten_between_binary_layers_is_one_of_bits(sign_first: bool) -> Non
     x = model.reshape(model.sign(x), 1, 576) if sign_first else model.sign(model.reshape(x, 1, 576))
     x = model.dense(x, sign_weights(RNG, 10, 576), np.ones(10))
     x = model.elementwise("ADD", model.elementwise("MUL", x, model.const(np.full(10, 2))), model.const(np.ones(10)))
-    built = model.model(x)
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, x)
     assert op_names(built) == ["LceQuantize", "LceBconv2d", "RESHAPE", "LceBconv2d", "RESHAPE"]
     bits = built.graphs[0].ops[2].output
     assert (bits.type, bits.dims) == ("INT32", (1, 1, 1, 18))
@@ -31,8 +36,7 @@ def test_a_flatten_between_binary_layers_is_one_of_bits(sign_first: bool) -> Non
 def test_a_flatten_of_channels_that_fill_no_words_happens_before_the_sign() -> None:
     model = FloatModel()
     x = model.reshape(model.sign(model.input(1, 3, 3, 40)), 1, 360)
-    built = model.model(model.dense(x, sign_weights(RNG, 10, 360)))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.dense(x, sign_weights(RNG, 10, 360)))
     assert op_names(built) == ["RESHAPE", "LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
 
 
@@ -70,7 +74,6 @@ def test_what_reshapes_floats_or_has_two_unknown_dimensions_is_not_merged() -> N
     assert run_pass(compute_before_moving, model.model(twice)) == (False, ["LceQuantize", "RESHAPE", "RESHAPE"])
 
 
-@pytest.mark.usefixtures("library")
 def test_all_signs_of_what_is_reshaped_are_packed_before_it() -> None:
     """The float tensor stays, because ops other than the sign read it."""
     model = FloatModel()
@@ -100,7 +103,6 @@ def layer_reshaped(model: FloatModel, *dims: int) -> tuple[Tensor, Tensor]:
     return layer, model.reshape(layer, *dims)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("step", ["MUL", "SUB", "SUB from", "RELU", "NEG"])
 def test_what_a_layer_can_fuse_is_fused_before_a_reshape(step: str) -> None:
     model = FloatModel()

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -34,7 +32,6 @@ def transposed(channels: int, taps: int, *, twice: bool = False) -> bytes:
     return model.finish(y, x) if twice else model.finish(y)
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=20)
 @given(st.sampled_from([32, 64, 40, 3]), st.integers(2, 5), st.booleans())
 def test_results_stay_and_bits_are_interleaved_where_words_are_whole(channels: int, taps: int, twice: bool) -> None:
@@ -50,7 +47,6 @@ def test_results_stay_and_bits_are_interleaved_where_words_are_whole(channels: i
         assert names.count("LceQuantize") == 1
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=40)
 @given(st.sampled_from([32, 40]), st.lists(st.sampled_from(ON_CHANNELS), max_size=4), st.data())
 def test_signs_of_sums_right_at_the_threshold(channels: int, ops: list[str], data: st.DataObject) -> None:
@@ -73,7 +69,6 @@ def test_signs_of_sums_right_at_the_threshold(channels: int, ops: list[str], dat
     np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("library")
 def test_what_works_on_channels_goes_to_each_phase() -> None:
     source = transposed(32, 3)
     passes = (recognize_signs, split_transposed_convs, binarize_layers, remove_dead_ops)
@@ -99,7 +94,6 @@ def test_what_others_read_or_floats_computed_stays() -> None:
     assert op_names(rewritten(source, compute_before_moving))[-2:] == ["CONCATENATION", "RELU6"]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("form", ["where_ge", "0 and 1"])
 def test_the_bits_of_a_transposed_convolution_are_cropped(form: str, same: bool) -> None:

@@ -5,7 +5,6 @@ from litebnn.rules.fuse.flatten_concatenations import flatten_concatenations
 from tests.support.float_models import FloatModel, assert_same_values, rewritten
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("axis", "parts"), [(3, 3), (-1, 3), (2, 2)])
 def test_parts_of_parts_along_the_channels_are_parts(axis: int, parts: int) -> None:
     model = FloatModel()

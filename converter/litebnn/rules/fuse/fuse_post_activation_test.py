@@ -4,9 +4,7 @@ import pytest
 import litebnn
 from litebnn.contract import Activation
 from litebnn.rules.build.bconv import bconv_options, multiplier_and_bias
-from litebnn.rules.build.notes import Notes
-from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, binarized, op_names, sign_weights
 
 RNG = np.random.default_rng(0)
 
@@ -21,8 +19,7 @@ def fused_model(*steps: str) -> tuple[list[str], FloatModel]:
             x = model.elementwise("SUB", model.const(RNG.choice([0.5, 2.0], 8)), x)
         else:
             x = model.elementwise(step, x)
-    built = model.model(x)
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, x)
     model.graph = built.graphs[0]
     return op_names(built), model
 
@@ -46,8 +43,7 @@ def test_other_orders_keep_their_activation(steps: tuple[str, ...]) -> None:
 def test_an_activation_that_never_binds_goes() -> None:
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 8, 1, 1, 32, alpha=False), np.full(8, 40.0))
-    built = model.model(model.elementwise("RELU", x))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.elementwise("RELU", x))
     assert op_names(built) == ["LceQuantize", "LceBconv2d"]
     assert bconv_options(built.graphs[0].ops[-1]).fused_activation_function == Activation.NONE
 
@@ -55,16 +51,14 @@ def test_an_activation_that_never_binds_goes() -> None:
 def test_what_others_see_is_not_fused() -> None:
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 8, 3, 3, 32))
-    built = model.model(model.elementwise("RELU", x), x)
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.elementwise("RELU", x), x)
     assert op_names(built)[-1] == "RELU"
 
 
 def test_a_constant_for_each_position_is_not_fused() -> None:
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 8, 3, 3, 32))
-    built = model.model(model.elementwise("ADD", x, model.const(np.ones((1, 4, 4, 8)))))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.elementwise("ADD", x, model.const(np.ones((1, 4, 4, 8)))))
     assert op_names(built)[-1] == "ADD"
 
 
@@ -73,13 +67,11 @@ def test_a_product_that_overflows_is_not_fused() -> None:
     x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 8, 3, 3, 32))
     for _ in range(3):
         x = model.elementwise("MUL", x, model.const(np.full(8, 1e30)))
-    built = model.model(x)
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, x)
     assert op_names(built)[-1] == "MUL"
     assert np.all(np.isfinite(multiplier_and_bias(built.graphs[0].ops[1])))
 
 
-@pytest.mark.usefixtures("library")
 def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
     """The threshold is the next float above 3.375. If the bias were subtracted from this threshold and from 3.375, both
     differences would be rounded to the same float."""

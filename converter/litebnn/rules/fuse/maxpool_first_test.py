@@ -35,7 +35,6 @@ def names_after(model: FloatModel, *outputs: Tensor) -> list[str]:
     return [op.name for op in shrunk(model.finish(*outputs)).ops()]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("activation", ["none", "relu", "relu6"])
 def test_a_batch_norm_is_done_for_the_largest_values(same: bool, activation: str) -> None:
@@ -47,7 +46,6 @@ def test_a_batch_norm_is_done_for_the_largest_values(same: bool, activation: str
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("layer", ["CONV_2D", "DEPTHWISE_CONV_2D"])
 def test_a_convolution_negates_the_channels_that_a_batch_norm_negates(layer: str) -> None:
     model = FloatModel()
@@ -64,7 +62,6 @@ def test_a_convolution_negates_the_channels_that_a_batch_norm_negates(layer: str
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_in_a_network_of_binary_layers_too() -> None:
     model = FloatModel()
     y = model.conv(model.input(1, 8, 8, 8), dyadic(RNG, 8, 1, 1, 8), dyadic(RNG, 8))
@@ -76,7 +73,6 @@ def test_in_a_network_of_binary_layers_too() -> None:
     assert_same_values(source, read_model(converted))
 
 
-@pytest.mark.usefixtures("library")
 def test_what_rises_goes_after_though_a_negative_scale_stays() -> None:
     model = FloatModel()
     source = model.finish(model.max_pool(batch_norm(model, model.input(1, 8, 8, 8), MIXED), 2, 2))
@@ -85,7 +81,6 @@ def test_what_rises_goes_after_though_a_negative_scale_stays() -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_the_clamp_of_the_pooling_goes_into_what_is_after_it() -> None:
     model = FloatModel()
     x = batch_norm(model, model.input(1, 8, 8, 8), MIXED, activation="none")
@@ -105,7 +100,6 @@ def test_two_clamps_stay(activation: str) -> None:
     assert names_after(model, model.max_pool(x, 2, 2, activation="relu1"))[-1] == "MAX_POOL_2D"
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("slope", [0.0, 0.25])
 def test_a_prelu_that_rises_goes_after(slope: float) -> None:
     model = FloatModel()

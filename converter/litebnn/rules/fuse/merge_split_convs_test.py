@@ -44,7 +44,6 @@ def split_convs(
     return model.finish(model.op("CONCATENATION", convs[::order], dims, axis=3, fused_activation_function=0))
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=10)
 @given(st.integers(2, 5), st.sampled_from([(1, 1), (2, 1)]), st.sampled_from([3, -1]))
 def test_convolutions_of_the_parts_are_one_with_groups(groups: int, stride: tuple[int, int], axis: int) -> None:
@@ -88,7 +87,6 @@ def test_filters_without_axes_stay() -> None:
     assert run_pass(merge_split_convs, built)[0] is False
 
 
-@pytest.mark.usefixtures("library")
 def test_a_split_into_one_part_is_none() -> None:
     source = split_convs(1)
     result = rewritten(source, *PASSES)

@@ -3,8 +3,7 @@ import pytest
 
 from litebnn.contract import ALWAYS_MINUS_ONE, ALWAYS_PLUS_ONE
 from litebnn.rules.build.notes import Notes
-from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, binarized, op_names, sign_weights
 
 RNG = np.random.default_rng(0)
 
@@ -13,9 +12,7 @@ def two_layers(channels: int, *, same: bool, scale: object = 1.0, shift: object 
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 8, 8, channels)), sign_weights(RNG, 32, 3, 3, channels), same=same)
     x = model.elementwise("ADD", model.elementwise("MUL", x, model.const(scale)), model.const(shift))
-    built = model.model(model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    built, notes = binarized(model, model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)))
     model.graph = built.graphs[0]
     return model, notes
 
@@ -45,8 +42,7 @@ def test_a_sign_that_never_changes_has_an_extreme_threshold() -> None:
 def test_an_output_that_is_read_as_float_stays_float() -> None:
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, 32, 3, 3, 32))
-    built = model.model(model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)), model.elementwise("NEG", x))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)), model.elementwise("NEG", x))
     assert sorted(op_names(built)) == ["LceBconv2d", "LceBconv2d", "LceQuantize", "LceQuantize", "NEG"]
 
 
@@ -58,7 +54,6 @@ def test_not_a_number_is_no_threshold() -> None:
 def test_an_output_of_the_model_stays_float() -> None:
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, 32, 3, 3, 32))
-    built = model.model(model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)), x)
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)), x)
     assert op_names(built) == ["LceQuantize", "LceBconv2d", "LceQuantize", "LceBconv2d"]
     assert [output.type for output in built.graphs[0].outputs] == ["FLOAT32", "FLOAT32"]

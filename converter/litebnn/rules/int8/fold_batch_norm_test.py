@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -47,7 +45,6 @@ def norms(draw: st.DrawFn) -> list[tuple[str, list[float], bool, str]]:
     return [(*op, "none" if op is not ops[-1] else last) for op in ops]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("layer", SHAPES)
 @given(norms(), st.booleans())
 @settings(max_examples=15)
@@ -66,7 +63,6 @@ def test_a_batch_norm_becomes_scales_and_bias(
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("clamp", ["RELU", "RELU6", "RELU_N1_TO_1"])
 def test_a_clamp_is_fused(clamp: str) -> None:
     model = TrainedModel()
@@ -122,7 +118,6 @@ def test_an_op_that_cannot_be_folded_stays(other: str) -> None:
     assert len(op_names(rewritten(model.finish(*outputs), fold_batch_norm))) == len(model.graph.ops)
 
 
-@pytest.mark.usefixtures("library")
 def test_a_network_of_fake_quantization_is_int8_all_through() -> None:
     """Batch norms with negative multipliers around a residual block, depthwise and dense layers."""
     model, grid = TrainedModel(), (6 / 255, -128)
@@ -175,7 +170,6 @@ def test_the_work_of_a_dense_layer_whose_weights_have_no_shape_in_the_file() -> 
     assert count_macs(result) == (0, 120, 0)
 
 
-@pytest.mark.usefixtures("library")
 def test_weights_alone_that_were_trained_are_stored_as_int8() -> None:
     model = TrainedModel()
     weights = quantized_weights(model, RNG.integers(-9, 9, SHAPES["conv"]), SHAPES["conv"])

@@ -8,8 +8,7 @@ from litebnn.analysis.quantization import Ranges, parameters
 from litebnn.graph import Model, Tensor
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.int8.insert_quantization import insert_quantization
-from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, binarized, op_names, sign_weights
 
 
 def inserted_into(model: Model, ranges: Ranges, input_type: str = "float32") -> Notes:
@@ -132,8 +131,7 @@ def test_an_input_that_only_signs_read_is_quantized_where_it_is_to_be_int8(input
     model = FloatModel()
     x = model.input(1, 4, 4, 32)
     y = model.conv(model.sign(x), sign_weights(np.random.default_rng(0), 8, 3, 3, 32))
-    binary = model.model(y)
-    run_phases(binary, BINARY_PHASES, Notes(binary))
+    binary, _ = binarized(model, y)
     inserted_into(binary, {x: (-1.0, 1.0)}, input_type)
     assert op_names(binary).count("QUANTIZE") == quantized
 
@@ -173,8 +171,7 @@ def test_what_only_signs_read_is_finer_near_zero() -> None:
     model = FloatModel()
     x = model.elementwise("HARD_SWISH", model.input(1, 4, 4, 32))
     y = model.conv(model.sign(x), sign_weights(np.random.default_rng(0), 8, 3, 3, 32))
-    binary = model.model(y)
-    run_phases(binary, BINARY_PHASES, Notes(binary))
+    binary, _ = binarized(model, y)
     inserted_into(binary, {x: (-32.0, 16.0)})
     [grid] = [op.output.per_tensor_quantization for op in binary.graphs[0].ops if op.name == "QUANTIZE"]
     scale, zero_point = grid or (0.0, 0)

@@ -89,7 +89,6 @@ def test_a_softmax_writes_its_own_grid_and_others_are_made_of_that() -> None:
         assert built.graphs[0].outputs[0].per_tensor_quantization == pytest.approx((scale, zero_point))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("has_bias", [True, False])
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (6, 2)])
 def test_a_dense_layer_with_a_scale_for_each_channel_becomes_a_convolution(

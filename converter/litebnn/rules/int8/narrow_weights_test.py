@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +42,6 @@ def only_dense(model: bytes | Model) -> Op:
     return next(op for op in graph.ops if op.name == "FULLY_CONNECTED")
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=25)
 @given(
     st.sampled_from(["int4", "int2"]),
@@ -80,7 +77,6 @@ def test_narrow_weights_become_narrower_but_not_wider(
     assert "INT4" not in types
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("type", ["int4", "int2"])
 @pytest.mark.parametrize("stored", [in_half_precision, with_quantized_weights])
 def test_weights_that_the_source_stores_in_fewer_bits_too(stored: Callable[[bytes], bytes], type: str) -> None:
@@ -96,7 +92,6 @@ def test_weights_that_the_source_stores_in_fewer_bits_too(stored: Callable[[byte
     np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=15)
 @given(st.sampled_from(["int4", "int2"]), st.integers(1, 3), st.integers(1, 70), st.integers(1, 40), st.integers(0, 99))
 def test_dynamic_range_quantizes_the_input(type: str, rows: int, inputs: int, outputs: int, seed: int) -> None:
@@ -128,7 +123,6 @@ def int8_dense(rng: np.random.Generator, inputs: int, outputs: int, weights: Arr
     return model
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=25)
 @given(st.sampled_from(["int4", "int2"]), st.integers(1, 70), st.integers(1, 40), st.integers(0, 2**16))
 def test_an_int8_layer_stays_within_a_level(type: str, inputs: int, outputs: int, seed: int) -> None:
@@ -145,7 +139,6 @@ def test_an_int8_layer_stays_within_a_level(type: str, inputs: int, outputs: int
     assert np.abs(actual - expected).max() <= 1
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("type", ["int4", "int2"])
 def test_layers_that_samples_made_int8(type: str) -> None:
     rng = np.random.default_rng(0)
@@ -194,7 +187,6 @@ def test_the_report_says_what_it_takes_and_what_changes() -> None:
     assert "INT2" in str(report)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("dynamic_range", [False, True])
 @pytest.mark.parametrize(("alpha", "is_narrow"), [(2e-38, True), (1e-38, False), (1e-45, False)])
 def test_weights_whose_scale_a_runtime_refuses_stay(alpha: float, is_narrow: bool, dynamic_range: bool) -> None:
@@ -330,7 +322,6 @@ def test_a_layer_without_a_bias_needs_none() -> None:
     assert (kernel.type, reasons) == ("INT2", [])
 
 
-@pytest.mark.usefixtures("library")
 def test_verify_knows_that_dynamic_range_changes_results() -> None:
     source = dense(np.random.default_rng(0), 2, 256, 64)
     for dynamic_range, least, most in ((False, 0.0, 1e-5), (True, 1e-5, 0.05)):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 import warnings
 from typing import Any
@@ -45,7 +43,6 @@ def layer(model: FloatModel, x: Tensor, name: str, kind: str, channels: int, tap
     return model.conv(x, weights, bias, same=True, stride=(stride, stride), activation="relu")
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=20)
 @given(
     st.sampled_from(["conv", "depthwise", "transposed"]),
@@ -67,7 +64,6 @@ def test_results_are_equal_to_the_last_bit(name: str, kind: str, taps: int, stri
     np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("library")
 def test_weights_that_the_source_stores_in_half_precision() -> None:
     model = FloatModel()
     weights = weights_of("ternary", 40, 3, 3, 40).astype(np.float16).astype(np.float32)
@@ -78,7 +74,6 @@ def test_weights_that_the_source_stores_in_half_precision() -> None:
     assert report.difference < 1e-6
 
 
-@pytest.mark.usefixtures("library")
 def test_a_channel_of_zeros_takes_no_second_bit() -> None:
     model = FloatModel()
     weights = weights_of("binary", 32, 3, 3, 64)
@@ -130,7 +125,6 @@ def test_an_int8_layer_says_why_its_weights_stay() -> None:
         assert "only convolutions in float read packed weights, so its weights stay INT8" in each.reasons
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", ["binary", "ternary"])
 def test_without_the_option_a_line_says_how_small_the_file_could_be(kind: str) -> None:
     model = FloatModel()

@@ -9,7 +9,6 @@ from tests.support.quantized_models import Int8Model, TrainedModel
 Grid = tuple[float, int]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("activation", ["RELU", "RELU6", "RELU_N1_TO_1"])
 @pytest.mark.parametrize("grid", [(0.45, -128), (0.35, 3), (5.98 / 255, -128)])
 def test_a_relu_after_the_batch_norm_of_a_trained_layer_is_none_of_floats(activation: str, grid: Grid) -> None:

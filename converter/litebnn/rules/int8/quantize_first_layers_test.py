@@ -6,7 +6,7 @@ from litebnn.graph import Tensor
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.int8.quantize_first import quantize_first
 from litebnn.rules.phases import BINARY_PHASES, run_phases
-from tests.support.float_models import FloatModel, assert_same_values, op_names, run_pass, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, binarized, op_names, run_pass, sign_weights
 
 # The scale is chosen so that no dot product is halfway between two int8 values. Runtimes would round such a dot product
 # differently.
@@ -26,7 +26,6 @@ def binary_layer(*, sign_only: bool = False) -> tuple[FloatModel, Tensor]:
     return model, x if sign_only else model.conv(x, WEIGHTS, np.arange(8))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("sign_only", [False, True])
 def test_the_op_rounds_as_quantize_does(sign_only: bool) -> None:
     model, x = binary_layer(sign_only=sign_only)
@@ -49,12 +48,10 @@ def test_what_is_read_otherwise_too_stays_float(other: str) -> None:
         "other grid": lambda: [quantized(model, x, 2.0)],
         "output": lambda: [x],
     }[other]()
-    built = model.model(*outputs)
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, *outputs)
     assert not run_pass(quantize_first, built)[0]
 
 
-@pytest.mark.usefixtures("library")
 def test_a_dense_layer_writes_int8_before_its_reshape() -> None:
     model = FloatModel()
     weights = sign_weights(np.random.default_rng(0), 8, 64)

@@ -29,7 +29,6 @@ def joined(model: FloatModel, x: Tensor) -> Tensor:
     return model.op("CONCATENATION", [x, other], (1, 4, 4, 64), axis=3, fused_activation_function=0)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("move", [pooled, transposed, interleaved, joined])
 def test_layers_write_the_levels_that_are_moved(move: object) -> None:
     model = TrainedModel()

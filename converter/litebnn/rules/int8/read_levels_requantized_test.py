@@ -20,7 +20,6 @@ def twice(scale: float, *, output: bool = False) -> bytes:
     return model.finish(levels if output else model.op("DEQUANTIZE", [levels], (1, 4), version=2))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
     ("source", "names"),
     [

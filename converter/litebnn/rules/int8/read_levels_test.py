@@ -15,7 +15,6 @@ def sign_of_levels(type: str = "INT8", between: str = "") -> bytes:
     return model.finish(model.sign(model.elementwise(between, x) if between else x))
 
 
-@pytest.mark.usefixtures("library")
 def test_the_levels_are_packed_themselves() -> None:
     source = sign_of_levels()
     result = rewritten(source, recognize_signs, read_levels, remove_dead_ops)

@@ -36,7 +36,6 @@ def scaled(model: Model, *ranged: Tensor, limits: Range = (-1.0, 2.0)) -> Notes:
     return notes
 
 
-@pytest.mark.usefixtures("library")
 @settings(max_examples=20)
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=4), st.booleans(), st.booleans(), st.integers(0, 99))
 def test_each_part_is_scaled_by_its_own_constants(sizes: list[int], is_first: bool, is_vector: bool, seed: int) -> None:
@@ -67,7 +66,6 @@ def test_other_products_stay(case: str) -> None:
     assert op_names(built) == ["CONCATENATION", "MUL"]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("pool", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
 def test_pools_move_to_the_parts(pool: str) -> None:
     model = FloatModel()
@@ -113,7 +111,6 @@ def test_a_pool_that_others_read_stays() -> None:
     assert op_names(built) == ["CONCATENATION", "MAX_POOL_2D", "MUL", "RELU"]
 
 
-@pytest.mark.usefixtures("library")
 def test_a_narrow_part_of_a_dense_block_keeps_its_levels() -> None:
     model, rng = FloatModel(), np.random.default_rng(0)
     x = model.input(1, 6, 6, 32)

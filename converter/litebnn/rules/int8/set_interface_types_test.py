@@ -92,7 +92,6 @@ def test_an_int8_output_stays_beside_a_uint8_one() -> None:
     assert [tensor.type for tensor in built.graphs[0].outputs] == ["INT8", "UINT8"]
 
 
-@pytest.mark.usefixtures("library")
 @given(scale=st.sampled_from([0.5, 0.1, 1 / 255, 3.7]), zero_point=st.integers(-128, 127), seed=st.integers(0, 9))
 def test_uint8_outputs_are_the_int8_ones_in_other_bytes(scale: float, zero_point: int, seed: int) -> None:
     def predicted(kind: str) -> np.ndarray:

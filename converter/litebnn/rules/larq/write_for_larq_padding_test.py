@@ -11,7 +11,6 @@ RNG = np.random.default_rng(0)
 BINARY = (*rules_of("thresholds"), *rules_of("binarize"), *rules_of("fuse"))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("channels", [32, 20, 40])
 @pytest.mark.parametrize(("value", "convs"), [(None, 2), (1.0, 1)])
 def test_bits_are_padded_before(channels: int, value: float | None, convs: int) -> None:

@@ -34,7 +34,6 @@ def two_layers(activation: str, *, same: bool = True, read_twice: bool = True) -
     return model.finish(model.conv(model.sign(x), sign_weights(RNG, 8, 1, 1, 32)), *others)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("activation", "ops"), [("none", 0), ("relu", 3), ("relu6", 3), ("relu1", 3)])
 def test_a_fused_activation_stands_after(activation: str, ops: int) -> None:
     source = two_layers(activation)
@@ -45,7 +44,6 @@ def test_a_fused_activation_stands_after(activation: str, ops: int) -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("activation", ["none", "relu"])
 def test_bits_are_packed_after(activation: str) -> None:
     source = two_layers(activation, read_twice=False)
@@ -55,7 +53,6 @@ def test_bits_are_packed_after(activation: str) -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_halves_of_a_level_next_to_a_number_add_up() -> None:
     """The first layer writes floats, because its input has an odd number of channels. The sign of these floats compares
     strictly (x > threshold), because of the layer's bias.
@@ -78,7 +75,6 @@ def test_other_padding_stays_fused() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:experimental_default_int8_range")
-@pytest.mark.usefixtures("library")
 def test_int8_is_quantized_after() -> None:
     options = {"experimental_default_int8_range": (-3, 3), "larq_compatible": True}
     converted = litebnn.convert_tflite(two_layers("relu"), **options)

@@ -25,7 +25,6 @@ def test_a_lone_sign_becomes_one_of_two_values_and_is_named(scale: float) -> Non
     assert "sign_2: taken for 1 where its input is 0" in next(iter(notes.warnings))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("scale", "expected"), [(1, [-1, -1, 1, 1]), (-1, [1, 1, -1, -1])])
 def test_values_are_what_they_were_with_a_sign_of_zero_that_is_1(scale: float, expected: list[float]) -> None:
     model = FloatModel()
@@ -35,7 +34,6 @@ def test_values_are_what_they_were_with_a_sign_of_zero_that_is_1(scale: float, e
     np.testing.assert_array_equal(actual, [expected])
 
 
-@pytest.mark.usefixtures("library")
 def test_the_zero_of_a_ternary_quantizer_is_a_level_and_stays() -> None:
     model = FloatModel()
     source = model.finish(model.conv(ternary(model, model.input(1, 8, 8, 32)), WEIGHTS))

@@ -12,7 +12,6 @@ from tests.support.float_models import FloatModel, assert_same_values, op_names,
 RNG = np.random.default_rng(0)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("level", [0.0, 0.25, -1.5])
 @pytest.mark.parametrize("form", ["where_ge", "where_gt", "where_lt", "where_le"])
 def test_a_threshold_becomes_one_difference(form: str, level: float) -> None:
@@ -24,7 +23,6 @@ def test_a_threshold_becomes_one_difference(form: str, level: float) -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_a_falling_sign_is_negated_in_the_filters_that_read_it() -> None:
     model = FloatModel()
     x = model.input(1, 4, 4, 32)

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from litebnn.analysis.quantization import parameters
 from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
@@ -12,7 +11,6 @@ from litebnn.rules.thresholds.work_on_bits import work_on_bits
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 
-@pytest.mark.usefixtures("library")
 def test_two_signs_of_one_tensor_are_packed_and_unpacked_once() -> None:
     model = FloatModel()
     x = model.input(1, 4, 4, 32)
@@ -23,7 +21,6 @@ def test_two_signs_of_one_tensor_are_packed_and_unpacked_once() -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_two_signs_of_one_tensor_that_are_transposed_alike_are_transposed_once() -> None:
     model = FloatModel()
     x = model.input(1, 32, 4, 4)
@@ -46,7 +43,6 @@ def test_outputs_of_the_graph_and_signs_of_other_tensors_stay() -> None:
     assert sorted(names) == 3 * ["LceDequantize"] + 2 * ["LceQuantize"]
 
 
-@pytest.mark.usefixtures("library")
 def test_what_packs_an_unpacked_sign_is_that_signs_bits() -> None:
     model = FloatModel()
     sign = model.sign(model.input(1, 4, 4, 32))

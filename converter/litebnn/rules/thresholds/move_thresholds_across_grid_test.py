@@ -36,7 +36,6 @@ def two_layers(grid: Grid, between: str = "", form: str = "where", *, both: bool
     return model.finish(y, *([x] if both else []))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("between", ["", "pool", "reshape"])
 @pytest.mark.parametrize("form", ["where", "where_lt", "where_gt", "where_flat", "zeros_replaced", "ste_sign"])
 @pytest.mark.parametrize("grid", [(0.5, 5), (0.75, -127), (1 / 16, 126)])
@@ -49,7 +48,6 @@ def test_a_layer_that_signs_read_writes_bits(grid: Grid, form: str, between: str
     np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("grid", "both"), [((0.5, -128), False), ((0.5, 5), True)])
 def test_a_grid_that_ends_at_zero_and_levels_that_others_read_stay(grid: Grid, both: bool) -> None:
     source = two_layers(grid, both=both)

@@ -6,19 +6,24 @@ from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Tensor
 from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.build.notes import Notes
-from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.lower_thresholds import lower_thresholds
 from litebnn.rules.thresholds.move_thresholds import move_thresholds
-from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
+from tests.support.float_models import (
+    FloatModel,
+    assert_same_values,
+    binarized,
+    dyadic,
+    op_names,
+    run_pass,
+    sign_weights,
+)
 
 RNG = np.random.default_rng(0)
 IN_BITS = ["LceQuantize", "LceBconv2d", "LceBMaxPool2d", "LceBconv2d"]
 
 
 def after_passes(model: FloatModel, *outputs: object) -> tuple[list[str], Notes]:
-    built = model.model(*outputs)  # type: ignore[arg-type]
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
+    built, notes = binarized(model, *outputs)  # type: ignore[arg-type]
     return op_names(built), notes
 
 
@@ -82,7 +87,6 @@ def test_pooling_that_others_read_stays() -> None:
     assert names == ["LceQuantize", "LceBconv2d", "MAX_POOL_2D", "LceQuantize", "LceBconv2d"]
 
 
-@pytest.mark.usefixtures("library")
 def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
     """If the dot product is -3.5, x = dot + 1.625 is equal to the threshold of x <= -1.875. The opposite of this
     comparison is x >= the next float above -1.875. If this float were subtracted from the bias 1.625, the difference
@@ -98,7 +102,6 @@ def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
     np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("library")
 def test_a_strict_threshold_after_another_op_is_not_lost_in_the_sums_of_a_layer() -> None:
     """A runtime starts each sum of a layer with the bias. If the threshold (the float just above 0.5) moved into the
     bias, adding larger products could round it to 0.5.
@@ -117,7 +120,6 @@ def test_a_strict_threshold_after_another_op_is_not_lost_in_the_sums_of_a_layer(
         np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("channels", [8, 64])
 @pytest.mark.parametrize("scale", [2.0, 0.0, -2.0])
 def test_bits_are_padded_with_what_is_below_all_numbers(scale: float, channels: int) -> None:
@@ -170,7 +172,6 @@ def pooled_layer(model: FloatModel, case: str = "", scale: float = 3.0, shift: f
     return model.packed(x)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("case", ["", "depthwise"])
 @pytest.mark.parametrize("is_rounded", [False, True])
 def test_a_float_layer_adds_the_threshold_to_its_bias_if_the_source_rounds(case: str, is_rounded: bool) -> None:

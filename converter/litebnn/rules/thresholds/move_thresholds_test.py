@@ -5,11 +5,18 @@ import litebnn
 from litebnn.contract import Activation
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.rules.build.notes import Notes
-from litebnn.rules.phases import BINARY_PHASES, rules_of, run_phases
+from litebnn.rules.phases import rules_of
 from litebnn.rules.thresholds.move_thresholds import move_thresholds
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
+from tests.support.float_models import (
+    FloatModel,
+    assert_same_values,
+    binarized,
+    op_names,
+    rewritten,
+    run_pass,
+    sign_weights,
+)
 from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 RNG = np.random.default_rng(0)
@@ -23,8 +30,7 @@ def names_of(scale: object, shift: object, *, one_padding: bool = False) -> list
     x = model.sign(model.elementwise("ADD", x, model.const(shift)))
     if one_padding:
         x = model.pad(x, [(1, 1), (1, 1)], 1.0)
-    built = model.model(model.conv(x, sign_weights(RNG, 8, 3, 3, 32)))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 32)))
     return op_names(built)
 
 
@@ -48,7 +54,6 @@ def test_a_scale_of_zero_is_a_sign_that_never_changes() -> None:
     assert names_of(np.zeros(32), np.ones(32)) == ["MUL", "ADD", "LceQuantize", "LceBconv2d"]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("form", ["where_ge", "where_gt", "where_lt", "where_le"])
 @pytest.mark.parametrize("padded", [False, True])
 def test_exact_sums_turn_where_the_source_does(form: str, padded: bool) -> None:
@@ -74,7 +79,7 @@ def after_prelu(model: FloatModel, x: Tensor, slopes: np.ndarray, scale: float) 
 
 
 @pytest.mark.parametrize("scale", [0.5, -2.0])
-def test_a_prelu_only_moves_the_threshold(scale: float, library: None) -> None:
+def test_a_prelu_only_moves_the_threshold(scale: float) -> None:
     model = FloatModel()
     source = model.finish(model.sign(after_prelu(model, model.input(1, 4, 4, 32), SLOPES, scale), "where_ge"))
     result = rewritten(source, *rules_of("thresholds"), move_thresholds, *rules_of("lower"), *rules_of("tidy"))
@@ -83,7 +88,7 @@ def test_a_prelu_only_moves_the_threshold(scale: float, library: None) -> None:
 
 
 @pytest.mark.parametrize("scale", [0.5, -2.0])
-def test_a_layer_before_it_writes_bits(scale: float, library: None) -> None:
+def test_a_layer_before_it_writes_bits(scale: float) -> None:
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 32, 3, 3, 32))
     x = model.sign(after_prelu(model, x, SLOPES, scale), "where_ge")
@@ -93,7 +98,6 @@ def test_a_layer_before_it_writes_bits(scale: float, library: None) -> None:
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("clamp", ["RELU", "RELU6", "RELU_N1_TO_1"])
 @pytest.mark.parametrize("shift", [0.5, -0.5, -3.0])
 def test_a_clamp_between_two_batch_norms_goes_where_it_holds_the_threshold(clamp: str, shift: float) -> None:
@@ -152,8 +156,7 @@ def between_layers(kind: str, slope: float = 0.5) -> list[str]:
         y = model.op(kind, [x, model.const(np.full((1, 1, 32), slope))], x.dims)
     else:
         y = model.op(kind, [x], x.dims)
-    built = model.model(model.conv(model.sign(y), sign_weights(RNG, 8, 3, 3, 32)))
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.conv(model.sign(y), sign_weights(RNG, 8, 3, 3, 32)))
     return op_names(built)
 
 
@@ -208,7 +211,7 @@ def test_what_has_other_dimensions_or_is_read_as_levels_stays() -> None:
 
 @pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("step", [1 / 16, 4.0])
-def test_a_clamp_of_levels_goes_where_it_leaves_one_below_zero(step: float, fused: bool, library: None) -> None:
+def test_a_clamp_of_levels_goes_where_it_leaves_one_below_zero(step: float, fused: bool) -> None:
     model = Int8Model()
     x, other = (model.input8((step, -5), 1, 4, 4, 32) for _ in range(2))
     y = model.add8(x, other, (step, -5))

@@ -60,7 +60,6 @@ def test_each_channel_may_have_a_threshold() -> None:
     assert names[-2:] == ["THRESHOLD", "LceDequantize"]
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("thresholds", [(-0.5, 0.0, 1.0), (-1.5, -1.0, 0.0), (0.5, 1.5, -1.25), (0.5, 1.5, 0.0)])
 def test_thresholds_between_the_two_values_of_a_sign_make_no_other_of_it(thresholds: tuple[float, ...]) -> None:
     model = FloatModel()
@@ -111,7 +110,6 @@ def test_a_select_by_rows_is_left_alone() -> None:
     assert not changed
 
 
-@pytest.mark.usefixtures("library")
 def test_a_broadcast_condition_of_int8_values_keeps_their_zero_point() -> None:
     model = Int8Model()
     x = model.input8((1 / 16, -40), 1, 8, 8, 1)
@@ -133,7 +131,6 @@ def test_the_sign_of_signs_in_another_order_is_these(form: str) -> None:
     assert names.count("LceQuantize") == 1
 
 
-@pytest.mark.usefixtures("library")
 def test_the_sign_of_signs_that_nothing_else_reads_may_be_an_output() -> None:
     model = FloatModel()
     turned = model.transpose(model.sign(model.input(1, 4, 6, 32)), 0, 2, 1, 3)

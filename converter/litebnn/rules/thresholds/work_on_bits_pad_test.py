@@ -14,7 +14,6 @@ def padded(value: float, channels: int) -> bytes:
     return model.finish(model.pad(model.sign(model.input(1, 4, 5, channels)), AMOUNTS, value))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("value", "channels"), [(1.0, 64), (1.0, 40), (-1.0, 64), (-1.0, 20)])
 def test_padding_with_signs_is_padding_of_bits(value: float, channels: int) -> None:
     source = padded(value, channels)
@@ -24,7 +23,6 @@ def test_padding_with_signs_is_padding_of_bits(value: float, channels: int) -> N
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_where_the_words_of_a_pixel_differ_the_signs_are_padded() -> None:
     """A padding word with 32 times -1 would also set the unused bits after the 40th channel."""
     model = FloatModel()

@@ -14,7 +14,6 @@ def pooled_sign(activation: str = "none", *, sign: bool = True) -> bytes:
     return model.finish(model.max_pool(model.sign(x) if sign else x, 3, 2, same=True, activation=activation))
 
 
-@pytest.mark.usefixtures("library")
 def test_pooling_of_signs_is_pooling_of_bits() -> None:
     source = pooled_sign()
     result = rewritten(source, recognize_signs, work_on_bits)
@@ -44,7 +43,6 @@ def test_other_pooling_stays(source: bytes) -> None:
     assert op_names(rewritten(source, recognize_signs, work_on_bits))[-1] == "MAX_POOL_2D"
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("channels", [33, 40, 48])
 @pytest.mark.parametrize("flattened", [False, True])
 def test_signs_that_no_word_pads_are_packed_before_they_are_pooled(channels: int, flattened: bool) -> None:

@@ -5,12 +5,18 @@ import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
 from litebnn.rules.binarize.binarize_layers import binarize_layers
-from litebnn.rules.build.notes import Notes
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
-from litebnn.rules.phases import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
 from litebnn.rules.thresholds.work_on_bits import work_on_bits
-from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights
+from tests.support.float_models import (
+    FloatModel,
+    assert_same_values,
+    binarized,
+    dyadic,
+    op_names,
+    rewritten,
+    sign_weights,
+)
 
 RNG = np.random.default_rng(0)
 TO_CHANNELS_LAST, TO_CHANNELS_FIRST = [0, 2, 3, 1], [0, 3, 1, 2]
@@ -24,7 +30,6 @@ def reshaped(model: FloatModel, x: Tensor, kind: str) -> Tensor:
     return model.reshape(x, 1, int(np.prod(x.dims)))
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
     ("kind", "channels", "names"),
     [
@@ -42,7 +47,6 @@ def test_words_are_reshaped_where_they_fit_else_the_values(kind: str, channels: 
     assert_same_values(source, result)
 
 
-@pytest.mark.usefixtures("library")
 def test_bits_that_are_computed_from_bits_are_packed_anew() -> None:
     model = FloatModel()
     x = reshaped(model, model.max_pool(model.sign(model.input(1, 4, 4, 40)), 2, 2), "RESHAPE")
@@ -87,12 +91,10 @@ def channels_first() -> FloatModel:
 
 def test_transposes_cancel_between_layers() -> None:
     model = channels_first()
-    built = model.model(model.graph.ops[-1].output)
-    run_phases(built, BINARY_PHASES, Notes(built))
+    built, _ = binarized(model, model.graph.ops[-1].output)
     assert op_names(built) == ["TRANSPOSE", "LceQuantize", "LceBconv2d", "LceBconv2d", "TRANSPOSE"]
 
 
-@pytest.mark.usefixtures("library")
 def test_values_stay_after_transposes() -> None:
     model = channels_first()
     source = model.finish(model.graph.ops[-1].output)
@@ -109,7 +111,6 @@ def moved(model: FloatModel, kind: str) -> Tensor:
     return model.max_pool(model.sign(model.input(1, 5, 4, 40)), 2, 2)
 
 
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", ["broadcast", "pooled"])
 def test_bits_that_are_computed_from_bits_are_packed_anew_after_a_transpose(kind: str) -> None:
     model = FloatModel()
