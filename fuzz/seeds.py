@@ -40,7 +40,7 @@ from toolchains.targets import ROOT
 
 CORPUS = ROOT / "fuzz" / "corpus"
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
-# Tensor types and ops, in the order in which fuzz/graph_bytes.h numbers them.
+# Tensor types and ops, in the order in which fuzz/targets/graphs_fuzz.cc numbers them.
 TYPES = ["FLOAT32", "INT32", "INT8", "BOOL", "INT64"]
 OPS = [
     *(LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS),
@@ -69,7 +69,7 @@ def options() -> Iterator[tuple[str, bytes]]:
 
 
 def graphs() -> Iterator[tuple[str, bytes]]:
-    """The golden models' ops that the delegate claims, in the format of fuzz/graph_bytes.h."""
+    """The golden models' ops that the delegate claims, in the format of fuzz/targets/graphs_fuzz.cc."""
     for path in GOLDEN:
         graph = read_model(path.read_bytes()).graphs[0]
         data = graph_bytes(graph) + b"\0"

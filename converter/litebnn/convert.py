@@ -1,6 +1,6 @@
 """The converter's functions: each reads a model, runs the rules, and writes the result.
 
-Frontends, verification and the report are imported when they are used.
+What only some conversions need is imported by these: frontends, calibration, verification, the report.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from litebnn.analysis.quantization import Ranges
 from litebnn.analysis.weights import computed_weights
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
@@ -24,7 +25,6 @@ from litebnn.options import (
     shows_options,
     verifies,
 )
-from litebnn.quantize.calibration import find_ranges
 from litebnn.rules.build.notes import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, NO_BINARY_LAYER, Notes
 from litebnn.rules.phases import BINARY_PHASES, FINAL_PHASES, INT8_PHASES, PHASES_WITHOUT_BITS, run_phases
 
@@ -232,11 +232,21 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         warn("no binary layer was found (the report says why for each layer)", __name__)
         if not asks_for_more(options):
             return NO_BINARY_LAYER
-    notes.ranges = find_ranges(model, notes, options)
+    notes.ranges = _ranges(model, notes, options)
     run_phases(model, FINAL_PHASES, notes, options["progress"])
     with boundary():
         finish_rewriting(model)
     return CONVERTED
+
+
+def _ranges(model: Model, notes: Notes, options: ConvertOptions) -> Ranges:
+    """The ranges of the activations that become int8; empty if no option gives any."""
+    given = options["representative_dataset"], options["experimental_default_int8_range"], options["input_range"]
+    if all(value is None for value in given):
+        return {}
+    from litebnn.quantize.calibration import find_ranges
+
+    return find_ranges(model, notes, options)
 
 
 def _as_trained(source: bytes, binary: Notes, options: ConvertOptions) -> tuple[Model, Notes, str] | None:

@@ -1,6 +1,7 @@
 // Errors of the programs. The user sees an error as one line, and the program ends with exit code 1.
 #pragma once
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -21,5 +22,21 @@ std::string Printable(std::string text);
 // Calls the main function of a program and returns its exit code. If the function throws an exception, prints a line to
 // stderr and returns 1.
 int RunProgram(void (*program)(int argc, char** argv), int argc, char** argv);
+
+// Captures everything that is written to stderr during this object's lifetime.
+class CaughtStderr {
+ public:
+  CaughtStderr();
+  ~CaughtStderr();
+  CaughtStderr(const CaughtStderr&) = delete;
+  CaughtStderr& operator=(const CaughtStderr&) = delete;
+
+  // Returns the captured lines in which the runtime reported errors.
+  std::string errors() const;
+
+ private:
+  int stderr_;
+  std::FILE* caught_;
+};
 
 }  // namespace litebnn::programs

@@ -7,7 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "common/caught_stderr.h"
 #include "common/delegates.h"
 #include "common/error.h"
 #include "common/litert_api.h"

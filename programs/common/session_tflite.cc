@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "common/caught_stderr.h"
 #include "common/delegates.h"
+#include "common/error.h"
 #include "common/op_profiler.h"
 #include "common/session.h"
 #include "kernels/platform/loaded_library.h"

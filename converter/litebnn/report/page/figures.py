@@ -44,7 +44,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Part:
+class PrecisionShare:
     """The part of a total that belongs to ops of one precision. `share` is a number from 0 to 1."""
 
     precision: str
@@ -65,7 +65,7 @@ class Metric:
     # For each op, its value (such as its time) relative to the largest op's, and its value as text.
     cells: tuple[tuple[float, str], ...]
     # For each precision that occurs, the part of the metric's total that belongs to ops of this precision.
-    parts: tuple[Part, ...]
+    precisions: tuple[PrecisionShare, ...]
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,10 @@ def _metric(
         largest=amount(largest, unit),
         values=tuple(values),
         cells=tuple(((value or 0) / (largest or 1), _cell(value, unit)) for value in found),
-        parts=tuple(
-            Part(precision, value / total, share(value, total)) for precision, value in by_precision.items() if value
+        precisions=tuple(
+            PrecisionShare(precision, value / total, share(value, total))
+            for precision, value in by_precision.items()
+            if value
         ),
     )
 
