@@ -16,7 +16,7 @@ from litebnn.graph import Array, Tensor
 from litebnn.rules.build.bconv import bconv_options
 from tests.support.float_models import SIGN_FORMS, FloatModel, dyadic, sign_weights
 from tests.support.sign_spellings import SPELLINGS
-from tests.zeros.chains import CHAIN, chained, chains
+from tests.zeros.chains import CHAIN, JOINS, chained, chains
 
 RNG = np.random.default_rng(0)
 WEIGHTS = sign_weights(RNG, 8, 3, 3, 32)
@@ -95,6 +95,33 @@ def test_zeros_of_activations_pads_and_pools_stay_zeros(names: list[str], layer:
     others = samples(1, 4, 4, 32)
     binary_of(source, [numbers, others], assume_nonzero=True)
     binary_of(source, [np.where(numbers > 1, 0, numbers).astype(np.float32), others])
+
+
+@settings(max_examples=20)
+@given(
+    first=chains(*sorted(set(CHAIN) - {"TANH"}), longest=2),
+    second=chains(*sorted(set(CHAIN) - {"TANH"}), longest=2),
+    join=st.sampled_from([*JOINS, "CONCATENATION"]),
+    layer=st.sampled_from(["conv", "padded conv", "dense", "depthwise", "groups"]),
+    seed=st.integers(0, 9),
+)
+def test_zeros_of_joined_chains_stay_zeros(
+    first: list[str], second: list[str], join: str, layer: str, seed: int
+) -> None:
+    """The chains have an input each, or the second one continues the first, which then has several readers."""
+    model = FloatModel()
+    x = chained(model, model.input(1, 12, 12, 6), first)
+    other = chained(model, x if seed % 2 else chained(model, model.input(1, 12, 12, 6), first), second)
+    sizes = [min(pair) for pair in zip(x.dims, other.dims, strict=True)]
+    parts = [
+        model.op("SLICE", [each, *(model.const(n, np.int32) for n in ([0] * 4, sizes))], sizes) for each in (x, other)
+    ]
+    total = model.concatenated(*parts) if join == "CONCATENATION" else model.elementwise(join, *parts)
+    source = model.finish(of_sign(model, total, layer), other)
+    rng, count = np.random.default_rng(seed), len(model.graph.inputs)
+    numbers = [rng.standard_normal((1, 12, 12, 6)).astype(np.float32) for _ in range(count)]
+    for assume_nonzero in (False, True):
+        binary_of(source, numbers if count > 1 else numbers[0], assume_nonzero=assume_nonzero, verify=False)
 
 
 @pytest.mark.parametrize(
@@ -226,6 +253,9 @@ def sum_of_signs(model: FloatModel, kind: str, channels: int) -> Tensor:
         return model.elementwise("SUB", model.const(channels % 2 - 2), layer)
     if kind == "mean":
         return chained(model, layer, ["mean"])
+    if kind == "hardtanhs":
+        others = model.elementwise("MUL", model.input(1, 8, 8, channels), model.const(64))
+        return model.elementwise("SUB", *(model.elementwise("RELU_N1_TO_1", each) for each in (layer, others)))
     if kind == "hardtanh":
         return model.elementwise("RELU_N1_TO_1", layer)
     return layer

@@ -12,6 +12,7 @@ from litebnn.analysis.affine import next_level
 from litebnn.analysis.layouts import picked_from
 from litebnn.analysis.match import fused_activation, number_of
 from litebnn.analysis.numbers.lattices import lattice_of
+from litebnn.analysis.numbers.saturations import saturations_of
 from litebnn.analysis.padding import PADDING, constant_padding
 from litebnn.analysis.transfers import TO_INTEGERS, Values
 from litebnn.analysis.values import values_of
@@ -22,6 +23,7 @@ Reasons = frozenset[str]
 PADDED = "it is padded with zeros"
 OF_SIGNS = "it is a sum of signs without an offset"
 ONE_OF_FEW = "0 is one of its few values"
+_CANCELS = "limits of clamps cancel in a sum"
 _NONE: Reasons = frozenset()
 _OF_CONSTANT: Reasons = frozenset({"it has constants of 0"})
 # Ops whose output is 0 where their first input is.
@@ -64,7 +66,10 @@ def _found(graph: Graph, op: Op) -> Reasons:
     if op.name == "DEPTHWISE_CONV_2D" and not _has_zeros(op.optional(2)):
         read = []
     found = _made_by(graph, op).union(*read)
-    return found - _OF_CONSTANT if op.name in _OF_BOTH else found
+    if op.name not in _OF_BOTH:
+        return found
+    cancels = frozenset({_CANCELS}) if 0 in saturations_of(graph, op.output) else _NONE
+    return found - _OF_CONSTANT or cancels
 
 
 def _has_zero_level(values: Values) -> bool:
