@@ -29,7 +29,7 @@ def center_padded_values(graph: Graph, op: Op, notes: Notes) -> bool:
     (few, middle), (source, zeros), own = found, unpadded_input(graph, op), layer_padding(op)
     name, activation = op.output.name, op.options.fused_activation_function
     [first] = few.sources
-    inputs = [first, constant(derived(first.name, "/middle"), np.float32(middle))]
+    inputs = [first, constant(derived(first.name, "/middle"), np.asarray(middle, np.float32))]
     shift = builtin_op("SUB", inputs, like(first, derived(first.name, "/centered")))
     centered = graph.insert(shift, before=op).output
     for move in few.ops:
