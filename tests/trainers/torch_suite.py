@@ -570,6 +570,13 @@ class Mixed(Scaled):
         return nn.functional.conv2d(x, (gate * self.latent + (1 - gate) * self.conv.weight).sign(), padding=1)
 
 
+class Subtracted(Scaled):
+    """Subtracts images from numbers and from parameters, behind a convolution and behind a ReLU."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return 0.8 - torch.relu(self.scale - torch.relu(1 - self.conv(x)))
+
+
 class Remembering(Scaled):
     """Assigns tensors to attributes."""
 
@@ -578,7 +585,7 @@ class Remembering(Scaled):
         return self.conv(x) * self.scale
 
 
-SPELLINGS = [Clamped, WithoutGradient, Latent, Constants, Expanded, Mixed]
+SPELLINGS = [Clamped, WithoutGradient, Latent, Constants, Expanded, Mixed, Subtracted]
 
 
 def test_what_papers_write_in_forward_converts_and_leaves_the_module_alone() -> None:

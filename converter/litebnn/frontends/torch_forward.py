@@ -195,6 +195,7 @@ class _Recording(_Watching):
             self._before_write(args[0], None if name == "__get__" else calling_line(sys._getframe(1)))
             record.is_rewritten |= is_data
         record.is_rewritten |= bool(self.unexpanded(name, args)) or _has_computed_weights(self, name, args)
+        record.is_rewritten |= _subtracted(self, name, args, kwargs) is not None
         result = self.call(name, func, args, kwargs)
         if name in _READS:
             depends, place = self.depends((args, kwargs)), calling_line(sys._getframe(1))
@@ -252,12 +253,30 @@ class Replay(_Watching):
             # litert-torch moves the axes of four-dimensional tensors, but not of a convolution's weights. Through a
             # vector, weights keep their order.
             args = args[0], args[1].reshape(-1).reshape(args[1].shape), *args[2:]
+        if (subtraction := _subtracted(self, name, args, kwargs)) is not None:
+            numbers, tensor = subtraction
+            args = self.call("neg", torch.neg, (tensor,), {}), numbers
+            name, func = "add", torch.add
         return self.call(name, func, args, kwargs)
 
 
 def _has_computed_weights(watching: _Watching, name: str, args: tuple[Any, ...]) -> bool:
     """True for a convolution of images whose weights depend on the inputs."""
     return name in _CONVOLUTIONS and len(args) > 1 and args[1].dim() == _AXES_OF_IMAGES and watching.depends(args[1])
+
+
+def _subtracted(
+    watching: _Watching, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Tensor] | None:
+    """The operands of `numbers - tensor`, if the numbers do not depend on the inputs, and the tensor is an image that
+    does. None for other calls. litert-torch swaps these operands where it changes the layout of the image.
+    """
+    order = {"sub": (0, 1), "subtract": (0, 1), "rsub": (1, 0)}.get(name.strip("_"))
+    if order is None or kwargs or len(args) != len(order) or _writes(name):
+        return None
+    numbers, tensor = (args[place] for place in order)
+    is_image = isinstance(tensor, Tensor) and tensor.is_floating_point() and tensor.dim() == _AXES_OF_IMAGES
+    return (numbers, tensor) if is_image and watching.depends(tensor) and not watching.depends(numbers) else None
 
 
 def _name(func: Any) -> str:
