@@ -43,8 +43,8 @@ TEST(Describe, StepsOfEachPartition) {
 
 TEST(Describe, NodesThatAreFusedAreOneStep) {
   const std::string found = Describe(ResidualGraph(1));
-  EXPECT_NE(found.find(R"({"op": "LceBconv2d with ADD", "nodes": [{"index": 1, "op": "LceBconv2d"}, )"
-                       R"({"index": 2, "op": "ADD"}]})"),
+  EXPECT_NE(found.find(R"({"op": "LceBconv2d with ADD", "nodes": [{"index": 2, "op": "ADD"}, )"
+                       R"({"index": 1, "op": "LceBconv2d"}]})"),
             std::string::npos)
       << found;
 }

@@ -106,6 +106,6 @@ def parse_delegation(graph: Mapping[str, Any]) -> Delegation:
 
 def _step(partition: int, step: Mapping[str, Any]) -> Step:
     # A step is called after the op of its main node; fusing may leave out that op.
-    named = [node["index"] for node in step["nodes"] if step["op"].startswith(node["op"])]
-    nodes = tuple(node["index"] for node in step["nodes"])
-    return Step(partition, step["op"], nodes, (named or nodes)[-1])
+    named = sorted(node["index"] for node in step["nodes"] if step["op"].startswith(node["op"]))
+    nodes = tuple(sorted(node["index"] for node in step["nodes"]))
+    return Step(partition, step["op"], nodes, [*nodes, *named][-1])

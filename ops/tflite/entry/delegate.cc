@@ -41,7 +41,7 @@ DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams&
   }
   kernel->partition.SetOutputs(*params.output_tensors);
   if (graph != nullptr && kernel->delegate->options().describe) {
-    graph->partitions.push_back(kernel->partition.Describe());
+    kernel->partition.Describe(&graph->partitions);
   }
   return kernel.release();
 }
@@ -131,9 +131,11 @@ TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* c_delegate) {
   const auto end = [&delegate](DelegatedGraph* graph) { delegate.EndGraph(graph); };
   const std::unique_ptr<DelegatedGraph, decltype(end)> graph(delegate.BeginGraph(context), end);
   for (size_t i = 0; i < plan.size(); ++i) {
-    if (claims[i].type != nullptr) graph->types[plan[i].index] = claims[i].type;
+    const auto index = static_cast<size_t>(plan[i].index);
+    if (index >= graph->types.size()) graph->types.resize(index + 1);
+    graph->types[index] = claims[i].type;
   }
-  if (delegate.options().describe) graph->left = DescribeLeft(plan, claims);
+  if (delegate.options().describe) DescribeLeft(plan, claims, &graph->left);
 
   TfLiteRegistration kernel = {};
   kernel.init = InitKernel;
@@ -177,9 +179,12 @@ DelegatedGraph* Delegate::FindGraph(const TfLiteContext* context) {
 DelegatedGraph* Delegate::BeginGraph(const TfLiteContext* context) {
   // A runtime may delegate a graph again, as after inputs are resized.
   DelegatedGraph* graph = FindGraph(context);
-  const std::lock_guard<std::mutex> lock(graphs_mutex_);
-  if (graph == nullptr) graph = &graphs_.emplace_back();
-  *graph = {context};
+  if (graph == nullptr) {
+    const std::lock_guard<std::mutex> lock(graphs_mutex_);
+    graph = &graphs_.emplace_back();
+    graph->context = context;
+  }
+  graph->partitions = graph->left = "[";
   return graph;
 }
 
@@ -192,15 +197,16 @@ void Delegate::EndGraph(DelegatedGraph* graph) {
 const char* Delegate::Describe() {
   if (!options_.describe) return nullptr;
   const std::lock_guard<std::mutex> lock(graphs_mutex_);
-  std::string graphs;
+  description_ = "{\"graphs\": [";
   for (const DelegatedGraph& graph : graphs_) {
-    std::string partitions;
-    for (const std::string& steps : graph.partitions) {
-      partitions += (partitions.empty() ? "" : ", ") + ("{\"steps\": " + steps + "}");
-    }
-    graphs += (graphs.empty() ? "" : ", ") + ("{\"partitions\": [" + partitions + "], \"left\": " + graph.left + "}");
+    BeginElement(&description_);
+    description_ += "{\"partitions\": ";
+    description_ += graph.partitions;
+    description_ += "], \"left\": ";
+    description_ += graph.left;
+    description_ += "]}";
   }
-  description_ = "{\"graphs\": [" + graphs + "]}";
+  description_ += "]}";
   return description_.c_str();
 }
 

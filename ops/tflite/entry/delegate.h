@@ -28,8 +28,8 @@ struct DelegateOptions {
 struct DelegatedGraph {
   const TfLiteContext* context;
   NodeTypes types = {};
-  std::vector<std::string> partitions = {};  // the steps of each
-  std::string left = {};                     // the nodes that the runtime keeps
+  // JSON arrays that are not closed yet, of the partitions and of the nodes that the runtime keeps.
+  std::string partitions = "[", left = "[";
 };
 
 class Delegate {

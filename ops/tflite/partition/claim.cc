@@ -150,8 +150,8 @@ void DropUnreadNodes(const TfLiteContext& context, const std::vector<PlannedNode
 }  // namespace
 
 std::vector<Claim> ClaimNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
-  std::vector<Claim> claims;
-  for (const PlannedNode& planned : plan) claims.push_back(FindOpType(context, planned));
+  std::vector<Claim> claims(plan.size());
+  for (size_t i = 0; i < plan.size(); ++i) claims[i] = FindOpType(context, plan[i]);
   ClaimSeeds(context, plan, &claims);
   ClaimForward(context, plan, &claims);
   ClaimSignFeeders(context, plan, &claims);

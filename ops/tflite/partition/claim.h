@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "tflite/ops/op.h"
@@ -18,8 +17,8 @@ struct Claim {
   bool is_claimed() const { return reason == nullptr; }
 };
 
-// The ops that compute nodes, by the nodes' indices.
-using NodeTypes = std::unordered_map<int, const OpType*>;
+// The ops that compute nodes, by the nodes' indices; null for nodes that litebnn has no op for.
+using NodeTypes = std::vector<const OpType*>;
 
 // Claims the nodes that litebnn runs: custom ops, and builtin ops that are faster in litebnn. Most builtin ops are
 // faster only next to custom ops. Returns a claim for each node in `plan`.
@@ -49,8 +48,11 @@ std::vector<std::vector<int>> DelayNodes(const TfLiteContext& context, const std
 double RemainingCycles(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                        const std::vector<Claim>& claims);
 
-// The nodes that the runtime keeps, each with the reason, as a JSON array for litebnn_describe
+// Appends the nodes that the runtime keeps, each with the reason, to a JSON array for litebnn_describe
 // (include/litebnn/litebnn.h).
-std::string DescribeLeft(const std::vector<PlannedNode>& plan, const std::vector<Claim>& claims);
+void DescribeLeft(const std::vector<PlannedNode>& plan, const std::vector<Claim>& claims, std::string* text);
+
+// Appends a comma to a JSON array that has an element.
+void BeginElement(std::string* text);
 
 }  // namespace litebnn

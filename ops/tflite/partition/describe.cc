@@ -1,5 +1,4 @@
 // What the delegate does with a model's nodes, as JSON.
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -13,56 +12,68 @@ namespace {
 // The longest name that is not cut. Any number of nodes may share a name, so long ones would make the text huge.
 constexpr size_t kMaxName = 100;
 
-// A JSON string. A model's names may hold any bytes, so all but printable ASCII is escaped.
-std::string Quote(const char* text) {
-  std::string quoted = "\"";
-  for (size_t i = 0; i < kMaxName && text[i] != '\0'; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
+// Appends a JSON string. A model's names may hold any bytes, so all but printable ASCII is escaped.
+void Quote(const char* name, std::string* text) {
+  *text += '"';
+  for (size_t i = 0; i < kMaxName && name[i] != '\0'; ++i) {
+    const auto byte = static_cast<unsigned char>(name[i]);
     if (byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\') {
-      quoted += text[i];
+      *text += name[i];
     } else {
       char escape[8];
       std::snprintf(escape, sizeof(escape), "\\u%04x", byte);
-      quoted += escape;
+      *text += escape;
     }
   }
-  return quoted + '"';
+  *text += '"';
 }
 
-// Joins describe(element) of all elements to a JSON array.
-template <typename Elements, typename Describe>
-std::string Array(const Elements& elements, Describe describe) {
-  std::string text;
-  for (const auto& element : elements) text += (text.empty() ? "" : ", ") + describe(element);
-  return "[" + text + "]";
-}
-
-std::string DescribeStep(const Step& step) {
-  std::vector<StepNode> nodes = step.nodes;
-  std::sort(nodes.begin(), nodes.end(), [](const StepNode& a, const StepNode& b) { return a.index < b.index; });
-  return "{\"op\": " + Quote(step.type->name) + ", \"nodes\": " +
-         Array(nodes,
-               [](const StepNode& node) {
-                 return "{\"index\": " + std::to_string(node.index) + ", \"op\": " + Quote(node.type->name) + "}";
-               }) +
-         "}";
+void BeginNode(int index, std::string* text) {
+  char number[16];
+  std::snprintf(number, sizeof(number), "%d", index);
+  BeginElement(text);
+  *text += "{\"index\": ";
+  *text += number;
 }
 
 }  // namespace
 
-std::string DescribeSteps(const std::vector<Step>& steps) { return Array(steps, DescribeStep); }
+void BeginElement(std::string* text) {
+  if (text->back() != '[') *text += ", ";
+}
 
-std::string DescribeLeft(const std::vector<PlannedNode>& plan, const std::vector<Claim>& claims) {
-  std::vector<size_t> left;
-  for (size_t i = 0; i < plan.size(); ++i) {
-    if (!claims[i].is_claimed()) left.push_back(i);
+void DescribeSteps(const std::vector<Step>& steps, std::string* text) {
+  for (const Step& step : steps) {
+    BeginElement(text);
+    *text += "{\"op\": ";
+    Quote(step.type->name, text);
+    *text += ", \"nodes\": [";
+    for (const StepNode& node : step.nodes) {
+      BeginNode(node.index, text);
+      *text += ", \"op\": ";
+      Quote(node.type->name, text);
+      *text += '}';
+    }
+    *text += "]}";
   }
-  return Array(left, [&](size_t i) {
+}
+
+void DescribeLeft(const std::vector<PlannedNode>& plan, const std::vector<Claim>& claims, std::string* text) {
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (claims[i].is_claimed()) continue;
     const TfLiteRegistration& op = *plan[i].registration;
-    return "{\"index\": " + std::to_string(plan[i].index) + ", \"builtin_code\": " + std::to_string(op.builtin_code) +
-           (op.custom_name == nullptr ? "" : ", \"custom_name\": " + Quote(op.custom_name)) +
-           ", \"reason\": " + Quote(claims[i].reason) + "}";
-  });
+    char code[40];
+    std::snprintf(code, sizeof(code), ", \"builtin_code\": %d", static_cast<int>(op.builtin_code));
+    BeginNode(plan[i].index, text);
+    *text += code;
+    if (op.custom_name != nullptr) {
+      *text += ", \"custom_name\": ";
+      Quote(op.custom_name, text);
+    }
+    *text += ", \"reason\": ";
+    Quote(claims[i].reason, text);
+    *text += '}';
+  }
 }
 
 }  // namespace litebnn

@@ -19,6 +19,13 @@ std::unordered_map<int, int> CountReaders(const std::vector<Step>& steps) {
   return readers;
 }
 
+// Makes a step run the nodes of a step that is fused into it. Their list is moved, as long chains of fused steps would
+// otherwise copy their nodes again and again.
+void TakeNodes(Step* step, Step* taken) {
+  const std::vector<StepNode> nodes = std::move(taken->nodes);
+  for (const StepNode& node : nodes) step->nodes.push_back(node);
+}
+
 // The class finds steps that can be fused into the step that reads their output, because no other step reads it.
 class SoleReaders {
  public:
@@ -46,9 +53,7 @@ class SoleReaders {
     if (found == nullptr) return nullptr;
     is_taken_[Number(*found)] = true;
     Step& taken = steps_[Number(*found)];
-    // Moved, as long chains of fused steps would otherwise copy their nodes again and again.
-    const std::vector<StepNode> nodes = std::move(taken.nodes);
-    reader->nodes.insert(reader->nodes.end(), nodes.begin(), nodes.end());
+    TakeNodes(reader, &taken);
     return &taken;
   }
 
@@ -138,7 +143,7 @@ void FuseAverages(std::vector<Step>* steps) {
       if (!is_first && kept[found->second].type == (averages ? &kQuantizeOpType : &kFloatAverageOpType)) {
         Step& joined = kept[found->second];
         joined.outputs.insert(averages ? joined.outputs.end() : joined.outputs.begin(), step.outputs[0]);
-        joined.nodes.insert(joined.nodes.end(), step.nodes.begin(), step.nodes.end());
+        TakeNodes(&joined, &step);
         if (averages) joined.builtin_data = step.builtin_data;
         joined.type = &kAverageQuantizeOpType;
         continue;

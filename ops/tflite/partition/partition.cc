@@ -207,7 +207,7 @@ bool Partition::AddNode(TfLiteContext* context, const OpType& type, int index, c
   if (outputs != 1) return step.Describe(context).Error("outputs: expected 1, found %zu", outputs);
   step.inputs = Bindings(node.inputs);
   step.outputs = Bindings(node.outputs);
-  step.nodes = {{index, &type}};
+  step.nodes.push_back({index, &type});
   steps_.push_back(std::move(step));
   return true;
 }
@@ -216,15 +216,16 @@ bool Partition::AddNodes(TfLiteContext* context, const TfLiteIntArray& indices, 
   for (int i = 0; i < indices.size; ++i) {
     PlannedNode planned;
     if (!ReadNode(context, indices.data[i], &planned)) return false;
-    const auto type = types.find(planned.index);
-    if (type == types.end()) {
+    const auto index = static_cast<size_t>(planned.index);
+    const OpType* const type = index < types.size() ? types[index] : nullptr;
+    if (type == nullptr) {
       context->ReportError(context,
                            "litebnn: %s, node %d: expected an op that the delegate has claimed, found that the runtime "
                            "gives it another. ",
                            planned.OpName(), planned.index);
       return false;
     }
-    if (!AddNode(context, *type->second, planned.index, *planned.node)) return false;
+    if (!AddNode(context, *type, planned.index, *planned.node)) return false;
   }
   return true;
 }
@@ -276,10 +277,12 @@ void Partition::ForgetWeights(TfLiteContext* context) {
   }
 }
 
-std::string Partition::Describe() const {
-  const std::string unpacking = DescribeSteps(unpacking_), running = DescribeSteps(steps_);
-  if (unpacking_.empty() || steps_.empty()) return unpacking_.empty() ? running : unpacking;
-  return unpacking.substr(0, unpacking.size() - 1) + ", " + running.substr(1);
+void Partition::Describe(std::string* text) const {
+  BeginElement(text);
+  *text += "{\"steps\": [";
+  DescribeSteps(unpacking_, text);
+  DescribeSteps(steps_, text);
+  *text += "]}";
 }
 
 bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena) {

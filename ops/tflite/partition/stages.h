@@ -122,7 +122,7 @@ std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 // Plans memory for a run with `num_threads` threads. Returns false if the buffers do not fit in size_t.
 bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan);
 
-// The steps as a JSON array, for litebnn_describe (include/litebnn/litebnn.h).
-std::string DescribeSteps(const std::vector<Step>& steps);
+// Appends the steps to a JSON array, for litebnn_describe (include/litebnn/litebnn.h).
+void DescribeSteps(const std::vector<Step>& steps, std::string* text);
 
 }  // namespace litebnn
