@@ -53,7 +53,7 @@ PYTHON_LAYERS: Layers = {
     "report": ["build", "child", "runtime"],
     "stem": ["build"],
     "calibration": ["evaluate", "options", "stem"],
-    "benchmark": ["runtime"],
+    "benchmark": ["boards", "runtime"],
     "doctor": ["report"],
     "model_explorer": ["report"],
     "assumption": ["report", "rules"],
