@@ -33,12 +33,12 @@ TEST(Describe, StepsOfEachPartition) {
   graph.nodes.resize(2);
   graph.outputs = graph.nodes[1].outputs;
   // The fake runtime adds a node of its own to each graph.
-  EXPECT_EQ(
-      Describe(graph, 1),
-      R"({"graphs": [{"partitions": [)"
-      R"({"steps": [{"op": "LceQuantize", "nodes": [{"index": 0, "op": "LceQuantize"}]}]}, )"
-      R"({"steps": [{"op": "LceBconv2d", "nodes": [{"index": 1, "op": "LceBconv2d"}]}]}], )"
-      R"("left": [{"index": 2, "builtin_code": 0, "custom_name": "Other", "reason": "litebnn has no such op"}]}]})");
+  EXPECT_EQ(Describe(graph, 1),
+            R"({"graphs": [{"left": [)"
+            R"({"index": 2, "builtin_code": 0, "custom_name": "Other", "reason": "litebnn has no such op"}], )"
+            R"("partitions": [)"
+            R"({"steps": [{"op": "LceQuantize", "nodes": [{"index": 0, "op": "LceQuantize"}]}]}, )"
+            R"({"steps": [{"op": "LceBconv2d", "nodes": [{"index": 1, "op": "LceBconv2d"}]}]}]}]})");
 }
 
 TEST(Describe, NodesThatAreFusedAreOneStep) {

@@ -64,9 +64,10 @@ LITEBNN_EXPORT void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delega
 
 /** What the delegate does with the nodes of models, as JSON in ASCII:
  *
- *   {"graphs": [{"partitions": [{"steps": [{"op": "LceBconv2d with ADD",
- *                                           "nodes": [{"index": 3, "op": "ADD"}, {"index": 1, "op": "LceBconv2d"}]}]}],
- *                "left": [{"index": 2, "builtin_code": 0, "reason": "litebnn has no such op"}]}]}
+ *   {"graphs": [{"left": [{"index": 2, "builtin_code": 0, "reason": "litebnn has no such op"}],
+ *                "partitions": [{"steps": [
+ *                    {"op": "LceBconv2d with ADD",
+ *                     "nodes": [{"index": 3, "op": "ADD"}, {"index": 1, "op": "LceBconv2d"}]}]}]}]}
  *
  * There is an entry in `graphs` for each subgraph that a runtime has passed to the delegate, in that order; one that is
  * passed again, as after a resize, has its newest state. A step runs one node, or several that are fused into its op,

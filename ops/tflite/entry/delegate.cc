@@ -41,7 +41,7 @@ DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams&
   }
   kernel->partition.SetOutputs(*params.output_tensors);
   if (graph != nullptr && kernel->delegate->options().describe) {
-    kernel->partition.Describe(&graph->partitions);
+    kernel->partition.Describe(graph->types, &graph->text);
   }
   return kernel.release();
 }
@@ -130,12 +130,15 @@ TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* c_delegate) {
   }
   const auto end = [&delegate](DelegatedGraph* graph) { delegate.EndGraph(graph); };
   const std::unique_ptr<DelegatedGraph, decltype(end)> graph(delegate.BeginGraph(context), end);
-  for (size_t i = 0; i < plan.size(); ++i) {
-    const auto index = static_cast<size_t>(plan[i].index);
-    if (index >= graph->types.size()) graph->types.resize(index + 1);
-    graph->types[index] = claims[i].type;
+  int last = 0;
+  for (const PlannedNode& planned : plan) last = std::max(last, planned.index);
+  graph->types = NodeTypes(static_cast<size_t>(last) + 1);
+  for (size_t i = 0; i < plan.size(); ++i) graph->types[static_cast<size_t>(plan[i].index)] = claims[i].type;
+  if (delegate.options().describe) {
+    graph->text = "{\"left\": [";
+    DescribeLeft(plan, claims, &graph->text);
+    graph->text += "], \"partitions\": [";
   }
-  if (delegate.options().describe) DescribeLeft(plan, claims, &graph->left);
 
   TfLiteRegistration kernel = {};
   kernel.init = InitKernel;
@@ -184,14 +187,15 @@ DelegatedGraph* Delegate::BeginGraph(const TfLiteContext* context) {
     graph = &graphs_.emplace_back();
     graph->context = context;
   }
-  graph->partitions = graph->left = "[";
   return graph;
 }
 
-void Delegate::EndGraph(DelegatedGraph* graph) {
+void Delegate::EndGraph(const DelegatedGraph* graph) {
+  if (options_.describe) return;
   const std::lock_guard<std::mutex> lock(graphs_mutex_);
-  graph->types.clear();
-  if (!options_.describe) graphs_.remove_if([graph](const DelegatedGraph& each) { return &each == graph; });
+  auto place = graphs_.begin();
+  while (&*place != graph) ++place;
+  graphs_.erase(place);
 }
 
 const char* Delegate::Describe() {
@@ -199,11 +203,9 @@ const char* Delegate::Describe() {
   const std::lock_guard<std::mutex> lock(graphs_mutex_);
   description_ = "{\"graphs\": [";
   for (const DelegatedGraph& graph : graphs_) {
+    if (graph.text.empty()) continue;  // memory ran out while it was delegated
     BeginElement(&description_);
-    description_ += "{\"partitions\": ";
-    description_ += graph.partitions;
-    description_ += "], \"left\": ";
-    description_ += graph.left;
+    description_ += graph.text;
     description_ += "]}";
   }
   description_ += "]}";

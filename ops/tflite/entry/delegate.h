@@ -28,8 +28,7 @@ struct DelegateOptions {
 struct DelegatedGraph {
   const TfLiteContext* context;
   NodeTypes types = {};
-  // JSON arrays that are not closed yet, of the partitions and of the nodes that the runtime keeps.
-  std::string partitions = "[", left = "[";
+  std::string text = {};  // the JSON object, with the array of partitions still open
 };
 
 class Delegate {
@@ -51,7 +50,7 @@ class Delegate {
   // The graph that a runtime is delegating, which only the calling thread uses. Returns null unless it has begun.
   DelegatedGraph* FindGraph(const TfLiteContext* context);
   DelegatedGraph* BeginGraph(const TfLiteContext* context);
-  void EndGraph(DelegatedGraph* graph);
+  void EndGraph(const DelegatedGraph* graph);
   // See litebnn_describe.
   const char* Describe();
 

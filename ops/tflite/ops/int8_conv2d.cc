@@ -12,7 +12,7 @@ namespace litebnn {
 namespace {
 
 // The positions of the node's inputs.
-enum : int { kStemInput, kStemFilter, kStemBias };
+enum : int { kConvInput, kConvFilter, kConvBias };
 
 // The largest number of input channels of a convolution without groups. For convolutions with groups, the least and the
 // largest number of input channels of each group follow. Groups of one channel are a depthwise convolution, for which
@@ -51,8 +51,8 @@ bool HasConstants(const TfLiteTensor& tensor, double bytes, size_t value_bytes) 
 
 // Reads the properties that do not change when the input is resized. `spec` points to `scales`, which must live as long
 // as `spec` is used. Returns false if this op does not support the node.
-bool ReadStem(const TfLiteContext& context, const Tensors& tensors, const TfLiteConvParams& params,
-              std::vector<double>* scales, Int8Conv2dSpec* spec) {
+bool ReadInt8Conv(const TfLiteContext& context, const Tensors& tensors, const TfLiteConvParams& params,
+                  std::vector<double>* scales, Int8Conv2dSpec* spec) {
   if (!IsComputedInt8Image(context, tensors.input) || !IsComputedInt8Image(context, tensors.output)) return false;
   const TfLiteTensor &input = context.tensors[tensors.input], &output = context.tensors[tensors.output];
   const TfLiteTensor* const filter = FindTensor(context, tensors.filter);
@@ -106,10 +106,10 @@ class Int8Conv2dOp final : public Op {
     const auto& params = *static_cast<const TfLiteConvParams*>(node.builtin_data);
     if (convolution_ == nullptr && !Create(node, params)) return false;
     // The delegate checked the image's type when it claimed the node. The image's shape may have changed since then.
-    if (!node.CheckInputRank(kStemInput, 4)) return false;
-    const std::vector<int32_t>& shape = node.Input(kStemInput)->shape;
+    if (!node.CheckInputRank(kConvInput, 4)) return false;
+    const std::vector<int32_t>& shape = node.Input(kConvInput)->shape;
     if (shape[3] != spec_.channels_in) {
-      return node.InputError(kStemInput, "last dimension: expected %d channels, found %d", spec_.channels_in, shape[3]);
+      return node.InputError(kConvInput, "last dimension: expected %d channels, found %d", spec_.channels_in, shape[3]);
     }
     const int32_t padding = params.padding == kTfLitePaddingSame ? contract::kPaddingSame : contract::kPaddingValid;
     Bconv2dGeometry g = {};
@@ -124,7 +124,7 @@ class Int8Conv2dOp final : public Op {
     }
     node.outputs[0]->shape = {g.batch, g.output_height, g.output_width, spec_.channels_out};
     if (TensorBytes(*node.outputs[0]) > 0 && convolution_->Resize(g)) return true;
-    return node.InputError(kStemInput, "shape: expected one that there is memory for with its padding, found %s",
+    return node.InputError(kConvInput, "shape: expected one that there is memory for with its padding, found %s",
                            ShapeText(shape).c_str());
   }
 
@@ -132,17 +132,17 @@ class Int8Conv2dOp final : public Op {
   size_t OwnedBytes() const override { return convolution_->OwnedBytes(); }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
-    convolution_->Run(pool, static_cast<const int8_t*>(inputs[kStemInput]), static_cast<int8_t*>(outputs[0]),
+    convolution_->Run(pool, static_cast<const int8_t*>(inputs[kConvInput]), static_cast<int8_t*>(outputs[0]),
                       workspace);
   }
 
  private:
   bool Create(const Node& node, const TfLiteConvParams& params) {
     std::vector<double> scales;
-    const Tensor* const bias = node.Input(kStemBias);
-    const Tensors tensors = {node.Input(kStemInput)->index, node.Input(kStemFilter)->index,
+    const Tensor* const bias = node.Input(kConvBias);
+    const Tensors tensors = {node.Input(kConvInput)->index, node.Input(kConvFilter)->index,
                              bias == nullptr ? kOptionalTensor : bias->index, node.outputs[0]->index};
-    if (!ReadStem(*node.context, tensors, params, &scales, &spec_)) {
+    if (!ReadInt8Conv(*node.context, tensors, params, &scales, &spec_)) {
       return node.Error("expected the tensors and options that were claimed, found others");
     }
     convolution_ = Int8Conv2d::Create(isa_, spec_);
@@ -154,14 +154,14 @@ class Int8Conv2dOp final : public Op {
   std::unique_ptr<Int8Conv2d> convolution_;
 };
 
-bool IsStem(const TfLiteContext& context, const TfLiteNode& node) {
+bool IsInt8Conv(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size < 2 || inputs.size > 3 || outputs.size != 1) return false;
   Int8Conv2dSpec spec;
   std::vector<double> scales;
-  const Tensors tensors = {inputs.data[kStemInput], inputs.data[kStemFilter],
-                           inputs.size == 3 ? inputs.data[kStemBias] : kOptionalTensor, outputs.data[0]};
-  return ReadStem(context, tensors, *static_cast<const TfLiteConvParams*>(node.builtin_data), &scales, &spec);
+  const Tensors tensors = {inputs.data[kConvInput], inputs.data[kConvFilter],
+                           inputs.size == 3 ? inputs.data[kConvBias] : kOptionalTensor, outputs.data[0]};
+  return ReadInt8Conv(context, tensors, *static_cast<const TfLiteConvParams*>(node.builtin_data), &scales, &spec);
 }
 
 }  // namespace
@@ -173,7 +173,7 @@ const OpType kInt8Conv2dOpType = {
     .input_names = {"input", "filter", "bias"},
     .create = CreateOp<Int8Conv2dOp>,
     .builtin_code = kTfLiteBuiltinConv2d,
-    .computes = IsStem,
+    .computes = IsInt8Conv,
     .stands_alone = true,
 };
 

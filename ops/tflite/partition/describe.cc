@@ -42,16 +42,16 @@ void BeginElement(std::string* text) {
   if (text->back() != '[') *text += ", ";
 }
 
-void DescribeSteps(const std::vector<Step>& steps, std::string* text) {
+void DescribeSteps(const std::vector<Step>& steps, const NodeTypes& types, std::string* text) {
   for (const Step& step : steps) {
     BeginElement(text);
     *text += "{\"op\": ";
     Quote(step.type->name, text);
     *text += ", \"nodes\": [";
-    for (const StepNode& node : step.nodes) {
-      BeginNode(node.index, text);
+    for (const int node : step.nodes) {
+      BeginNode(node, text);
       *text += ", \"op\": ";
-      Quote(node.type->name, text);
+      Quote(types[static_cast<size_t>(node)]->name, text);
       *text += '}';
     }
     *text += "]}";

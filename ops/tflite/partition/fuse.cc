@@ -22,8 +22,8 @@ std::unordered_map<int, int> CountReaders(const std::vector<Step>& steps) {
 // Makes a step run the nodes of a step that is fused into it. Their list is moved, as long chains of fused steps would
 // otherwise copy their nodes again and again.
 void TakeNodes(Step* step, Step* taken) {
-  const std::vector<StepNode> nodes = std::move(taken->nodes);
-  for (const StepNode& node : nodes) step->nodes.push_back(node);
+  const std::vector<int> nodes = std::move(taken->nodes);
+  step->nodes.insert(step->nodes.end(), nodes.begin(), nodes.end());
 }
 
 // The class finds steps that can be fused into the step that reads their output, because no other step reads it.

@@ -207,7 +207,7 @@ bool Partition::AddNode(TfLiteContext* context, const OpType& type, int index, c
   if (outputs != 1) return step.Describe(context).Error("outputs: expected 1, found %zu", outputs);
   step.inputs = Bindings(node.inputs);
   step.outputs = Bindings(node.outputs);
-  step.nodes.push_back({index, &type});
+  step.nodes.push_back(index);
   steps_.push_back(std::move(step));
   return true;
 }
@@ -277,11 +277,11 @@ void Partition::ForgetWeights(TfLiteContext* context) {
   }
 }
 
-void Partition::Describe(std::string* text) const {
+void Partition::Describe(const NodeTypes& types, std::string* text) const {
   BeginElement(text);
   *text += "{\"steps\": [";
-  DescribeSteps(unpacking_, text);
-  DescribeSteps(steps_, text);
+  DescribeSteps(unpacking_, types, text);
+  DescribeSteps(steps_, types, text);
   *text += "]}";
 }
 

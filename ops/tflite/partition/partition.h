@@ -34,7 +34,7 @@ class Partition {
   void ForgetWeights(TfLiteContext* context);
   size_t size() const { return steps_.size(); }
   // Appends the partition to a JSON array, with the steps that unpack weights first.
-  void Describe(std::string* text) const;
+  void Describe(const NodeTypes& types, std::string* text) const;
 
   // Validates every node and sets the shapes of the partition's outputs, for a run with `num_threads` threads. The
   // function is called again after inputs are resized. The first call takes the nodes' memory from `budget`; `arena`

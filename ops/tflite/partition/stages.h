@@ -30,12 +30,6 @@ struct Binding {
   size_t buffer = 0;
 };
 
-// A node of the model that a step runs.
-struct StepNode {
-  int index;
-  const OpType* type;
-};
-
 // A node of the model, or several nodes fused into one.
 struct Step {
   const OpType* type;
@@ -45,7 +39,7 @@ struct Step {
   size_t options_size;
   const void* builtin_data;
   std::vector<int> fused_outputs = {};  // as Node::fused_outputs
-  std::vector<StepNode> nodes = {};     // in no particular order
+  std::vector<int> nodes = {};          // the indices of the nodes that it runs, in no particular order
   std::unique_ptr<Op> op = nullptr;
   size_t workspace = 0;  // index in MemoryPlan::buffers
   // The arguments of the op's Run. They are stored here, because running must not allocate memory.
@@ -122,7 +116,8 @@ std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 // Plans memory for a run with `num_threads` threads. Returns false if the buffers do not fit in size_t.
 bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan);
 
-// Appends the steps to a JSON array, for litebnn_describe (include/litebnn/litebnn.h).
-void DescribeSteps(const std::vector<Step>& steps, std::string* text);
+// Appends the steps to a JSON array, for litebnn_describe (include/litebnn/litebnn.h). `types` are the ops of the
+// nodes, by their indices.
+void DescribeSteps(const std::vector<Step>& steps, const std::vector<const OpType*>& types, std::string* text);
 
 }  // namespace litebnn

@@ -1,11 +1,11 @@
 // Compares MayTie with a search over all dot products.
-#include "kernels/bconv2d/packed_filter.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
+
+#include "kernels/bconv2d/packed_filter.h"
 
 namespace litebnn {
 namespace {
