@@ -1,6 +1,7 @@
 """Fuzzes the converter with any bytes as a .tflite file, with options that the first byte selects. The converter must
 convert or refuse the file."""
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -11,6 +12,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 with atheris.instrument_imports(include=["litebnn"]):
     from litebnn.convert import convert_tflite
     from litebnn.options import ConvertOptions
+
+    # What `convert` imports when a conversion needs it: after the first input, it would not be instrumented.
+    for room in ("quantize.calibration", "report.conversion", "safety", "verify.on_request"):
+        importlib.import_module(f"litebnn.{room}")
 
 from fuzz.models import fuzz, refusals
 

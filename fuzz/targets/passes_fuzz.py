@@ -1,6 +1,7 @@
 """Fuzzes the converter with random float and quantized graphs, which bytes select and sometimes damage. The converter
 must convert or refuse them."""
 
+import importlib
 import sys
 from pathlib import Path
 from random import Random
@@ -15,6 +16,10 @@ with atheris.instrument_imports(include=["litebnn"]):
     from litebnn.convert import convert_tflite
     from litebnn.flatbuffer import read_strictly
     from litebnn.safety import check_model
+
+    # What `convert` imports when a conversion needs it: after the first input, it would not be instrumented.
+    for room in ("quantize.calibration", "report.conversion", "safety", "verify.on_request"):
+        importlib.import_module(f"litebnn.{room}")
 
 from fuzz.models import fuzz, refusals
 from tests.convert.random_graphs import graphs
