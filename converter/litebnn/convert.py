@@ -1,6 +1,6 @@
 """The converter's functions: each reads a model, runs the rules, and writes the result.
 
-Frontends, verification and the report are imported when they are used.
+What only some conversions need is imported by these: frontends, calibration, verification, the report.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from litebnn.analysis.quantization import Ranges
 from litebnn.analysis.weights import computed_weights
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
 from litebnn.files import read_file
-from litebnn.flatbuffer import read_model, with_files_of, write_model
+from litebnn.flatbuffer import read_model, write_result
 from litebnn.graph import Model, begin_rewriting, facts, finish_rewriting
 from litebnn.options import (
     ConvertOptions,
@@ -25,7 +26,6 @@ from litebnn.options import (
     shows_options,
     verifies,
 )
-from litebnn.quantize.calibration import find_ranges
 from litebnn.rules.build.notes import ALREADY_CONVERTED, CONVERTED, INT8_ONLY, NO_BINARY_LAYER, Notes, Request
 from litebnn.rules.phases import BINARY_PHASES, FINAL_PHASES, INT8_PHASES, PHASES_WITHOUT_BITS, run_phases
 
@@ -223,7 +223,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     if is_changed:
         options["progress"]("writing")
         with boundary():
-            result = _written(model, source)
+            result = write_result(model, source)
         if verifies(options) and (status == CONVERTED or asks_to_verify(options)):
             from litebnn.verify.on_request import verification_of
 
@@ -245,19 +245,6 @@ def _read(source: bytes, name: str) -> Model:
         raise ConversionError(f"{name}: {error}" if name else str(error)) from error
 
 
-def _written(model: Model, source: bytes) -> bytes:
-    """The bytes of a rewritten model, followed by the files that follow its source.
-
-    Raises:
-        ConversionError: no runtime would load the result; the message says why.
-    """
-    from litebnn.safety import check_loads
-
-    result = with_files_of(source, write_model(model))
-    check_loads(read_model(result), "the converted model")
-    return result
-
-
 def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     """Runs the rules on the graph, and returns the status of the conversion for the report."""
     if any(op.name in CUSTOM_OPS for op in model.ops()):
@@ -274,11 +261,21 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         warn("no binary layer was found (the report says why for each layer)", __name__)
         if not asks_for_more(options):
             return NO_BINARY_LAYER
-    notes.request = replace(notes.request, ranges=find_ranges(model, notes, options))
+    notes.request = replace(notes.request, ranges=_ranges(model, notes, options))
     run_phases(model, FINAL_PHASES, notes, options["progress"])
     with boundary():
         finish_rewriting(model)
     return CONVERTED
+
+
+def _ranges(model: Model, notes: Notes, options: ConvertOptions) -> Ranges:
+    """The ranges of the activations that become int8; empty if no option gives any."""
+    given = options["representative_dataset"], options["experimental_default_int8_range"], options["input_range"]
+    if all(value is None for value in given):
+        return {}
+    from litebnn.quantize.calibration import find_ranges
+
+    return find_ranges(model, notes, options)
 
 
 def _as_trained(source: bytes, binary: Notes, options: ConvertOptions) -> tuple[Model, Notes, str] | None:

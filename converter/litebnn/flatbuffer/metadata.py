@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer.archive import DAMAGES, MOST_FILE_BYTES, with_file
 from litebnn.flatbuffer.reader import read_model
 from litebnn.flatbuffer.tables import Schema
-from litebnn.flatbuffer.writer import write_model
+from litebnn.flatbuffer.writer import DAMAGES, MOST_FILE_BYTES, with_file, write_model
 from litebnn.graph import Buffer, Graph
 
 BUFFER_NAME = "TFLITE_METADATA"

@@ -1,18 +1,25 @@
-"""Writes a Model to the bytes of a .tflite file."""
+"""Writes a Model to the bytes of a .tflite file, and the zip archive that may follow the model: labels, and other files
+of its metadata."""
 
 from __future__ import annotations
 
 import copy
+import io
+import zipfile
+import zlib
 from typing import Any
 
 import flatbuffers
 import numpy as np
 
 from litebnn.errors import ConversionError
+from litebnn.flatbuffer.reader import read_model
 from litebnn.flatbuffer.schema import OPERATOR_NAMES, OPTION_UNIONS, TYPE_NAMES, camel_case, names_of, schema
 from litebnn.graph import Array, Buffer, Graph, Model, Op, OpCode, QuantizationDetails, Tensor
 
 _IDENTIFIER = b"TFL3"
+MOST_FILE_BYTES = 16 << 20
+DAMAGES = (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
 # The alignment of buffers in bytes. The schema requires it, so that SIMD code may load constants directly.
 _BUFFER_ALIGNMENT = 16
 _FLATBUFFER_LIMIT = 2**31 - 2**24
@@ -49,6 +56,45 @@ class _AlignedBuffer:
         schema.BufferAddOffset(builder, self.offset)
         schema.BufferAddSize(builder, self.size)
         return schema.BufferEnd(builder)
+
+
+def write_result(model: Model, source: bytes) -> bytes:
+    """Writes a rewritten model, followed by the files that follow its source, and checks that a runtime will load it.
+
+    Raises:
+        ConversionError: no runtime would load the result; the message says why.
+    """
+    from litebnn.safety import check_loads
+
+    result = _with_files_of(source, write_model(model))
+    check_loads(read_model(result), "the converted model")
+    return result
+
+
+def _with_files_of(source: bytes, result: bytes) -> bytes:
+    """The rewritten model `result`. If files in a zip archive follow the bytes of the model `source`, they are appended
+    to the result.
+    """
+    if not zipfile.is_zipfile(io.BytesIO(source)):
+        return result
+    try:
+        with zipfile.ZipFile(io.BytesIO(source)) as archive:
+            if sum(info.file_size for info in archive.infolist()) > MOST_FILE_BYTES:
+                raise ConversionError("the files after the model have more than 16 MiB")
+            for info in archive.infolist():
+                result = with_file(result, info.filename, archive.read(info))
+    except DAMAGES as error:
+        raise ConversionError(f"the files after the model cannot be read: {error}") from None
+    return result
+
+
+def with_file(tflite: bytes, name: str, content: bytes) -> bytes:
+    """A model with a file in a zip archive after its own bytes."""
+    whole = io.BytesIO(tflite)
+    whole.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(whole, "a", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
+    return whole.getvalue()
 
 
 def write_model(model: Model) -> bytes:

@@ -1,6 +1,5 @@
 """A .tflite model as a graph that is easy to rewrite. This folder's code does not know the layout of the file."""
 
-from litebnn.graph.custom_ops import mistakes
 from litebnn.graph.graph import (
     NUMPY_TYPES,
     Array,
@@ -61,7 +60,6 @@ __all__ = [
     "facts",
     "finish_rewriting",
     "like",
-    "mistakes",
     "packed_words",
     "read_origins",
     "then",

@@ -10,17 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from litebnn.contract import CUSTOM_OPS
 from litebnn.errors import ConversionError
-from litebnn.graph.custom_ops import mistakes
-from litebnn.graph.graph import NUMPY_TYPES, Buffer, Graph, Model, Op, Tensor
+from litebnn.graph.graph import NUMPY_TYPES, Model, Op, Tensor
 from litebnn.graph.op_facts import facts
 from litebnn.safety.control_dependencies import check_control_dependencies
+from litebnn.safety.custom_ops import check_custom_ops
 
 _MOST_BYTES = 1 << 31
-# The library repacks the constants of each op, even if ops share them. The limit on the sum of the ops' bytes is the
-# first number, plus the second number times the bytes of the model's constants.
-_REPACKED_BYTES, _REPACKED_TIMES = 1 << 24, 16
 # Element types of objects that exist only inside the runtime. Programs can neither set such inputs nor read such
 # outputs.
 _HANDLES = ("RESOURCE", "VARIANT")
@@ -62,26 +58,6 @@ def check_loads(model: Model, what: str) -> None:
         check_control_dependencies(model)
     except ConversionError as error:
         raise ConversionError(f"{what} would not load: {error}") from error
-
-
-def check_custom_ops(graph: Graph) -> None:
-    """Checks every op of litebnn as the library checks it when it loads a model.
-
-    Raises:
-        ConversionError: the library would refuse the model; the message names the op and the tensor, and says what was
-            expected.
-    """
-    left = _REPACKED_BYTES + _REPACKED_TIMES * sum(map(_bytes, {tensor.buffer for tensor in graph.all_tensors()}))
-    for index, op in enumerate(graph.ops):
-        for mistake in mistakes(op):
-            raise ConversionError(f"op {index} ({op.name}): {mistake}")
-        left -= sum(_bytes(tensor.buffer) for tensor in op.inputs if tensor is not None and op.name in CUSTOM_OPS)
-        if left < 0:
-            raise ConversionError(f"op {index} ({op.name}): its constants are shared more than {_REPACKED_TIMES} times")
-
-
-def _bytes(buffer: Buffer) -> int:
-    return 0 if buffer.data is None else buffer.data.size
 
 
 def _mistakes(op: Op) -> Iterator[str]:

@@ -70,7 +70,7 @@ def test_a_mistake_is_an_error_whatever_is_assumed(monkeypatch: pytest.MonkeyPat
     source = lone_signs(2, zeros=1)
     converted = litebnn.convert_tflite(source, assume_nonzero=True, verify=False)
     broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 5)
-    monkeypatch.setattr("litebnn.convert._written", lambda model, source: broken)
+    monkeypatch.setattr("litebnn.convert.write_result", lambda model, source: broken)
     for options in ({}, {"verify": with_zeros(3)}):
         with pytest.raises(litebnn.ConversionError, match='the first layer that differs is "sign_') as caught:
             litebnn.convert_tflite(source, assume_nonzero=True, **options)

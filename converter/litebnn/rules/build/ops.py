@@ -34,7 +34,6 @@ from litebnn.graph import (
     derived,
     facts,
     like,
-    mistakes,
     packed_words,
     then,
 )
@@ -184,6 +183,8 @@ def can_pool_bits(pool: Op) -> bool:
 
     The result is False if the declared size of the output is wrong, as in a damaged file.
     """
+    from litebnn.safety import mistakes
+
     source, result = pool.input(0), pool.output
     if fused_activation(pool) != 0 or not result.channels == source.channels >= 1:
         return False

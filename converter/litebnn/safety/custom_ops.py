@@ -22,9 +22,33 @@ from litebnn.contract import (
     decode_options,
 )
 from litebnn.errors import ConversionError
-from litebnn.graph.graph import NUMPY_TYPES, Op, Tensor, packed_words
+from litebnn.graph.graph import NUMPY_TYPES, Buffer, Graph, Op, Tensor, packed_words
 
 Dims = tuple[int, ...]
+
+# The library repacks the constants of each op, even if ops share them. The limit on the sum of the ops' bytes is the
+# first number, plus the second number times the bytes of the model's constants.
+_REPACKED_BYTES, _REPACKED_TIMES = 1 << 24, 16
+
+
+def check_custom_ops(graph: Graph) -> None:
+    """Checks every op of litebnn as the library checks it when it loads a model.
+
+    Raises:
+        ConversionError: the library would refuse the model; the message names the op and the tensor, and says what was
+            expected.
+    """
+    left = _REPACKED_BYTES + _REPACKED_TIMES * sum(map(_bytes, {tensor.buffer for tensor in graph.all_tensors()}))
+    for index, op in enumerate(graph.ops):
+        for mistake in mistakes(op):
+            raise ConversionError(f"op {index} ({op.name}): {mistake}")
+        left -= sum(_bytes(tensor.buffer) for tensor in op.inputs if tensor is not None and op.name in _CHECKS)
+        if left < 0:
+            raise ConversionError(f"op {index} ({op.name}): its constants are shared more than {_REPACKED_TIMES} times")
+
+
+def _bytes(buffer: Buffer) -> int:
+    return 0 if buffer.data is None else buffer.data.size
 
 
 def mistakes(op: Op) -> Iterator[str]:

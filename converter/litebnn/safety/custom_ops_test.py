@@ -9,17 +9,10 @@ import litebnn
 from litebnn.contract import LITEBNN_UNPACK_WEIGHTS
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import (
-    Buffer,
-    Graph,
-    Op,
-    Tensor,
-    constant,
-    mistakes,
-)
+from litebnn.graph import Buffer, Graph, Op, Tensor, constant
 from litebnn.rules.build.ops import custom_op
 from litebnn.runtime.find import find_runtime
-from litebnn.safety import check_custom_ops
+from litebnn.safety import check_custom_ops, mistakes
 from tests.support import lce_models
 from tests.support.float_models import FloatModel, binarized, sign_weights
 from tests.support.lce_models import Conv
