@@ -22,7 +22,7 @@ from litebnn.build.bconv import can_pack, is_float_bconv, takes_affine
 from litebnn.build.notes import Notes, each
 from litebnn.build.ops import can_pool_bits, copy_of, packed_like, pool_of_bits, split_activation
 from litebnn.build.signs import can_negate_channels, negate_channels, pad_packed, sign_op
-from litebnn.contract import BITS_PER_WORD
+from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, then
 
 # The kinds of ops, besides arithmetic, before which this rule or `compute_before_moving` can move a threshold.
@@ -44,7 +44,7 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
     producer = graph.producer(read)
     only_signs = not graph.is_output(read) and all(reader.name in SIGNS for reader in graph.consumers(read))
     clamp = fused_activation(producer) if producer is not None and read.type == "FLOAT32" else None
-    if producer is not None and clamp and encloses(clamp, found.level) and only_signs:
+    if producer is not None and clamp and encloses(ACTIVATION_RANGES[clamp], found.level) and only_signs:
         return split_activation(graph, producer)
     ops, x, level, falls, is_rounded = _moved(graph, read, found.level)
     if takes_affine(graph, x):  # the layer fuses the affine ops
