@@ -110,6 +110,7 @@ FACTS: dict[str, Facts] = {
         layer="transposed conv",
         data=2,
         constants=(1, 3),
+        int8=Int8(4, 0),  # version 2 has neither a bias nor an activation
     ),
     "CONV_3D": Facts(2, 3, "Conv3DOptions", ranks=(5, 5), rank=5, layer="conv 3d", constants=(1, 2)),
     "ADD": Facts(2, 2, "AddOptions", kinds=_NUMBERS, int8=Int8(2)),
