@@ -193,7 +193,7 @@ class FloatModel:
     def transposed_conv(
         self,
         x: Tensor,
-        weights: Array,
+        weights: Array | Tensor,
         bias: Array | None = None,
         *,
         same: bool = True,
@@ -209,9 +209,10 @@ class FloatModel:
         height, width = (n * s if same else (n - 1) * s + k for n, s, k in sides)
         shape = (x.dims[0], height - odd if same else height + odd, width, weights.shape[0])
         asked = self.const(shape, np.int32) if shape[0] > 0 else self._asked_shape(x, shape[1:])
+        kernel = weights if isinstance(weights, Tensor) else self.const(weights)
         return self.op(
             "TRANSPOSE_CONV",
-            [asked, self.const(weights), x, None if bias is None else self.const(bias)],
+            [asked, kernel, x, None if bias is None else self.const(bias)],
             shape,
             version=4,
             padding=Padding.SAME if same else Padding.VALID,

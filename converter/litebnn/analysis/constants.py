@@ -11,7 +11,7 @@ import numpy as np
 from litebnn.analysis.match import fused_activation
 from litebnn.analysis.quantization import NARROW_TYPES, dequantized
 from litebnn.analysis.walks import ops_upstream
-from litebnn.contract import ACTIVATION_RANGES, Activation
+from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor
 
 # A computed value may have more elements than the constants from which it is computed, but then at most this number.
@@ -19,8 +19,8 @@ from litebnn.graph import FACTS, NUMPY_TYPES, Array, Graph, Op, Tensor
 _SMALL = 1 << 20
 
 
-def _clamp(activation: Activation) -> Callable[[Array], Array]:
-    return lambda values: np.clip(values, *ACTIVATION_RANGES[activation])
+def _clamp(limits: tuple[float, float]) -> Callable[[Array], Array]:
+    return lambda values: np.clip(values, *limits)
 
 
 def _select(condition: Array, if_true: Array, if_false: Array) -> Array:
@@ -33,14 +33,13 @@ _NAMED_AS_IN_NUMPY = """ABS ADD CEIL EQUAL EXP FLOOR GREATER GREATER_EQUAL LESS 
     LOGICAL_OR MAXIMUM MINIMUM NOT_EQUAL SIGN SQRT SQUARE TANH"""
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name.lower()) for name in _NAMED_AS_IN_NUMPY.split()},
-    **{name: _clamp(known.clamp) for name, known in FACTS.items() if known.clamp is not None},
+    **{name: _clamp(known.clamp_limits) for name, known in FACTS.items() if known.clamp_limits is not None},
     "DIV": np.divide,
     "FLOOR_DIV": lambda left, right: np.floor(np.divide(left, right, dtype=np.float64)),  # as the runtime does
     "LOGISTIC": lambda values: 1 / (1 + np.exp(-values)),
     "MUL": np.multiply,
     "NEG": np.negative,
     "POW": np.power,
-    "RELU_0_TO_1": lambda values: np.clip(values, 0, 1),
     "ROUND": np.rint,
     "RSQRT": lambda values: 1 / np.sqrt(values),
     "SELECT": _select,

@@ -46,6 +46,8 @@ class _Read:
     source: Op
     # The reason why the output of `source` is no sign; None if the output is a sign or takes two other values.
     reason: str | None
+    # True if the reason counts the levels, which arithmetic with numbers does not change.
+    of_levels: bool = False
     # The ops between `source` and the tensor, beginning with the last one.
     passed: tuple[Op, ...] = ()
 
@@ -58,6 +60,8 @@ def _read(graph: Graph, tensor: Tensor) -> _Read | None:
         return _Read(op, None)
     if (reason := _why_values_are_none(graph, op, tensor)) is not None:
         return _Read(op, reason)
+    if (reason := _why_levels_are_none(graph, tensor)) is not None:
+        return _Read(op, reason, of_levels=reason != TERNARY)
     found = [read_of(graph, part) for part in _passed(op)]
     reads = [read for read in found if read is not None]
     joins = op.name not in _COMPUTING and len(found) > 1
@@ -89,7 +93,7 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
         return NO_SIGN
     if read.reason is None:
         return next(filter(None, map(_obstacle, read.passed)), None) or _between(graph, read.passed, is_sign)
-    keeps = _keeps_levels if "levels" in read.reason else _keeps_values
+    keeps = _keeps_levels if read.of_levels else _keeps_values
     changing = [op for op in read.passed if not keeps(op)]
     if changing and read.reason != TERNARY:
         return _in_the_way(graph, changing[-1], read.passed)
@@ -141,7 +145,7 @@ def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
         return _SCALED
     if op.name in SELECTS and all(picked is not None and picked.is_constant for picked in op.inputs[1:]):
         return _OF_CHANNELS
-    return _why_levels_are_none(graph, tensor)
+    return None
 
 
 def _why_levels_are_none(graph: Graph, tensor: Tensor) -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from litebnn.analysis.affine import AFFINE, affine_of, next_level, normal_level, per_channel
 from litebnn.analysis.match import SIGNS, fused_activation
-from litebnn.contract import ACTIVATION_RANGES, LCE_QUANTIZE, Activation
+from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Array, Op, Tensor, derived, facts
 
 
@@ -146,17 +146,17 @@ def _keeping(op: Op, x: Tensor, level: Array) -> _Line | None:
     None for other ops. A clamp does not change a threshold between its limits. An op that keeps the signs of values
     does not change the threshold 0.
     """
-    clamp = facts(op).clamp
-    if clamp is None:
+    limits = facts(op).clamp_limits
+    if limits is None:
         return _ONE if facts(op).keeps_signs and not np.any(level) else None
-    return _ONE if encloses(clamp, level) else None
+    return _ONE if encloses(limits, level) else None
 
 
-def encloses(clamp: Activation, level: Array) -> bool:
-    """True if the limits of an activation enclose a threshold. The activation then does not change which values reach
-    the threshold.
+def encloses(limits: tuple[float, float], level: Array) -> bool:
+    """True if the limits of a clamp enclose a threshold. The clamp then does not change which values reach the
+    threshold.
     """
-    low, high = ACTIVATION_RANGES[clamp]
+    low, high = limits
     return bool(np.all((low < level) & (level <= high)))
 
 
@@ -166,5 +166,4 @@ _INVERSES: dict[str, Callable[[Op, Tensor, Array], _Line | None]] = {
     **dict.fromkeys(AFFINE, lambda op, x, level: affine_of(op, x.channels, left=op.inputs[0] is x)),
     **dict.fromkeys(("LEAKY_RELU", "PRELU"), _sloped),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), _limited),
-    "RELU_0_TO_1": lambda op, x, level: _ONE if np.all((level > 0) & (level <= 1)) else None,
 }

@@ -182,9 +182,14 @@ def _are_few(zeros: int, weights: Array) -> bool:
 
 def _why_zeros(zeros: int, weights: Array) -> str:
     if not _are_few(zeros, weights):
-        return f"{zeros:,} of its {weights.size:,} weights are 0 (ternary or pruned)"
-    verb, counts = ("is", "it counts") if zeros == 1 else ("are", "they count")
-    return f"{zeros:,} of its {weights.size:,} weights {verb} 0; with assume_nonzero {counts} as +1"
+        return f"{zeros_in_words(zeros, weights.size)} (ternary or pruned)"
+    counts = "it counts" if zeros == 1 else "they count"
+    return f"{zeros_in_words(zeros, weights.size)}; with assume_nonzero {counts} as +1"
+
+
+def zeros_in_words(zeros: int, weights: int) -> str:
+    """Says how many of a layer's weights are 0."""
+    return f"{zeros:,} of its {weights:,} weights {'is' if zeros == 1 else 'are'} 0"
 
 
 def _magnitudes(flat: Array) -> tuple[Array, Array, Array]:

@@ -194,7 +194,10 @@ def _build(model: Model, offsets: dict[Buffer, int], option_offsets: dict[Op, in
         signature_defs=None if model.signatures is None else signatures,
     )
     # The builder gets its full size at once, because growing its memory would copy the data and need twice the memory.
-    builder = flatbuffers.Builder(inline + 4096)
+    # A tensor or op takes some 200 bytes besides its name.
+    entries = [len(tensor.name) for tensor in tensor_index] + [0 for graph in model.graphs for _ in graph.ops]
+    size = inline + _BUFFER_ALIGNMENT * len(buffers) + 512 * len(entries) + sum(entries)
+    builder = flatbuffers.Builder(size + 4096)
     builder.Finish(root.Pack(builder), _IDENTIFIER)
     return memoryview(builder.Bytes)[builder.Head() :]
 

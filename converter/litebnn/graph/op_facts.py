@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from litebnn.contract import Activation
+from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph.graph import Op
 
 MANY = 1 << 31
@@ -58,6 +58,8 @@ class Facts:
     int8: Int8 | None = None
     # The fused activation with the same effect, if the op is an activation.
     clamp: Activation | None = None
+    # The limits of a clamp that is no fused activation.
+    limits: tuple[float, float] | None = None
     # True if the op keeps the sign of every value, whatever its options are.
     keeps_signs: bool = False
     # True if the op only moves or selects values, so that its int8 form is exact.
@@ -71,6 +73,11 @@ class Facts:
     # The largest number of outputs that the op may have. The field has no meaning if `most` is 0, which stands for an
     # unknown number of inputs.
     most_outputs: int = 1
+
+    @property
+    def clamp_limits(self) -> tuple[float, float] | None:
+        """The least and the greatest output of an op that only clamps its input; None for other ops."""
+        return self.limits if self.clamp is None else ACTIVATION_RANGES[self.clamp]
 
 
 _CONV = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
@@ -103,6 +110,7 @@ FACTS: dict[str, Facts] = {
         layer="transposed conv",
         data=2,
         constants=(1, 3),
+        int8=Int8(4, 0),  # version 2 has neither a bias nor an activation
     ),
     "CONV_3D": Facts(2, 3, "Conv3DOptions", ranks=(5, 5), rank=5, layer="conv 3d", constants=(1, 2)),
     "ADD": Facts(2, 2, "AddOptions", kinds=_NUMBERS, int8=Int8(2)),
@@ -133,7 +141,7 @@ FACTS: dict[str, Facts] = {
     "RELU": Facts(1, 1, int8=Int8(2), clamp=Activation.RELU),
     "RELU6": Facts(1, 1, int8=Int8(2), clamp=Activation.RELU6),
     "RELU_N1_TO_1": Facts(1, 1, int8=Int8(1), clamp=Activation.RELU_N1_TO_1, keeps_signs=True),
-    "RELU_0_TO_1": Facts(1, 1),
+    "RELU_0_TO_1": Facts(1, 1, limits=(0.0, 1.0)),
     "LEAKY_RELU": Facts(1, 1, "LeakyReluOptions", int8=Int8(2)),
     "PRELU": Facts(2, 2),
     "POW": Facts(2, 2, "PowOptions", kinds=_NUMBERS),

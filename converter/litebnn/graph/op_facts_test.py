@@ -39,10 +39,10 @@ VERSIONS = {
     2: """ADD MUL RELU RELU6 LEAKY_RELU TANH LOGISTIC SOFTMAX MAX_POOL_2D AVERAGE_POOL_2D MEAN TRANSPOSE STRIDED_SLICE
         SPACE_TO_DEPTH PAD CONCATENATION RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR""",
     3: "CONV_2D DEPTHWISE_CONV_2D SUB",
-    4: "FULLY_CONNECTED",
+    4: "FULLY_CONNECTED TRANSPOSE_CONV",
 }
 RESULTS = {(1 / 128, 0): "TANH", (1 / 256, -128): "LOGISTIC SOFTMAX"}
-WEIGHTS_AXES = {0: "CONV_2D", 3: "DEPTHWISE_CONV_2D", -1: "FULLY_CONNECTED"}
+WEIGHTS_AXES = {0: "CONV_2D TRANSPOSE_CONV", 3: "DEPTHWISE_CONV_2D", -1: "FULLY_CONNECTED"}
 SAME_PARAMETERS = """RESHAPE SQUEEZE EXPAND_DIMS MAX_POOL_2D AVERAGE_POOL_2D TRANSPOSE STRIDED_SLICE DEPTH_TO_SPACE
     SPACE_TO_DEPTH PAD CONCATENATION RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR"""
 CONSTANTS = {
@@ -110,6 +110,7 @@ def test_weights_data_and_clamps() -> None:
     assert {name: known.constants for name, known in FACTS.items() if known.constants} == by_name(CONSTANTS)
     assert {name for name, known in FACTS.items() if known.layer} == set(by_name(CONSTANTS))
     assert {name: known.data for name, known in FACTS.items() if known.data} == {"TRANSPOSE_CONV": 2}
+    assert {name: known.limits for name, known in FACTS.items() if known.limits} == {"RELU_0_TO_1": (0, 1)}
     assert {name: known.clamp for name, known in FACTS.items() if known.clamp is not None} == by_name(CLAMPS)
 
 

@@ -26,10 +26,11 @@ def with_folded_weights(purpose: str, source: bytes) -> bytes:
     Raises:
         ConversionError: the installed runtime computes other weights from the same constants.
     """
-    model, folded = read_model(source), read_model(source)
+    folded = read_model(source)
     changed = [fold_computed(graph, op) for graph in folded.graphs for op in graph.ops]
     if not any(changed):
         return source
+    model = read_model(source)
     pairs = [
         (computed, ours)
         for before, after in zip(model.graphs[0].ops, folded.graphs[0].ops, strict=True)

@@ -91,12 +91,11 @@ def _before_moving(graph: Graph, op: Op, thresholds: Thresholds) -> _Step | None
 
 def _before_operand(graph: Graph, op: Op, thresholds: Thresholds) -> _Step | None:
     """Steps over an elementwise op that keeps the order of values, apart from its fused activation."""
-    clamp = facts(op).clamp
+    limits = facts(op).clamp_limits
     if op.name in _SATURATING:
         limits, inverse = _SATURATING[op.name]
         return _Step(op.input(0), _mapped(inverse, thresholds)) if _within(limits, thresholds) else None
-    if clamp is not None or op.name == "RELU_0_TO_1":
-        limits = (0.0, 1.0) if clamp is None else ACTIVATION_RANGES[clamp]
+    if limits is not None:
         return _Step(op.input(0), thresholds) if _within(limits, thresholds) else None
     if op.name in _KEEP_ZERO:
         return None if any(map(np.any, thresholds)) else _Step(op.input(0), thresholds, clamps=False)

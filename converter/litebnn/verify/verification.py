@@ -117,10 +117,9 @@ def verify_apart(
         ConversionError: the models cannot be compared, a model crashes the runtime, or exceeds a limit.
         ValueError: the inputs do not match the models' inputs.
     """
-    model = read_model(source)
     samples = _RANDOM_SAMPLES
     if inputs is not None:
-        samples = len(samples_for("verify", model, inputs, count=_RANDOM_SAMPLES))
+        samples = len(samples_for("verify", read_model(source), inputs, count=_RANDOM_SAMPLES))
     size = len(source) + len(converted) + sum(array.nbytes for array in inputs or ())
     found = run_apart(
         "verifying",

@@ -162,7 +162,6 @@ _BOUNDS: dict[str, _Bounds] = {
     "MUL": _product,
     "NEG": lambda op, of: (-of[0][1], -of[0][0]),
     "POW": _power,
-    "RELU_0_TO_1": lambda op, of: _clipped(of[0], (0.0, 1.0)),
     "SIGN": _within(-1.0, 1.0),
     "SQUARE": lambda op, of: _products(_magnitudes(of[0]), _magnitudes(of[0])),
     "SUB": _difference,
@@ -183,7 +182,7 @@ def _read(op: Op) -> list[Tensor | None]:
     picked = picked_from(op)
     if op.name not in _BOUNDS and picked:
         return [op.optional(index) for index in picked]
-    return op.inputs if op.name in _BOUNDS or facts(op).clamp is not None else []
+    return op.inputs if op.name in _BOUNDS or facts(op).clamp_limits is not None else []
 
 
 def _packed(graph: Graph, unpack: Op) -> Tensor | None:
@@ -213,7 +212,7 @@ def _range(graph: Graph, tensor: Tensor) -> Range:
     read = _read(op) if source is None else [source(graph, op)]
     known = [UNBOUNDED if each is None else range_of(graph, each) for each in read]
     bounds = _BOUNDS.get(op.name, _hull_of)(op, known) if known else UNBOUNDED
-    bounds = _clipped(bounds, ACTIVATION_RANGES[facts(op).clamp or fused_activation(op) or Activation.NONE])
+    bounds = _clipped(bounds, facts(op).clamp_limits or ACTIVATION_RANGES[fused_activation(op) or Activation.NONE])
     if any(math.isnan(bound) for bound in bounds):
         return limits
     steps = np.array([-1, 1]) * step_of(tensor) * np.sign(np.abs(bounds))  # rounding to a grid keeps zero

@@ -88,8 +88,8 @@ def _made_by(graph: Graph, op: Op) -> Reasons:
     padding = constant_padding(op) if op.name in PADDING else None
     if padding is not None and padding.value == 0 and np.any(padding.amounts):
         return frozenset({PADDED})
-    clamp = facts(op).clamp or fused_activation(op) or Activation.NONE
-    clamps = ACTIVATION_RANGES[clamp][0] == 0 or op.name in ("HARD_SWISH", "RELU_0_TO_1")
+    low, _ = facts(op).clamp_limits or ACTIVATION_RANGES[fused_activation(op) or Activation.NONE]
+    clamps = low == 0 or op.name == "HARD_SWISH"
     slopes = op.optional(1) if op.name == "PRELU" else None
     is_flat = getattr(op.options, "alpha", None) == 0 or (slopes is not None and _has_zeros(slopes))
     limits = op.name in ("MAXIMUM", "MINIMUM") and any(number_of(graph, each) == 0 for each in op.inputs)

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from litebnn.analysis.constants import constants_upstream
 from litebnn.analysis.quantization import Ranges, unrounded
+from litebnn.analysis.weights import zeros_in_words
 from litebnn.contract import LCE_BCONV_2D, LITEBNN_UNPACK_WEIGHTS, BConv2DOptions, Padding, PadValues
 from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
 from litebnn.options import DEFAULTS, ConvertOptions
@@ -154,8 +155,7 @@ class Notes:
         if layer is None or not zeros:
             return
         layer.zero_weights = zeros
-        verb = "is" if zeros == 1 else "are"
-        self.warn(op, f"{zeros:,} of its {weights:,} weights {verb} 0, taken for +1 (assume_nonzero)")
+        self.warn(op, f"{zeros_in_words(zeros, weights)}, taken for +1 (assume_nonzero)")
 
     def fused(self, op: Op, what: str) -> None:
         """Records for the report that `op` also computes `what`, such as an activation.

@@ -19,7 +19,7 @@ from litebnn.rules.build.notes import Notes, each
 _MINUS_128 = "a batch norm with a negative multiplier cannot negate its int8 weights of -128"
 
 
-@each("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+@each("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 def fold_batch_norm(graph: Graph, op: Op, notes: Notes) -> bool:
     follower = graph.sole_consumer(op.output)
     weights = trained_weights(graph, op.input(1))
@@ -49,7 +49,7 @@ def _fold(graph: Graph, op: Op, follower: Op, weights: Tensor, notes: Notes) -> 
     axis = max(rule.weights_axis or 0, 0)
     channels = op.output.channels
     affine = affine_of(follower, channels, left=follower.inputs[0] is op.output)
-    bias = bias_values(op.optional(2), channels)
+    bias = bias_values(op.optional(facts(op).constants[1]), channels)
     if affine is None or bias is None or levels.ndim <= axis or levels.shape[axis] != channels:
         return False
     if (q.scale.size > 1 and q.axis != axis) or graph.sole_consumer(widened.output) is not op:
@@ -74,6 +74,7 @@ def _set_constants(graph: Graph, op: Op, widened: Op, levels: Array, scale: Arra
     scale = scale[:1] if np.all(scale == scale[0]) else scale
     kernel = constant(derived(widened.output.name, "/levels"), levels, parameters(scale, 0, axis))
     graph.set_input(widened, 0, kernel)
-    if len(op.inputs) < 3:
+    place = facts(op).constants[1]
+    if len(op.inputs) == place:
         op.inputs.append(None)
-    graph.set_input(op, 2, constant(derived(op.output.name, "/bias"), offset))
+    graph.set_input(op, place, constant(derived(op.output.name, "/bias"), offset))

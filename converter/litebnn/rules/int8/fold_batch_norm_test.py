@@ -15,7 +15,7 @@ from tests.support.quantized_models import TrainedModel
 
 RNG = np.random.default_rng(0)
 GRID = (1 / 8, 0)
-SHAPES = {"conv": (8, 3, 3, 8), "depthwise": (1, 3, 3, 8), "dense": (8, 8)}
+SHAPES = {"conv": (8, 3, 3, 8), "depthwise": (1, 3, 3, 8), "dense": (8, 8), "transposed": (8, 3, 3, 8)}
 
 
 def trained(model: TrainedModel, x: Tensor, layer: str, scales: Array, levels: Array | None = None) -> Tensor:
@@ -24,7 +24,7 @@ def trained(model: TrainedModel, x: Tensor, layer: str, scales: Array, levels: A
     weights = model.fake_weights(levels, scales, axis=3 if layer == "depthwise" else 0)
     if layer == "dense":
         return model.dense(x, weights, None)
-    add = model.conv if layer == "conv" else model.depthwise_conv
+    add = {"conv": model.conv, "depthwise": model.depthwise_conv, "transposed": model.transposed_conv}[layer]
     return add(x, weights, np.arange(8) / 8, same=True)
 
 

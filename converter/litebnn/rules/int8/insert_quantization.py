@@ -84,7 +84,9 @@ def _parameters(
             return parameters(*rule.result)
         if rule.same_parameters and op.name != "CONCATENATION" and op.inputs[0] in known:
             return known[op.input(0)]
-        scales = [_scale(graph, t, known) for t in op.inputs[:2] if t is not None and t.type == "FLOAT32"]
+        places = (facts(op).data, *facts(op).constants[:1]) if facts(op).layer else (0, 1)
+        operands = (t for t in map(op.optional, places) if t is not None and t.type == "FLOAT32")
+        scales = [_scale(graph, t, known) for t in operands]
         largest = max(scales, default=0.0)
         step = math.prod(scales) if rule.weights_axis is not None or op.name == "MUL" else largest
     if limits is None:

@@ -50,7 +50,7 @@ def _why_float(graph: Graph, op: Op) -> str | None:
         return None
     if trained_weights(graph, op.input(1)) is None:
         return "it stays float, for its int8 weights have a zero point"
-    reads, writes = int8_source(graph, op.inputs[0]) is not None, bool(int8_results(graph, op.output))
+    reads, writes = int8_source(graph, op.inputs[facts(op).data]) is not None, bool(int8_results(graph, op.output))
     sides = [side for side, is_quantized in (("input", reads), ("output", writes)) if not is_quantized]
     if not sides:
         return None
@@ -155,7 +155,7 @@ def _int8_inputs(graph: Graph, op: Op, rule: Int8, notes: Notes) -> list[Tensor 
         elif rule.weights_axis is not None and index == weights:
             inputs.append(_weights(graph, tensor, rule.weights_axis))
         elif index == bias:
-            inputs.append(_bias(op, tensor, inputs[0], inputs[1], notes))
+            inputs.append(_bias(op, tensor, inputs[facts(op).data], inputs[1], notes))
         elif (source := int8_source(graph, tensor)) is not None:
             inputs.append(source)
         else:

@@ -1,12 +1,15 @@
 import numpy as np
 import pytest
 
+import litebnn
 from litebnn.analysis.quantization import dequantized, parameters
+from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
 from litebnn.rules.build.int8 import int8_constant
 from litebnn.rules.build.notes import Notes
 from litebnn.rules.int8.lower_to_int8 import lower_to_int8
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
+from tests.support.quantized_models import TrainedModel
 
 RNG = np.random.default_rng(0)
 
@@ -143,6 +146,26 @@ def test_a_layer_that_stays_float_after_its_weights_were_trained_says_why(
     notes = Notes(built)
     assert not lower_to_int8(built.graphs[0], notes)
     assert [*notes.layers[0].reasons] == [reason]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.filterwarnings("ignore:no binary layer")
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("activation", ["none", "relu"])
+def test_a_trained_transposed_convolution_becomes_int8(has_bias: bool, activation: str) -> None:
+    model = TrainedModel()
+    kernel = model.fake_weights(RNG.integers(-3, 4, (8, 3, 3, 4)), RNG.choice([0.25, 0.5], 8))
+    bias = RNG.integers(-8, 9, 8) / 8 if has_bias else None
+    x = model.transposed_conv(model.fake(model.input(1, 5, 5, 4), (1 / 16, 3)), kernel, bias, activation=activation)
+    source = model.finish(model.fake(x, (0.3, -20)))
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    types = {op.name: op.output.type for op in read_model(converted).ops()}
+    assert types == {"QUANTIZE": "INT8", "TRANSPOSE_CONV": "INT8", "DEQUANTIZE": "FLOAT32"}
+    assert report.layers[0].output == "INT8"
+    sample = RNG.standard_normal((1, 5, 5, 4)).astype(np.float32)
+    expected, actual = (litebnn.Interpreter(each).predict(sample) for each in (source, converted))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=0.301)
+    assert np.mean(actual != expected) < 0.01
 
 
 def test_what_is_joined_gets_one_grid() -> None:

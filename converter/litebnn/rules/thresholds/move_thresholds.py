@@ -18,7 +18,7 @@ from litebnn.analysis.quantization import first_rounded_to, next_of_grid, number
 from litebnn.analysis.thresholds import Threshold, crossing, encloses, threshold_of, upstream
 from litebnn.analysis.walks import MOST_OPS
 from litebnn.analysis.weights import bias_values
-from litebnn.contract import BITS_PER_WORD
+from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, then
 from litebnn.rules.build.bconv import can_pack, is_float_bconv, takes_affine
 from litebnn.rules.build.notes import Notes, each
@@ -44,7 +44,7 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
     producer = graph.producer(read)
     only_signs = not graph.is_output(read) and all(reader.name in SIGNS for reader in graph.consumers(read))
     clamp = fused_activation(producer) if producer is not None and read.type == "FLOAT32" else None
-    if producer is not None and clamp and encloses(clamp, found.level) and only_signs:
+    if producer is not None and clamp and encloses(ACTIVATION_RANGES[clamp], found.level) and only_signs:
         return split_activation(graph, producer)
     ops, x, level, falls, is_rounded = _moved(graph, read, found.level)
     if takes_affine(graph, x):  # the layer fuses the affine ops
