@@ -31,6 +31,8 @@ MOST_SIGNS = 3
 # The largest number of two-valued tensors from which one tensor may take its values. Dense blocks concatenate some
 # dozens of them, but a damaged file may have any number.
 _MOST_SOURCES = 1 << 10
+# The largest height or width of an image. A damaged file may declare any.
+_LARGEST_SIDE = 1 << 14
 # Differences between neighbouring levels count as equal if they differ by at most this much, relative to the largest
 # level. Rounding makes them differ a little.
 _TOLERANCE = 1e-6
@@ -301,13 +303,23 @@ def padded_values(graph: Graph, layer: Op) -> tuple[FewValues, float] | None:
     own, few = layer_padding(layer), values_read(graph, layer, source)
     if few is None or not few.is_moved_only or few.step or layer.output.type != "FLOAT32" or own is None:
         return None
-    if not np.any(zeros + np.asarray(own)) or min(*source.dims[1:3], *layer.output.dims[1:3]) < 1:
+    amounts = zeros + np.asarray(own)
+    if not np.any(amounts) or min(source.dims[1:3]) < 1 or not _has_size(layer, source, amounts):
         return None
     if few.are_levels and layer.input(1).channels != source.channels:
         return None
     signs = sum_of_signs(graph, replace(few, pads=()))
     is_exact = sum_of_signs(graph, replace(few, pads=(0.0,))) is not None
     return None if signs is None or is_exact else (few, signs.middle)
+
+
+def _has_size(layer: Op, source: Tensor, amounts: Array) -> bool:
+    """True if the output of a convolution has the height and width that follow from those of its input, and no more
+    than images have."""
+    o, sizes, taps = layer.options, np.array(source.dims[1:3]), np.array(layer.input(1).shape[1:3])
+    strides, dilations = (o.stride_h, o.stride_w), (o.dilation_h_factor, o.dilation_w_factor)
+    outputs = (sizes + amounts.sum(axis=1) - (taps - 1) * dilations - 1) // strides + 1
+    return tuple(outputs) == layer.output.dims[1:3] and outputs.min() >= 1 and outputs.max() <= _LARGEST_SIDE
 
 
 def _sums_of_levels(levels: Values) -> list[SignSum]:

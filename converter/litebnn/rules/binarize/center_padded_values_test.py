@@ -60,10 +60,12 @@ def test_what_the_middle_contributes_is_small_in_the_file() -> None:
     assert max(t.buffer.data.nbytes for t in constants if t.buffer.data is not None) <= 64 * 9 * 64 // 8
 
 
-@pytest.mark.parametrize("kind", ["valid", "an offset of no effect", "other weights", "unknown size", "joined"])
+@pytest.mark.parametrize("kind", ["valid", "an offset of no effect", "other weights", "unknown size", "huge", "joined"])
 def test_other_layers_stay(kind: str) -> None:
     model = FloatModel()
-    x = model.input(1, 6, 6, 32, signature=[1, -1, 6, 32] if kind == "unknown size" else None)
+    x = model.input(
+        1, 1 << 30 if kind == "huge" else 6, 6, 32, signature=[1, -1, 6, 32] if kind == "unknown size" else None
+    )
     values = with_offset(model, x, 1, 0.5, -0.25 if kind == "an offset of no effect" else 0.1)
     if kind == "joined":
         values = model.concatenated(values, values)
