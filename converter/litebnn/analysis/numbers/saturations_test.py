@@ -16,6 +16,7 @@ CASES = {
     "hardtanh": (lambda m, x: chained(m, x, ["RELU_N1_TO_1", "max"]), {-1, 1}),
     "of a product": (lambda m, x: chained(m, x, ["clamped sum", "opposite"]), {0, -3}),
     "two clamps": (lambda m, x: chained(m, x, ["at least 0.5", "RELU6", "lowered"]), {-1, -0.5, 5}),
+    "padded": (lambda m, x: chained(m, x, ["minus ones", "doubled"]), {-2}),
     "magnitude": (lambda m, x: chained(m, x, ["RELU_N1_TO_1", "ABS"]), {1}),
     "sum": (lambda m, x: hardtanhs(m, x, "ADD"), {-2, 0, 2}),
     "largest": (lambda m, x: hardtanhs(m, x, "MAXIMUM"), {-1, 1}),

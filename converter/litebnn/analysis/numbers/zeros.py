@@ -23,7 +23,7 @@ Reasons = frozenset[str]
 PADDED = "it is padded with zeros"
 OF_SIGNS = "it is a sum of signs without an offset"
 ONE_OF_FEW = "0 is one of its few values"
-_CANCELS = "limits of clamps cancel in a sum"
+_CANCELS = "numbers of clamps or padding cancel in a sum"
 _NONE: Reasons = frozenset()
 _OF_CONSTANT: Reasons = frozenset({"it has constants of 0"})
 # Ops whose output is 0 where their first input is.
@@ -68,8 +68,9 @@ def _found(graph: Graph, op: Op) -> Reasons:
     found = _made_by(graph, op).union(*read)
     if op.name not in _OF_BOTH:
         return found
-    cancels = frozenset({_CANCELS}) if 0 in saturations_of(graph, op.output) else _NONE
-    return found - _OF_CONSTANT or cancels
+    are_computed = not any(each is None or each.is_constant for each in op.inputs)
+    cancels = are_computed and 0 in saturations_of(graph, op.output)
+    return found - _OF_CONSTANT or (frozenset({_CANCELS}) if cancels else _NONE)
 
 
 def _has_zero_level(values: Values) -> bool:

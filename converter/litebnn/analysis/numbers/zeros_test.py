@@ -52,7 +52,7 @@ CASES = {
     "with an offset": (lambda m, x: m.conv(m.sign(x), sign_weights(RNG, 4, 1, 1, 3), np.full(4, 0.1)), set()),
     "hardtanhs": (
         lambda m, x: m.elementwise("ADD", *(m.elementwise("RELU_N1_TO_1", each) for each in (x, m.input(*x.dims)))),
-        {"limits of clamps cancel in a sum"},
+        {"numbers of clamps or padding cancel in a sum"},
     ),
     "clamped sum": (lambda m, x: chained(m, x, ["clamped sum", "max"]), {"the activation of ADD gives 0"}),
     "no zeros of both": (lambda m, x: chained(m, relu(m, x), ["by channels"]), {"RELU gives 0"}),
