@@ -23,6 +23,7 @@ Reasons = frozenset[str]
 PADDED = "it is padded with zeros"
 OF_SIGNS = "it is a sum of signs without an offset"
 ONE_OF_FEW = "0 is one of its few values"
+_ON_ONE_SIDE = "it is 0 on one side of a number"
 _CANCELS = "numbers of clamps or padding cancel in a sum"
 _NONE: Reasons = frozenset()
 _OF_CONSTANT: Reasons = frozenset({"it has constants of 0"})
@@ -51,8 +52,8 @@ def _zeros(graph: Graph, tensor: Tensor) -> Reasons:
     if op is None:
         return _NONE
     values = values_of(graph, tensor)
-    if values.is_known and _has_zero_level(values):
-        return frozenset({ONE_OF_FEW})
+    if _has_zero_level(values):
+        return frozenset({ONE_OF_FEW if values.is_known else _ON_ONE_SIDE})
     lattice = None if values.is_known else lattice_of(graph, tensor)
     if lattice is None:
         return _found(graph, op)
@@ -74,9 +75,10 @@ def _found(graph: Graph, op: Op) -> Reasons:
 
 
 def _has_zero_level(values: Values) -> bool:
-    """True if a step function is 0 for more than a single number, unlike SIGN."""
+    """True if a function is 0 for more than a single number, unlike SIGN."""
     is_single = next_level(values.edges[:-1], up=True) == values.edges[1:]
-    return bool(np.any((values.values == 0) & ~np.pad(is_single, 1)[: len(values.values)]))
+    is_zero = (values.values == 0) & ~np.pad(is_single, 1)[: len(values.values)]
+    return bool(np.any(np.all([is_zero, *(factors == 0 for factors in values.linear_terms.values())], axis=0)))
 
 
 def _has_zeros(constant: Tensor | None) -> bool:

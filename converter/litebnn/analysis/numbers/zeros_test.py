@@ -34,6 +34,10 @@ CASES = {
     "anything": (lambda m, x: x, set()),
     "activations": (lambda m, x: chained(m, x, ["TANH", "LEAKY_RELU", "doubled", "raised"]), set()),
     "relu": (relu, {"RELU gives 0"}),
+    "two magnitudes": (
+        lambda m, x: m.elementwise("ADD", x, m.elementwise("ABS", x)),
+        {"it is 0 on one side of a number"},
+    ),
     "moved relu": (lambda m, x: chained(m, relu(m, x), ["max", "TANH", "of channels", "nearest"]), {"RELU gives 0"}),
     "raised relu": (lambda m, x: chained(m, relu(m, x), ["raised"]), set()),
     "one relu": (lambda m, x: m.elementwise("ADD", relu(m, x), x), set()),
