@@ -19,14 +19,19 @@ from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Graph, Op, Question, Tensor, facts
 
 _MOST = 16
-_ARITHMETIC = ("ABS", "ADD", "DIV", "MUL", "NEG", "SUB")
+_ARITHMETIC = ("ABS", "ADD", "DIV", "MUL", "NEG", "SQUARE", "SUB")
+_KEEPS_POSITIVE = ("ELU", "LEAKY_RELU", "PRELU")
 _NONE: frozenset[float] = frozenset()
 
 
 def _read(op: Op) -> list[Tensor | None]:
     if op.name in (*_ARITHMETIC, *CLAMPS):
         return op.inputs
-    return op.inputs[:1] if op.name in ("MAX_POOL_2D", *PADDING) else [op.optional(index) for index in picked_from(op)]
+    return (
+        op.inputs[:1]
+        if op.name in ("MAX_POOL_2D", *_KEEPS_POSITIVE, *PADDING)
+        else [op.optional(index) for index in picked_from(op)]
+    )
 
 
 def _saturations(graph: Graph, tensor: Tensor) -> frozenset[float]:
@@ -43,6 +48,7 @@ def _saturations(graph: Graph, tensor: Tensor) -> frozenset[float]:
     if padding is not None and np.any(padding.amounts) and math.isfinite(padding.value):
         limits.add(padding.value)
     numbers = limits.union(*([_computed(op, read)] if op.name in _ARITHMETIC else read))
+    low = 0 if op.name in _KEEPS_POSITIVE else low
     kept = frozenset(number for number in numbers if low <= number <= high)
     return kept if len(kept) <= _MOST else _NONE
 

@@ -18,6 +18,7 @@ CASES = {
     "two clamps": (lambda m, x: chained(m, x, ["at least 0.5", "RELU6", "lowered"]), {-1, -0.5, 5}),
     "padded": (lambda m, x: chained(m, x, ["minus ones", "doubled"]), {-2}),
     "magnitude": (lambda m, x: chained(m, x, ["RELU_N1_TO_1", "ABS"]), {1}),
+    "positive ones": (lambda m, x: chained(m, x, ["RELU_N1_TO_1", "ELU", "doubled", "SQUARE"]), {4}),
     "sum": (lambda m, x: hardtanhs(m, x, "ADD"), {-2, 0, 2}),
     "largest": (lambda m, x: hardtanhs(m, x, "MAXIMUM"), {-1, 1}),
     "with anything": (lambda m, x: m.elementwise("ADD", x, m.elementwise("RELU6", x)), set()),
