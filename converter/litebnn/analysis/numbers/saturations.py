@@ -1,6 +1,7 @@
-"""Finds the numbers that a tensor takes in many places because a clamp limits it, such as the 1 and -1 of hardtanh.
+"""Finds the numbers that a tensor takes in many places because a clamp limits it, such as the 1 and -1 of hardtanh, or
+because it is padded with them.
 
-The sum of two such tensors is exactly 0 where the limits cancel.
+The sum of two such tensors is exactly 0 where the numbers cancel.
 """
 
 from __future__ import annotations
@@ -12,19 +13,25 @@ import numpy as np
 from litebnn.analysis.constants import ELEMENTWISE
 from litebnn.analysis.layouts import picked_from
 from litebnn.analysis.match import fused_activation, number_of
+from litebnn.analysis.padding import PADDING, constant_padding
 from litebnn.analysis.transfers import CLAMPS
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import Graph, Op, Question, Tensor, facts
 
 _MOST = 16
-_ARITHMETIC = ("ABS", "ADD", "DIV", "MUL", "NEG", "SUB")
+_ARITHMETIC = ("ABS", "ADD", "DIV", "MUL", "NEG", "SQUARE", "SUB")
+_KEEPS_POSITIVE = ("ELU", "LEAKY_RELU", "PRELU")
 _NONE: frozenset[float] = frozenset()
 
 
 def _read(op: Op) -> list[Tensor | None]:
     if op.name in (*_ARITHMETIC, *CLAMPS):
         return op.inputs
-    return op.inputs[:1] if op.name == "MAX_POOL_2D" else [op.optional(index) for index in picked_from(op)]
+    return (
+        op.inputs[:1]
+        if op.name in ("MAX_POOL_2D", *_KEEPS_POSITIVE, *PADDING)
+        else [op.optional(index) for index in picked_from(op)]
+    )
 
 
 def _saturations(graph: Graph, tensor: Tensor) -> frozenset[float]:
@@ -37,7 +44,11 @@ def _saturations(graph: Graph, tensor: Tensor) -> frozenset[float]:
     clamp = facts(op).clamp or fused_activation(op) or Activation.NONE
     low, high = (0, 1) if op.name == "RELU_0_TO_1" else ACTIVATION_RANGES[clamp]
     limits = {limit for limit in (low, high) if math.isfinite(limit)}
+    padding = constant_padding(op) if op.name in PADDING else None
+    if padding is not None and np.any(padding.amounts) and math.isfinite(padding.value):
+        limits.add(padding.value)
     numbers = limits.union(*([_computed(op, read)] if op.name in _ARITHMETIC else read))
+    low = 0 if op.name in _KEEPS_POSITIVE else low
     kept = frozenset(number for number in numbers if low <= number <= high)
     return kept if len(kept) <= _MOST else _NONE
 

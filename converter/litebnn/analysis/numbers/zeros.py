@@ -23,7 +23,8 @@ Reasons = frozenset[str]
 PADDED = "it is padded with zeros"
 OF_SIGNS = "it is a sum of signs without an offset"
 ONE_OF_FEW = "0 is one of its few values"
-_CANCELS = "limits of clamps cancel in a sum"
+_ON_ONE_SIDE = "it is 0 on one side of a number"
+_CANCELS = "numbers of clamps or padding cancel in a sum"
 _NONE: Reasons = frozenset()
 _OF_CONSTANT: Reasons = frozenset({"it has constants of 0"})
 # Ops whose output is 0 where their first input is.
@@ -51,8 +52,8 @@ def _zeros(graph: Graph, tensor: Tensor) -> Reasons:
     if op is None:
         return _NONE
     values = values_of(graph, tensor)
-    if values.is_known and _has_zero_level(values):
-        return frozenset({ONE_OF_FEW})
+    if _has_zero_level(values):
+        return frozenset({ONE_OF_FEW if values.is_known else _ON_ONE_SIDE})
     lattice = None if values.is_known else lattice_of(graph, tensor)
     if lattice is None:
         return _found(graph, op)
@@ -68,14 +69,16 @@ def _found(graph: Graph, op: Op) -> Reasons:
     found = _made_by(graph, op).union(*read)
     if op.name not in _OF_BOTH:
         return found
-    cancels = frozenset({_CANCELS}) if 0 in saturations_of(graph, op.output) else _NONE
-    return found - _OF_CONSTANT or cancels
+    are_computed = not any(each is None or each.is_constant for each in op.inputs)
+    cancels = are_computed and 0 in saturations_of(graph, op.output)
+    return found - _OF_CONSTANT or (frozenset({_CANCELS}) if cancels else _NONE)
 
 
 def _has_zero_level(values: Values) -> bool:
-    """True if a step function is 0 for more than a single number, unlike SIGN."""
+    """True if a function is 0 for more than a single number, unlike SIGN."""
     is_single = next_level(values.edges[:-1], up=True) == values.edges[1:]
-    return bool(np.any((values.values == 0) & ~np.pad(is_single, 1)[: len(values.values)]))
+    is_zero = (values.values == 0) & ~np.pad(is_single, 1)[: len(values.values)]
+    return bool(np.any(np.all([is_zero, *(factors == 0 for factors in values.linear_terms.values())], axis=0)))
 
 
 def _has_zeros(constant: Tensor | None) -> bool:

@@ -34,6 +34,10 @@ CASES = {
     "anything": (lambda m, x: x, set()),
     "activations": (lambda m, x: chained(m, x, ["TANH", "LEAKY_RELU", "doubled", "raised"]), set()),
     "relu": (relu, {"RELU gives 0"}),
+    "two magnitudes": (
+        lambda m, x: m.elementwise("ADD", x, m.elementwise("ABS", x)),
+        {"it is 0 on one side of a number"},
+    ),
     "moved relu": (lambda m, x: chained(m, relu(m, x), ["max", "TANH", "of channels", "nearest"]), {"RELU gives 0"}),
     "raised relu": (lambda m, x: chained(m, relu(m, x), ["raised"]), set()),
     "one relu": (lambda m, x: m.elementwise("ADD", relu(m, x), x), set()),
@@ -52,7 +56,7 @@ CASES = {
     "with an offset": (lambda m, x: m.conv(m.sign(x), sign_weights(RNG, 4, 1, 1, 3), np.full(4, 0.1)), set()),
     "hardtanhs": (
         lambda m, x: m.elementwise("ADD", *(m.elementwise("RELU_N1_TO_1", each) for each in (x, m.input(*x.dims)))),
-        {"limits of clamps cancel in a sum"},
+        {"numbers of clamps or padding cancel in a sum"},
     ),
     "clamped sum": (lambda m, x: chained(m, x, ["clamped sum", "max"]), {"the activation of ADD gives 0"}),
     "no zeros of both": (lambda m, x: chained(m, relu(m, x), ["by channels"]), {"RELU gives 0"}),
