@@ -384,8 +384,8 @@ def lint(context: Context) -> None:
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
     with tempfile.TemporaryDirectory() as folder:  # without the tests, which may import anything
-        shipped = Path(folder) / "litebnn"
-        shutil.copytree(ROOT / "converter" / "litebnn", shipped, ignore=shutil.ignore_patterns("*_test.py"))
+        for package in (ROOT / "converter" / "litebnn", ROOT / "toolchains"):
+            shutil.copytree(package, Path(folder) / package.name, ignore=shutil.ignore_patterns("*_test.py"))
         linter = "import sys; sys.path.insert(0, sys.argv[1]); from importlinter.cli import lint_imports"
         _python("-c", f"{linter}; sys.exit(lint_imports(no_cache=True, no_logo=True))", folder)
     folders = [

@@ -59,7 +59,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     return {
         "force_include": {
             str(library): inside,
-            str(_c_sources(family.folder / "wheel" / "sources.zip")): "litebnn/micro/sources.zip",
+            str(write_c_sources(family.folder / "wheel" / "sources.zip")): "litebnn/micro/sources.zip",
         },
         "sbom_files": [str(write(family.folder / "wheel" / FILE_NAME, bill))],
         "pure_python": False,
@@ -67,7 +67,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     }
 
 
-def _c_sources(archive: Path) -> Path:
+def write_c_sources(archive: Path) -> Path:
     """Writes the C sources for microcontrollers and their license to an archive, as `litebnn.micro.folder` reads them.
 
     Uncompressed, because the wheel compresses them better as a whole. The same files always give the same archive.

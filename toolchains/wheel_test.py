@@ -1,13 +1,10 @@
 import hashlib
-import shutil
 import zipfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from litebnn.micro import folder
-from litebnn.micro.folder import sources
 from toolchains import wheel
 from toolchains.targets import ToolkitError
 
@@ -56,19 +53,6 @@ def test_a_wheel_holds_the_library_for_every_cpu_of_its_tag(
     assert included["litebnn/lib/liblitebnn.so"] == library
     (bill,) = map(Path, data["sbom_files"])
     assert hashlib.sha256(library.read_bytes()).hexdigest() in bill.read_text()
-
-
-def test_an_installed_package_has_the_c_sources_of_the_checkout(
-    set_required_glibc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    set_required_glibc(2, 17)
-    expected = sources()
-    assert {PurePosixPath("LICENSE"), PurePosixPath("bconv2d.c")} <= set(expected)
-    included = wheel.contents("x86_64", "zig")["force_include"]
-    (archive,) = (file for file, inside in included.items() if inside == "litebnn/micro/sources.zip")
-    shutil.copy(archive, tmp_path)
-    monkeypatch.setattr(folder, "__file__", str(tmp_path / "folder.py"))
-    assert sources.__wrapped__() == expected
 
 
 def test_a_compressed_wheel_has_the_same_files(tmp_path: Path) -> None:

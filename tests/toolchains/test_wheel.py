@@ -7,7 +7,7 @@ import subprocess
 import sys
 import venv
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hatchling.metadata.core import ProjectMetadata
@@ -15,11 +15,13 @@ from hatchling.plugin.manager import PluginManager
 from packaging.requirements import Requirement
 
 from hatch_build import LibraryHook
+from litebnn.micro import folder
+from litebnn.micro.folder import sources
 from tests.needs import need
 from toolchains.release import archives
 from toolchains.release.products import Product
 from toolchains.targets import ROOT, find_target, load_targets
-from toolchains.wheel import TARGET_VARIABLE, build_wheel
+from toolchains.wheel import TARGET_VARIABLE, build_wheel, write_c_sources
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,16 @@ def wheel() -> Path:
         pytest.skip(f"no wheels for {sys.platform} on {name}")
     need("pypi")
     return build_wheel(name)
+
+
+def test_an_installed_package_has_the_c_sources_of_the_checkout(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    expected = sources()
+    assert {PurePosixPath("LICENSE"), PurePosixPath("bconv2d.c")} <= set(expected)
+    write_c_sources(tmp_path / "sources.zip")
+    monkeypatch.setattr(folder, "__file__", str(tmp_path / "folder.py"))
+    assert sources.__wrapped__() == expected
 
 
 @pytest.mark.deep
