@@ -112,9 +112,9 @@ def test_zeros_of_joined_chains_stay_zeros(
     first: list[str], second: list[str], join: str, layer: str, seed: int
 ) -> None:
     """The chains have an input each, or the second one continues the first, which then has several readers."""
-    model = FloatModel()
+    model, continues = FloatModel(), seed % 2 and join not in ("ADD", "SUB")  # x - x is 0 everywhere
     x = chained(model, model.input(1, 12, 12, 6), first)
-    other = chained(model, x if seed % 2 else chained(model, model.input(1, 12, 12, 6), first), second)
+    other = chained(model, x if continues else chained(model, model.input(1, 12, 12, 6), first), second)
     sizes = [min(pair) for pair in zip(x.dims, other.dims, strict=True)]
     parts = [
         model.op("SLICE", [each, *(model.const(n, np.int32) for n in ([0] * 4, sizes))], sizes) for each in (x, other)
