@@ -118,11 +118,13 @@ FRAMEWORKS = (
     "litebnn.torch",
 )
 
+# Programs, and what a wheel cannot import.
+NOT_IMPORTED = ("_test", "__main__", "doctor.checkout")
 IMPORT_ALL = f"""
 import importlib, pkgutil
 import litebnn
 for module in pkgutil.walk_packages(litebnn.__path__, "litebnn.", onerror=lambda name: None):
-    if not module.name.startswith({FRAMEWORKS!r}) and not module.name.endswith(("_test", "__main__")):
+    if not module.name.startswith({FRAMEWORKS!r}) and not module.name.endswith({NOT_IMPORTED!r}):
         importlib.import_module(module.name)
 print(sum(name.startswith("litebnn.") for name in sys.modules) > 100)
 """

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from litebnn.doctor.finding import BROKEN, IN_CHECKOUT, MISSING, OK, ROOT, Finding, is_installed, together
 from litebnn.doctor.packages import look_at_extras, look_at_python
-from litebnn.doctor.running import look_at_library, look_at_runtime
 
 __all__ = ["BROKEN", "MISSING", "OK", "Finding", "examine", "together"]
 
@@ -22,6 +21,8 @@ def examine() -> Iterator[Finding]:
     yield from python
     # Without litebnn's required packages, the modules that find runtimes cannot be imported.
     if all(finding.state == OK for finding in python):
+        from litebnn.doctor.running import look_at_library, look_at_runtime
+
         yield from look_at_runtime()
         yield from look_at_library()
         yield from look_at_extras()

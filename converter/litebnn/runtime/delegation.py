@@ -54,10 +54,11 @@ def describe_delegate(delegate: Any) -> dict[str, Any]:
         ValueError: the delegate was loaded without `describe=True`, or its library is too old.
 
     Example:
+        >>> from ai_edge_litert.interpreter import Interpreter
         >>> delegate = litebnn.load_delegate(describe=True)
         >>> interpreter = Interpreter("model.tflite", experimental_delegates=[delegate])
         >>> [len(graph["partitions"]) for graph in describe_delegate(delegate)["graphs"]]
-        [1]
+        [2]
     """
     try:
         describe = delegate._library.litebnn_describe

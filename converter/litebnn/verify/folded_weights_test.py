@@ -3,7 +3,7 @@ import pytest
 
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
-from litebnn.rules.build import constants
+from litebnn.rules.build import ops
 from litebnn.verify.folded_weights import with_folded_weights
 from tests.support.float_models import FloatModel, op_names
 
@@ -31,7 +31,7 @@ def test_a_model_that_computes_no_weights_is_itself() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_weights_that_the_runtime_computes_otherwise_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluate = constants.evaluate
-    monkeypatch.setattr(constants, "evaluate", lambda *args: evaluate(*args) * np.float32(1.01))
+    evaluate = ops.evaluate
+    monkeypatch.setattr(ops, "evaluate", lambda *args: evaluate(*args) * np.float32(1.01))
     with pytest.raises(ConversionError, match='the weights "neg_.*" that are computed from constants are off by'):
         with_folded_weights("test", dense_of_negated_weights())
