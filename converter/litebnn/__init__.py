@@ -12,6 +12,8 @@ is called.
 """
 
 import importlib
+import sys
+from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -74,3 +76,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
+
+
+class _Moved:
+    """Finds modules by the names that they had in earlier versions."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if not name.startswith("litebnn.") or name == "litebnn.moved":
+            return None
+        return importlib.import_module("litebnn.moved").spec_of(name)  # type: ignore[no-any-return]
+
+
+sys.meta_path.append(_Moved)

@@ -1,67 +1,35 @@
 """A .tflite model as a graph that is easy to rewrite. This folder's code does not know the layout of the file."""
 
-from litebnn.graph.graph import (
-    NUMPY_TYPES,
-    Array,
-    Buffer,
-    Graph,
-    Model,
-    Op,
-    OpCode,
-    Options,
-    Quantization,
-    QuantizationDetails,
-    Signature,
-    Tensor,
-    bits_of_type,
-    packed_words,
-)
-from litebnn.graph.makers import builtin_op, constant, derived, like, unique_names
-from litebnn.graph.op_facts import FACTS, Int8, facts
-from litebnn.graph.origin import (
-    Counted,
-    Negated,
-    Origin,
-    Reshaped,
-    Transposed,
-    read_origins,
-    then,
-)
-from litebnn.graph.questions import Question
-from litebnn.graph.rewriting import begin_rewriting, compact, finish_rewriting
-
-__all__ = [
-    "FACTS",
-    "NUMPY_TYPES",
-    "Array",
-    "Buffer",
-    "Counted",
-    "Graph",
-    "Int8",
-    "Model",
-    "Negated",
-    "Op",
-    "OpCode",
-    "Options",
-    "Origin",
-    "Quantization",
-    "QuantizationDetails",
-    "Question",
-    "Reshaped",
-    "Signature",
-    "Tensor",
-    "Transposed",
-    "begin_rewriting",
-    "bits_of_type",
-    "builtin_op",
-    "compact",
-    "constant",
-    "derived",
-    "facts",
-    "finish_rewriting",
-    "like",
-    "packed_words",
-    "read_origins",
-    "then",
-    "unique_names",
-]
+from litebnn.graph.graph import NUMPY_TYPES as NUMPY_TYPES
+from litebnn.graph.graph import Array as Array
+from litebnn.graph.graph import Buffer as Buffer
+from litebnn.graph.graph import Graph as Graph
+from litebnn.graph.graph import Model as Model
+from litebnn.graph.graph import Op as Op
+from litebnn.graph.graph import OpCode as OpCode
+from litebnn.graph.graph import Options as Options
+from litebnn.graph.graph import Quantization as Quantization
+from litebnn.graph.graph import QuantizationDetails as QuantizationDetails
+from litebnn.graph.graph import Signature as Signature
+from litebnn.graph.graph import Tensor as Tensor
+from litebnn.graph.graph import bits_of_type as bits_of_type
+from litebnn.graph.graph import packed_words as packed_words
+from litebnn.graph.makers import builtin_op as builtin_op
+from litebnn.graph.makers import constant as constant
+from litebnn.graph.makers import derived as derived
+from litebnn.graph.makers import like as like
+from litebnn.graph.makers import unique_names as unique_names
+from litebnn.graph.op_facts import FACTS as FACTS
+from litebnn.graph.op_facts import Int8 as Int8
+from litebnn.graph.op_facts import facts as facts
+from litebnn.graph.origin import Counted as Counted
+from litebnn.graph.origin import Negated as Negated
+from litebnn.graph.origin import Origin as Origin
+from litebnn.graph.origin import Reshaped as Reshaped
+from litebnn.graph.origin import Transposed as Transposed
+from litebnn.graph.origin import read_origins as read_origins
+from litebnn.graph.origin import then as then
+from litebnn.graph.questions import Question as Question
+from litebnn.graph.rewriting import begin_rewriting as begin_rewriting
+from litebnn.graph.rewriting import compact as compact
+from litebnn.graph.rewriting import finish_rewriting as finish_rewriting

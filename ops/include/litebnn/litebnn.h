@@ -62,7 +62,7 @@ LITEBNN_EXPORT struct TfLiteDelegate* tflite_plugin_create_delegate(const char* 
 /** Frees a delegate, once no interpreter uses it any more. */
 LITEBNN_EXPORT void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delegate);
 
-/** What the delegate does with the nodes of models, as JSON in ASCII:
+/** What the delegate does with the nodes of models, as JSON in ASCII::
  *
  *   {"graphs": [{"left": [{"index": 2, "builtin_code": 0, "reason": "litebnn has no such op"}],
  *                "partitions": [{"steps": [
@@ -76,7 +76,8 @@ LITEBNN_EXPORT void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delega
  *
  * `delegate` is a result of tflite_plugin_create_delegate. The text is the delegate's, and is valid until the next call
  * or until the delegate is destroyed. Returns null if the delegate was made without the option `describe`, or if memory
- * ran out. No runtime may be delegating a graph to the delegate during the call. */
+ * ran out. No runtime may be delegating a graph to the delegate during the call.
+ */
 LITEBNN_EXPORT const char* litebnn_describe(struct TfLiteDelegate* delegate);
 
 /** Adds the delegate as the last accelerator of a LiteRT environment. Models compiled for the CPU in that environment
