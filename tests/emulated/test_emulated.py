@@ -80,14 +80,14 @@ def test_wheel_in_the_targets_python(python: Emulation, target: Target) -> None:
 
 def test_golden_models_with_the_wheels_library(python: Emulation, target: Target) -> None:
     runtimes = 1 if target.processor == "armv7l" else 2
-    assert passed(python) == 26 * runtimes + 1
+    assert passed(python) == 26 * runtimes
 
 
 def test_golden_models_with_the_targets_library(python: Emulation, target: Target) -> None:
     runtimes = 1 if target.processor == "armv7l" else 2
     # zig builds the library in the wheel. The C++ tests are built by gcc, which builds the library too.
     need(f"{target.triple}-g++")
-    assert passed(python, LITEBNN_LIBRARY=str(build(target.name, "gcc", programs=False))) == 26 * runtimes + 1
+    assert passed(python, LITEBNN_LIBRARY=str(build(target.name, "gcc", programs=False))) == 26 * runtimes
 
 
 def test_nodes_that_are_delayed(python: Emulation, target: Target) -> None:
