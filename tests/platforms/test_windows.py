@@ -16,6 +16,7 @@ import pytest
 
 from litebnn.doctor.running import read_library
 from litebnn.runtime.find import find_library
+from litebnn.system import SYSTEMS
 from tests.needs import imported, need
 from tests.platforms import wine
 from toolchains.binaries import EXPORTS, exported_names
@@ -52,7 +53,7 @@ def folder(products: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         shutil.copy2(products / name, folder)
     accelerators = folder / "accelerators"
     accelerators.mkdir()
-    shutil.copy2(products / row.names.library, accelerators / row.names.accelerator)
+    shutil.copy2(products / row.names.library, accelerators / SYSTEMS["Windows"].accelerator)
     return folder
 
 

@@ -160,15 +160,15 @@ def test_what_does_not_fit_is_said(recipe: str, sample: np.ndarray, shape: tuple
 
 
 def test_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "my_recipe.py").write_text("def halve(image):\n    return image / 2\n")
+    (tmp_path / "my_halving.py").write_text("def halve(image):\n    return image / 2\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert np.array_equal(made("my_recipe:halve", PIXELS, (4, 6, 3)), PIXELS / 2)
+    assert np.array_equal(made("my_halving:halve", PIXELS, (4, 6, 3)), PIXELS / 2)
     assert np.array_equal(made(lambda image: image * 2.0, PIXELS, (4, 6, 3)), PIXELS * 2.0)
-    with pytest.raises(ValueError, match=r"my_recipe:halve gives \[4, 6, 3\], the model takes \[2, 2, 3\]"):
-        made("my_recipe:halve", PIXELS, (2, 2, 3))
-    before = open_recipe("my_recipe:halve").fingerprint
-    (tmp_path / "my_recipe.py").write_text("def halve(image):\n    return image / 3\n")
-    assert open_recipe("my_recipe:halve").fingerprint != before
+    with pytest.raises(ValueError, match=r"my_halving:halve gives \[4, 6, 3\], the model takes \[2, 2, 3\]"):
+        made("my_halving:halve", PIXELS, (2, 2, 3))
+    before = open_recipe("my_halving:halve").fingerprint
+    (tmp_path / "my_halving.py").write_text("def halve(image):\n    return image / 3\n")
+    assert open_recipe("my_halving:halve").fingerprint != before
 
 
 def test_auto_is_what_the_models_metadata_says() -> None:
