@@ -44,7 +44,7 @@ def compile_program(source: Path, folder: Path) -> Path:
     target, program = find_target(TARGET), folder / f"{source.stem}.exe"
     command = [
         *(find_clang_tool("clang++"), f"--target={target.triple}", "-std=c++17", "-O1", "-fuse-ld=lld", "-static"),
-        *("-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{ROOT / 'ops'}", f"-I{ROOT / 'examples'}"),
+        *("-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{ROOT / 'ops'}", f"-I{ROOT / 'programs'}"),
         *("-o", program, source, ROOT / "ops" / "kernels" / "platform" / "loaded_library_windows.cc"),
         "-lpthread",
     ]
