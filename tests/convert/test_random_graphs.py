@@ -168,9 +168,9 @@ def _check_calibrated(case: Case) -> None:
 
 
 EXAMPLES = {"deadline": None, "suppress_health_check": list(HealthCheck)}
-# The numbers of random graphs of each kind. The quick tier runs a tenth of them.
-COUNTS, QUICK_SHARE = {"float": 300}, 10
-COUNT = 88  # of other kinds
+# The numbers of random graphs of each kind. The quick tier runs an eighth of them.
+COUNTS, QUICK_SHARE = {"float": 200}, 8
+COUNT = 60  # of other kinds
 PARTS, OF_A_PART = 8, 250  # of each kind: of ten kinds, 20,000 graphs
 KINDS: dict[str, tuple[Any, Callable[[Case], None]]] = {
     "float": (graphs(), _check),
