@@ -9,9 +9,8 @@ from litebnn.contract import (
     LCE_DEQUANTIZE,
     LCE_QUANTIZE,
     BConv2DOptions,
-    decode_options,
 )
-from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.graph import Graph, Tensor, facts
 
 
 def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
@@ -22,7 +21,7 @@ def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
         if op.name == LCE_QUANTIZE and data is not None:
             channels[op.output] = data.channels
         elif op.name == LCE_BCONV_2D:
-            channels.setdefault(op.input(0), _channels_in(op))
+            channels.setdefault(op.input(0), BConv2DOptions.decode(op.custom_options).channels_in)
             if op.output.type == "INT32":
                 channels[op.output] = op.input(1).shape[0]
         elif op.name in (LCE_BMAXPOOL_2D, LCE_DEQUANTIZE):
@@ -34,9 +33,3 @@ def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
             if sources and facts(op).on_signs | facts(op).moves | (op.name == "CONCATENATION"):
                 channels.update((tensor, tensor.channels * BITS_PER_WORD) for tensor in op.outputs)
     return channels
-
-
-def _channels_in(op: Op) -> int:
-    options = decode_options(op.name, op.custom_options)
-    assert isinstance(options, BConv2DOptions)
-    return options.channels_in

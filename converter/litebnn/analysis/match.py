@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.analysis.quantization import from_levels
-from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE, Activation
-from litebnn.graph import Array, Graph, Op, Tensor
+from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE, LCE_QUANTIZE, Activation
+from litebnn.graph import Array, Graph, Op, Tensor, facts
 
 # THRESHOLD is the name of an op that exists only while the converter runs. The op packs the signs of a tensor, with a
 # threshold for each channel.
@@ -105,6 +105,11 @@ def fused_activation(op: Op) -> Activation | None:
     """Returns the op's fused activation; None for activations that no binary op has (tanh, sign bit)."""
     value = getattr(op.options, "fused_activation_function", Activation.NONE)
     return Activation(value) if value in Activation._value2member_map_ else None
+
+
+def output_limits(op: Op) -> tuple[float, float]:
+    """Returns the limits to which an op or its fused activation clamps the output; infinite ones if neither does."""
+    return facts(op).clamp_limits or ACTIVATION_RANGES[fused_activation(op) or Activation.NONE]
 
 
 def transpose_order(op: Op) -> Array | None:

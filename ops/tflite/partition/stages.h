@@ -1,5 +1,5 @@
-// The file declares the stages in which a delegate handles its partition, a set of the model's nodes: fuse, prepare,
-// order, plan memory, run. The first runs once; the next three run again after inputs are resized. To prepare and to
+// The stages in which a delegate handles its partition, a set of the model's nodes: fuse, prepare, order, plan memory,
+// run. The first runs once; the next three run again after inputs are resized. To prepare and to
 // run steps is in partition.cc; the other stages have files of their own.
 #pragma once
 

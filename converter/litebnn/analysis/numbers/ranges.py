@@ -12,12 +12,12 @@ from typing import TypeAlias
 import numpy as np
 
 from litebnn.analysis.layouts import picked_from
-from litebnn.analysis.match import SIGNS, floats, fused_activation, number_of, uniform
+from litebnn.analysis.match import SIGNS, floats, fused_activation, number_of, output_limits, uniform
 from litebnn.analysis.padding import constant_padding, pooled_input
 from litebnn.analysis.quantization import Range, grid_range, step_of
 from litebnn.analysis.thresholds import threshold_of
 from litebnn.analysis.weights import bias_values
-from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE, Activation
+from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Question, Tensor, facts
 
 UNBOUNDED: Range = (-math.inf, math.inf)
@@ -212,7 +212,7 @@ def _range(graph: Graph, tensor: Tensor) -> Range:
     read = _read(op) if source is None else [source(graph, op)]
     known = [UNBOUNDED if each is None else range_of(graph, each) for each in read]
     bounds = _BOUNDS.get(op.name, _hull_of)(op, known) if known else UNBOUNDED
-    bounds = _clipped(bounds, facts(op).clamp_limits or ACTIVATION_RANGES[fused_activation(op) or Activation.NONE])
+    bounds = _clipped(bounds, output_limits(op))
     if any(math.isnan(bound) for bound in bounds):
         return limits
     steps = np.array([-1, 1]) * step_of(tensor) * np.sign(np.abs(bounds))  # rounding to a grid keeps zero

@@ -12,11 +12,10 @@ import numpy as np
 
 from litebnn.analysis.constants import ELEMENTWISE
 from litebnn.analysis.layouts import picked_from
-from litebnn.analysis.match import fused_activation, number_of
+from litebnn.analysis.match import fused_activation, number_of, output_limits
 from litebnn.analysis.padding import PADDING, constant_padding
 from litebnn.analysis.transfers import CLAMPS
-from litebnn.contract import ACTIVATION_RANGES, Activation
-from litebnn.graph import Graph, Op, Question, Tensor, facts
+from litebnn.graph import Graph, Op, Question, Tensor
 
 _MOST = 16
 _ARITHMETIC = ("ABS", "ADD", "DIV", "MUL", "NEG", "SQUARE", "SUB")
@@ -41,8 +40,7 @@ def _saturations(graph: Graph, tensor: Tensor) -> frozenset[float]:
     if op is None or tensor.type != "FLOAT32" or fused_activation(op) is None:
         return _NONE
     read = [_NONE if each is None else saturations_of(graph, each) for each in _read(op)]
-    clamp = facts(op).clamp or fused_activation(op) or Activation.NONE
-    low, high = (0, 1) if op.name == "RELU_0_TO_1" else ACTIVATION_RANGES[clamp]
+    low, high = output_limits(op)
     limits = {limit for limit in (low, high) if math.isfinite(limit)}
     padding = constant_padding(op) if op.name in PADDING else None
     if padding is not None and np.any(padding.amounts) and math.isfinite(padding.value):

@@ -10,14 +10,13 @@ import numpy as np
 
 from litebnn.analysis.affine import next_level
 from litebnn.analysis.layouts import picked_from
-from litebnn.analysis.match import fused_activation, number_of
+from litebnn.analysis.match import fused_activation, number_of, output_limits
 from litebnn.analysis.numbers.lattices import lattice_of
 from litebnn.analysis.numbers.saturations import saturations_of
 from litebnn.analysis.padding import PADDING, constant_padding
 from litebnn.analysis.transfers import TO_INTEGERS, Values
 from litebnn.analysis.values import values_of
-from litebnn.contract import ACTIVATION_RANGES, Activation
-from litebnn.graph import Graph, Op, Question, Tensor, facts
+from litebnn.graph import Graph, Op, Question, Tensor
 
 Reasons = frozenset[str]
 PADDED = "it is padded with zeros"
@@ -91,7 +90,7 @@ def _made_by(graph: Graph, op: Op) -> Reasons:
     padding = constant_padding(op) if op.name in PADDING else None
     if padding is not None and padding.value == 0 and np.any(padding.amounts):
         return frozenset({PADDED})
-    low, _ = facts(op).clamp_limits or ACTIVATION_RANGES[fused_activation(op) or Activation.NONE]
+    low, _ = output_limits(op)
     clamps = low == 0 or op.name == "HARD_SWISH"
     slopes = op.optional(1) if op.name == "PRELU" else None
     is_flat = getattr(op.options, "alpha", None) == 0 or (slopes is not None and _has_zeros(slopes))
